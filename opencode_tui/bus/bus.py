@@ -1,0 +1,180 @@
+"""The bus: synchronous publishing into one bounded queue for each subscriber.
+
+Ordering: a subscriber sees events in the order of publishing, with two liberties. Growth of a part that still waits in its queue is
+joined in place (the first delta's position, all the text), and progress of a running tool is replaced by the newest. Neither crosses
+a structural event of the same part: `PartUpdated` and `PartRemoved` close the entry that growth could still join.
+
+Structural events are never dropped silently: a queue over its bound is emptied, the subscriber gets one `BusLagged` and must read
+everything anew through its client. Growth and progress never count towards the bound: there is one entry for each live part.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from opencode_tui.schema.event import (
+    BusLagged,
+    Envelope,
+    Event,
+    LivePart,
+    PartGrowth,
+    PartProgress,
+    PartRemoved,
+    PartUpdated,
+)
+
+QUEUE_BOUND = 10_000
+"""Structural events that may wait for one subscriber before it counts as lagged."""
+
+
+@dataclass(slots=True)
+class _Growing:
+    """Growth or progress of one part that waits in a queue."""
+
+    directory: str
+    session_id: str
+    message_id: str
+    part_id: str
+    live: LivePart
+    deltas: list[str] | None
+
+    def envelope(self) -> Envelope:
+        if self.deltas is None:
+            return Envelope(self.directory, PartProgress(self.session_id, self.message_id, self.part_id, self.live))
+        delta = self.deltas[0] if len(self.deltas) == 1 else "".join(self.deltas)
+        return Envelope(self.directory, PartGrowth(self.session_id, self.message_id, self.part_id, delta, self.live))
+
+
+class Subscription:
+    """One reader's queue: an async iterator, and a context manager that unsubscribes.
+
+    Only one task may iterate at a time. `directory` filters on one instance; events of the whole process always arrive.
+    """
+
+    def __init__(self, bus: "Bus", directory: str | None, bound: int) -> None:
+        self._bus = bus
+        self._directory = directory
+        self._bound = bound
+        self._queue: deque[Envelope | _Growing] = deque()
+        self._growing: dict[str, _Growing] = {}
+        self._structural = 0
+        self._waiter: asyncio.Future[None] | None = None
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop receiving; what waits can still be read, then the iteration ends."""
+        self._closed = True
+        self._bus.remove(self)
+        self._wake()
+
+    def __aiter__(self) -> AsyncIterator[Envelope]:
+        return self
+
+    async def __anext__(self) -> Envelope:
+        while True:
+            envelope = self.poll()
+            if envelope is not None:
+                return envelope
+            if self._closed:
+                raise StopAsyncIteration
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+
+    def poll(self) -> Envelope | None:
+        """Return the next event that already waits, or None; never blocks."""
+        if not self._queue:
+            return None
+        entry = self._queue.popleft()
+        if isinstance(entry, _Growing):
+            self._growing.pop(entry.part_id, None)
+            return entry.envelope()
+        self._structural -= 1
+        return entry
+
+    def offer(self, envelope: Envelope) -> None:
+        """Queue an event; called by the bus only."""
+        if self._directory is not None and envelope.directory not in ("", self._directory):
+            return
+        event = envelope.event
+        if isinstance(event, PartGrowth | PartProgress):
+            self._offer_growing(envelope.directory, event)
+        else:
+            self._offer_structural(envelope, event)
+        self._wake()
+
+    def _offer_growing(self, directory: str, event: PartGrowth | PartProgress) -> None:
+        delta = event.delta if isinstance(event, PartGrowth) else None
+        waiting = self._growing.get(event.part_id)
+        if waiting is not None:
+            waiting.live = event.live
+            if delta is not None and waiting.deltas is not None:
+                waiting.deltas.append(delta)
+            return
+        entry = _Growing(
+            directory,
+            event.session_id,
+            event.message_id,
+            event.part_id,
+            event.live,
+            None if delta is None else [delta],
+        )
+        self._growing[event.part_id] = entry
+        self._queue.append(entry)
+
+    def _offer_structural(self, envelope: Envelope, event: Event) -> None:
+        if self._structural >= self._bound:
+            self._queue.clear()
+            self._growing.clear()
+            self._queue.append(Envelope("", BusLagged()))
+            self._structural = 1
+        match event:
+            case PartUpdated():
+                self._growing.pop(event.part.id, None)
+            case PartRemoved():
+                self._growing.pop(event.part_id, None)
+            case _:
+                pass
+        self._queue.append(envelope)
+        self._structural += 1
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Bus:
+    """One for each engine. All methods belong to the event loop's thread."""
+
+    def __init__(self) -> None:
+        self._subscriptions: list[Subscription] = []
+
+    def subscribe(self, directory: str | None = None, *, bound: int = QUEUE_BOUND) -> Subscription:
+        """Return a reader of all events from now on, or only of those of one instance's folder."""
+        subscription = Subscription(self, directory, bound)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def publish(self, event: Event, *, directory: str = "") -> None:
+        """Hand an event to every subscriber; returns at once and never raises on their account."""
+        envelope = Envelope(directory, event)
+        for subscription in tuple(self._subscriptions):
+            subscription.offer(envelope)
+
+    def remove(self, subscription: Subscription) -> None:
+        """Forget a subscriber; unknown ones are ignored."""
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)

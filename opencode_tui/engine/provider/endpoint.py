@@ -1,0 +1,21 @@
+"""Where a provider is and what it wants with every request."""
+
+from dataclasses import dataclass, field
+
+DEFAULT_CHUNK_TIMEOUT_MS = 300_000
+"""Milliseconds without a byte after which a stream counts as dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A provider's address and credentials; times are milliseconds, `timeout_ms` None means no limit for the whole request.
+
+    `base_url` includes the version (`https://host/v1`); requests go to `base_url` + `/chat/completions` or `/messages`.
+    """
+
+    provider_id: str
+    base_url: str
+    api_key: str | None = field(default=None, repr=False)
+    headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    timeout_ms: int | None = None
+    chunk_timeout_ms: int = DEFAULT_CHUNK_TIMEOUT_MS

@@ -1,0 +1,1 @@
+"""What the model can do: one module and one `.md` (its description for the model) for each tool."""

@@ -1,0 +1,76 @@
+"""The shape of a tool: its name, parameters and act, and what a call is given to work with."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from opencode_tui.schema.record import wire_name
+
+
+class Parameters(BaseModel):
+    """The base of every tool's parameters: camel-case names as the model writes them, unknown ones ignored."""
+
+    model_config = ConfigDict(
+        alias_generator=wire_name, populate_by_name=True, extra="ignore", frozen=True, defer_build=True
+    )
+
+
+P = TypeVar("P", bound=Parameters)
+
+
+class Ask(Protocol):
+    """Asks whether a call may do something; returns when it may, raises PermissionRefused when not."""
+
+    def __call__(
+        self,
+        permission: str,
+        patterns: Sequence[str],
+        *,
+        always: Sequence[str] = (),
+        metadata: dict[str, Any] | None = None,
+    ) -> Awaitable[None]:
+        """Wait for the decision; `always` are the patterns that an `always` reply would allow from now on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """One call's surroundings. `progress` (title, metadata) shows on the screen while the call runs; it never blocks."""
+
+    session_id: str
+    message_id: str
+    call_id: str
+    agent: str
+    directory: Path
+    worktree: Path
+    ask: Ask
+    progress: Callable[[str | None, dict[str, Any]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call gave: `output` for the model, `title` and `metadata` for the screen.
+
+    `attachments` are file parts without ids: `{type: "file", mime, url, filename?}` with a data URL. `metadata.truncated` set by
+    the tool itself tells that its output is already within the limits.
+    """
+
+    title: str
+    output: str
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    attachments: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+
+class Tool(Protocol, Generic[P]):
+    """A tool. `run` raises ToolError with a text for the model; cancelling it must leave nothing running."""
+
+    name: str
+    description: str
+    parameters: type[P]
+
+    async def run(self, arguments: P, context: ToolContext) -> ToolResult:
+        """Do it."""
+        ...

@@ -1,0 +1,19 @@
+"""What changed in a file between two states."""
+
+from typing import Literal
+
+from opencode_tui.schema.record import Record, absent
+
+
+class FileDiff(Record):
+    """One file's change; `before` and `after` are whole texts, empty for binary files.
+
+    `file` is relative to the worktree; additions and deletions count lines.
+    """
+
+    file: str
+    before: str = ""
+    after: str = ""
+    additions: int = 0
+    deletions: int = 0
+    status: Literal["added", "deleted", "modified"] | None = absent()

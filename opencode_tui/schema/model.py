@@ -1,0 +1,68 @@
+"""Models: how they are named, what they can carry, what they cost."""
+
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.record import Record, absent
+
+Adapter = Literal["openai", "anthropic", "litellm", "demo"]
+"""Which code speaks to the provider: one of the two wire formats, litellm's child process, or the built-in demo."""
+
+
+class ModelRef(Record):
+    """A model's full name; as text `provider/model`, split at the first slash."""
+
+    provider_id: str
+    model_id: str
+
+    def __str__(self) -> str:
+        return f"{self.provider_id}/{self.model_id}"
+
+
+def parse_model_ref(text: str) -> ModelRef | None:
+    """Return the model that `provider/model` names, or None when the text has no such form."""
+    provider, slash, model = text.strip().partition("/")
+    if not (provider and slash and model):
+        return None
+    return ModelRef(provider_id=provider, model_id=model)
+
+
+class Limit(Record):
+    """Sizes in tokens; 0 means unknown. `input` is a cap of its own that some providers set."""
+
+    context: int = 0
+    input: int | None = absent()
+    output: int = 0
+
+
+class Cost(Record):
+    """Prices in USD per million tokens."""
+
+    input: Decimal = Decimal(0)
+    output: Decimal = Decimal(0)
+    cache_read: Decimal = Decimal(0)
+    cache_write: Decimal = Decimal(0)
+    over_200k: "Cost | None" = absent()
+
+
+class Model(Record):
+    """A model that can be used: its limits, prices, abilities, and the adapter that reaches it."""
+
+    provider_id: str
+    model_id: str
+    name: str = ""
+    adapter: Adapter = "litellm"
+    api_id: str = ""
+    limit: Limit = Field(default_factory=Limit)
+    cost: Cost = Field(default_factory=Cost)
+    tool_call: bool = True
+    reasoning: bool = False
+    attachment: bool = False
+    temperature: bool = True
+
+    @property
+    def ref(self) -> ModelRef:
+        """The model's full name."""
+        return ModelRef(provider_id=self.provider_id, model_id=self.model_id)

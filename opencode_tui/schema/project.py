@@ -1,0 +1,31 @@
+"""A project: what groups the sessions of one repository. Source: reference, section 4."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.record import Record, absent
+
+GLOBAL_PROJECT = "global"
+"""The project id of folders without a repository or without a commit."""
+
+
+class ProjectTime(Record):
+    """Milliseconds since 1970."""
+
+    created: int
+    updated: int | None = absent()
+    initialized: int | None = absent()
+
+
+class ProjectInfo(Record):
+    """A project record; the id of a git project is the hash of its first root commit."""
+
+    id: str
+    worktree: str
+    vcs: Literal["git"] | None = absent()
+    name: str | None = absent()
+    icon: dict[str, Any] | None = absent()
+    commands: dict[str, Any] | None = absent()
+    time: ProjectTime
+    sandboxes: list[str] = Field(default_factory=list[str])

@@ -1,0 +1,87 @@
+"""What a client asks of the engine. Source: reference, section 34 (PromptInput and its kin)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.message import OutputFormat
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.part import AgentSource, FilePartSource, PartTime
+from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.record import Record, absent
+
+
+class TextInput(Record):
+    """Text of a prompt."""
+
+    type: Literal["text"] = "text"
+    id: str | None = absent()
+    text: str
+    synthetic: bool | None = absent()
+    ignored: bool | None = absent()
+    time: PartTime | None = absent()
+    metadata: dict[str, Any] | None = absent()
+
+
+class FileInput(Record):
+    """An attachment of a prompt; `url` is `file:`, `data:` or `http:`."""
+
+    type: Literal["file"] = "file"
+    id: str | None = absent()
+    mime: str
+    filename: str | None = absent()
+    url: str
+    source: FilePartSource | None = absent()
+
+
+class AgentInput(Record):
+    """A prompt that names an agent."""
+
+    type: Literal["agent"] = "agent"
+    id: str | None = absent()
+    name: str
+    source: AgentSource | None = absent()
+
+
+class SubtaskInput(Record):
+    """Work for a child session."""
+
+    type: Literal["subtask"] = "subtask"
+    id: str | None = absent()
+    prompt: str
+    description: str
+    agent: str
+    model: ModelRef | None = absent()
+    command: str | None = absent()
+
+
+PromptPart = Annotated[TextInput | FileInput | AgentInput | SubtaskInput, Field(discriminator="type")]
+
+
+class PromptInput(Record):
+    """A prompt. Without `model` and `agent` the session's last ones apply; `no_reply` only stores it."""
+
+    message_id: str | None = absent()
+    model: ModelRef | None = absent()
+    agent: str | None = absent()
+    no_reply: bool | None = absent()
+    tools: dict[str, bool] | None = absent()
+    format: OutputFormat | None = absent()
+    system: str | None = absent()
+    variant: str | None = absent()
+    parts: list[PromptPart]
+
+
+class CreateSession(Record):
+    """What a new session may be given."""
+
+    parent_id: str | None = absent()
+    title: str | None = absent()
+    permission: list[Rule] | None = absent()
+
+
+class UpdateSession(Record):
+    """What of a session a client may change."""
+
+    title: str | None = absent()
+    archived: int | None = absent()

@@ -1,0 +1,139 @@
+"""The states of a tool call, and the only functions that move one to the next.
+
+    pending ──start──▶ running ──complete──▶ completed
+       │                  │ ▲ progress
+       └──────fail────────┴─┴──────fail────▶ error
+
+`completed` and `error` are final; a completed output can be marked as pruned and lifted again. Source: reference, section 8.
+"""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.record import Record, absent
+
+
+class ToolTime(Record):
+    """Milliseconds since 1970; `compacted` is when the output was pruned."""
+
+    start: int
+    end: int | None = absent()
+    compacted: int | None = absent()
+
+
+class ToolStatePending(Record):
+    """The model has begun to write the call; its input is not known yet."""
+
+    status: Literal["pending"] = "pending"
+    input: dict[str, Any] = Field(default_factory=dict[str, Any])
+    raw: str = ""
+
+
+class ToolStateRunning(Record):
+    """The call runs; `title` and `metadata` are its progress for the screen."""
+
+    status: Literal["running"] = "running"
+    input: dict[str, Any]
+    time: ToolTime
+    title: str | None = absent()
+    metadata: dict[str, Any] | None = absent()
+
+
+class ToolStateCompleted(Record):
+    """The call is done; `output` is what the model reads."""
+
+    status: Literal["completed"] = "completed"
+    input: dict[str, Any]
+    output: str
+    title: str = ""
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+    time: ToolTime
+    attachments: list[dict[str, Any]] | None = absent()
+
+
+class ToolStateError(Record):
+    """The call failed; `error` is what the model reads."""
+
+    status: Literal["error"] = "error"
+    input: dict[str, Any] = Field(default_factory=dict[str, Any])
+    error: str
+    time: ToolTime
+    metadata: dict[str, Any] | None = absent()
+
+
+ToolStateUnion = ToolStatePending | ToolStateRunning | ToolStateCompleted | ToolStateError
+
+
+class ToolTransitionError(ValueError):
+    """A tool state was asked to take a step that its machine does not have."""
+
+    def __init__(self, state: ToolStateUnion, step: str) -> None:
+        super().__init__(f"a tool call that is {state.status} cannot {step}")
+
+
+def start(state: ToolStateUnion, *, input: dict[str, Any], now: int) -> ToolStateRunning:
+    """Return the running state; only a pending call can start."""
+    if not isinstance(state, ToolStatePending):
+        raise ToolTransitionError(state, "start")
+    return ToolStateRunning(input=input, time=ToolTime(start=now))
+
+
+def progress(
+    state: ToolStateUnion, *, title: str | None = None, metadata: dict[str, Any] | None = None
+) -> ToolStateRunning:
+    """Return the running state with new facts for the screen; the start time stays."""
+    if not isinstance(state, ToolStateRunning):
+        raise ToolTransitionError(state, "report progress")
+    return state.changed(
+        title=title if title is not None else state.title,
+        metadata={**(state.metadata or {}), **metadata} if metadata is not None else state.metadata,
+    )
+
+
+def complete(
+    state: ToolStateUnion,
+    *,
+    output: str,
+    title: str,
+    metadata: dict[str, Any],
+    now: int,
+    attachments: list[dict[str, Any]] | None = None,
+) -> ToolStateCompleted:
+    """Return the completed state; only a running call can complete."""
+    if not isinstance(state, ToolStateRunning):
+        raise ToolTransitionError(state, "complete")
+    return ToolStateCompleted(
+        input=state.input,
+        output=output,
+        title=title,
+        metadata=metadata,
+        time=ToolTime(start=state.time.start, end=now),
+        attachments=attachments or None,
+    )
+
+
+def fail(state: ToolStateUnion, *, error: str, now: int, metadata: dict[str, Any] | None = None) -> ToolStateError:
+    """Return the error state of a call that has not ended yet; what it had reported stays."""
+    if isinstance(state, ToolStatePending):
+        return ToolStateError(input=state.input, error=error, time=ToolTime(start=now, end=now), metadata=metadata)
+    if isinstance(state, ToolStateRunning):
+        kept = {**(state.metadata or {}), **(metadata or {})}
+        return ToolStateError(
+            input=state.input, error=error, time=ToolTime(start=state.time.start, end=now), metadata=kept or None
+        )
+    raise ToolTransitionError(state, "fail")
+
+
+def prune(state: ToolStateUnion, *, now: int) -> ToolStateCompleted:
+    """Return a completed state whose output is no longer sent to the model; the output itself stays."""
+    if not isinstance(state, ToolStateCompleted):
+        raise ToolTransitionError(state, "be pruned")
+    return state.changed(time=state.time.changed(compacted=now))
+
+
+def restore(state: ToolStateUnion) -> ToolStateCompleted:
+    """Return a completed state whose output is sent again; `metadata.keep` keeps later pruning away from it."""
+    if not isinstance(state, ToolStateCompleted):
+        raise ToolTransitionError(state, "be restored")
+    return state.changed(time=state.time.changed(compacted=None), metadata={**state.metadata, "keep": True})

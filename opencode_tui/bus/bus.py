@@ -1,8 +1,8 @@
 """The bus: synchronous publishing into one bounded queue for each subscriber.
 
 Ordering: a subscriber sees events in the order of publishing, with two liberties. Growth of a part that still waits in its queue is
-joined in place (the first delta's position, all the text), and progress of a running tool is replaced by the newest. Neither crosses
-a structural event of the same part: `PartUpdated` and `PartRemoved` close the entry that growth could still join.
+joined in place (the first delta's position, all the text), and progress of a running tool is replaced by the newest. Neither
+crosses a structural event of the same part: `PartUpdated` and `PartRemoved` close the entry that growth could still join.
 
 Structural events are never dropped silently: a queue over its bound is emptied, the subscriber gets one `BusLagged` and must read
 everything anew through its client. Growth and progress never count towards the bound: there is one entry for each live part.

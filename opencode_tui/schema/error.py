@@ -11,10 +11,11 @@
     ├── ToolError              its text goes to the model as the tool's error
     └── SnapshotError ── GitUnavailableError
 
-Stored: {name, data} with the names of `StoredError` (reference, section 12). Every exception's text is one line that names the thing,
-the place and the remedy.
+Stored: {name, data} with the names of `StoredError` (reference, section 12). Every exception's text is one line that names the
+thing, the place and the remedy.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -80,11 +81,8 @@ class RejectedError(PermissionRefused):
     """The person said no. With `feedback` the model is told why and the turn goes on, without it the turn ends."""
 
     def __init__(self, feedback: str | None = None) -> None:
-        if feedback:
-            text = f"The person rejected this call and said: {feedback}"
-        else:
-            text = "The person rejected this call."
-        super().__init__(text)
+        said = f" and said: {feedback}" if feedback else "."
+        super().__init__(f"The person rejected this call{said}")
         self.feedback = feedback
 
 
@@ -112,31 +110,26 @@ class ModelNotFoundError(OpencodeError):
         self.suggestions = suggestions
 
 
-class ProviderError(OpencodeError):
-    """A model call failed. `retry_after_ms` is what the provider asked for, `kind` the row of the failure table."""
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is known of a failed model call: its row in the failure table, and what the provider said and asked for."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        provider_id: str,
-        kind: str = "unknown",
-        status: int | None = None,
-        retryable: bool = False,
-        retry_after_ms: int | None = None,
-        body: str | None = None,
-        headers: dict[str, str] | None = None,
-        metadata: dict[str, str] | None = None,
-    ) -> None:
+    kind: str = "unknown"
+    retryable: bool = False
+    status: int | None = None
+    retry_after_ms: int | None = None
+    body: str | None = None
+    headers: dict[str, str] | None = None
+    metadata: dict[str, str] | None = None
+
+
+class ProviderError(OpencodeError):
+    """A model call failed."""
+
+    def __init__(self, message: str, *, provider_id: str, failure: Failure | None = None) -> None:
         super().__init__(message)
         self.provider_id = provider_id
-        self.kind = kind
-        self.status = status
-        self.retryable = retryable
-        self.retry_after_ms = retry_after_ms
-        self.body = body
-        self.headers = headers
-        self.metadata = metadata
+        self.failure = failure or Failure()
 
 
 class AuthError(ProviderError):
@@ -265,16 +258,16 @@ def to_stored(error: BaseException) -> StoredError:
         case AuthError():
             return StoredAuthError(data=ProviderAuthData(provider_id=error.provider_id, message=text))
         case ContextOverflowError():
-            return StoredOverflowError(data=OverflowData(message=text, response_body=error.body))
+            return StoredOverflowError(data=OverflowData(message=text, response_body=error.failure.body))
         case ProviderError():
             return StoredApiError(
                 data=ApiData(
                     message=text,
-                    status_code=error.status,
-                    is_retryable=error.retryable,
-                    response_headers=error.headers,
-                    response_body=error.body,
-                    metadata=error.metadata,
+                    status_code=error.failure.status,
+                    is_retryable=error.failure.retryable,
+                    response_headers=error.failure.headers,
+                    response_body=error.failure.body,
+                    metadata=error.failure.metadata,
                 )
             )
         case _:

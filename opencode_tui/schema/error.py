@@ -5,7 +5,7 @@
     ├── TrustError             a folder cannot be trusted
     ├── StorageError ── NotFoundError · CorruptRecordError · LockTimeoutError
     ├── SessionError ── BusyError · NoSuchMessageError · NothingToRevertError
-    ├── PermissionRefused ── RejectedError(feedback?) · DeniedError(rules)
+    ├── PermissionRefused ── RejectedError(feedback?) · DeniedError(rules) · NobodyToAskError
     ├── ProviderError ── AuthError · ContextOverflowError
     ├── ModelNotFoundError
     ├── ToolError              its text goes to the model as the tool's error
@@ -93,6 +93,17 @@ class DeniedError(PermissionRefused):
         listed = ", ".join(f"{rule.pattern}: {rule.action}" for rule in rules) or "none"
         super().__init__(f"A permission rule denies {permission} for {pattern!r}. Rules for {permission}: {listed}")
         self.rules = rules
+
+
+class NobodyToAskError(PermissionRefused):
+    """It needs a person's word, and this run has no terminal to ask at."""
+
+    def __init__(self, permission: str, patterns: list[str]) -> None:
+        wanted = ", ".join(repr(pattern) for pattern in patterns)
+        super().__init__(
+            f"{permission} for {wanted} needs a person's permission and this run has no terminal to ask at; "
+            f"run with --auto, or allow it by a rule below permission.{permission} in opencode.json"
+        )
 
 
 class ModelNotFoundError(OpencodeError):

@@ -1,7 +1,7 @@
 """Models: how they are named, what they can carry, what they cost."""
 
 from decimal import Decimal
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -48,7 +48,10 @@ class Cost(Record):
 
 
 class Model(Record):
-    """A model that can be used: its limits, prices, abilities, and the adapter that reaches it."""
+    """A model that can be used: its limits, prices, abilities, and the adapter that reaches it.
+
+    `options` are parameters of every call to it, as the settings give them.
+    """
 
     provider_id: str
     model_id: str
@@ -61,6 +64,7 @@ class Model(Record):
     reasoning: bool = False
     attachment: bool = False
     temperature: bool = True
+    options: dict[str, Any] = Field(default_factory=dict[str, Any])
 
     @property
     def ref(self) -> ModelRef:

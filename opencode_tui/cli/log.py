@@ -1,0 +1,51 @@
+"""The program's own log: a file below the data folder, opened when there is something to write.
+
+Nothing of it reaches the terminal except with `--log-level debug`.
+"""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+from opencode_tui.storage.paths import ensure
+
+MAX_BYTES = 5 * 1024 * 1024
+FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
+
+
+def start_log(folder: Path, level: str | None) -> None:
+    """Send log lines of this level (default: warning) and above to `opencode-tui.log` in the folder; a debug run shows them too."""
+    root = logging.getLogger("opencode_tui")
+    if root.handlers:
+        return
+    root.setLevel((level or "warning").upper())
+    root.propagate = False
+    root.addHandler(_PrivateFile(folder / "opencode-tui.log"))
+    if level == "debug":
+        root.addHandler(logging.StreamHandler(sys.stderr))
+    for handler in root.handlers:
+        handler.setFormatter(logging.Formatter(FORMAT))
+
+
+class _PrivateFile(logging.Handler):
+    """Appends to a file with mode 0600, begun anew when it has grown too large; a disk that refuses costs the log only."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        try:
+            ensure(self._path.parent)
+            if self._path.exists() and self._path.stat().st_size > MAX_BYTES:
+                self._path.replace(self._path.with_suffix(".old.log"))
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(self.format(record) + "\n")
+        except OSError:
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Keep quiet: there is no better place to complain."""

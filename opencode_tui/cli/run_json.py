@@ -1,0 +1,53 @@
+"""`run --format json`: one JSON object a line for everything that has ended. Source: SPEC section 1.
+
+A line is printed after its record is on the disk, so whatever was told survives.
+"""
+
+import json
+import sys
+import time
+
+from opencode_tui.schema.event import Event, PartUpdated, SessionFailed
+from opencode_tui.schema.part import AnyPart, ReasoningPart, StepFinishPart, StepStartPart, TextPart, ToolPart
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+
+
+class JsonReporter:
+    """Prints the parts of one session's assistant messages as they end."""
+
+    def __init__(self, session_id: str) -> None:
+        self._session_id = session_id
+
+    def show(self, event: Event) -> None:
+        """Print a line if the event tells of an end."""
+        if isinstance(event, PartUpdated) and event.part.session_id == self._session_id:
+            kind = _kind(event.part)
+            if kind is not None:
+                self._print(kind, {"part": event.part.to_dict()})
+        elif isinstance(event, SessionFailed) and event.session_id == self._session_id:
+            self._print("error", {"error": event.error.to_dict()})
+
+    def close(self) -> None:
+        """Nothing to tidy."""
+
+    def _print(self, kind: str, fields: JsonObject) -> None:
+        line = {"type": kind, "timestamp": time.time_ns() // 1_000_000, "sessionID": self._session_id, **fields}
+        sys.stdout.write(json.dumps(line, ensure_ascii=True) + "\n")
+        sys.stdout.flush()
+
+
+def _kind(part: AnyPart) -> str | None:
+    match part:
+        case StepStartPart():
+            return "step_start"
+        case StepFinishPart():
+            return "step_finish"
+        case TextPart() if part.time is not None and part.time.end is not None and not part.synthetic:
+            return "text"
+        case ReasoningPart() if part.time.end is not None:
+            return "reasoning"
+        case ToolPart() if isinstance(part.state, ToolStateCompleted | ToolStateError):
+            return "tool_use"
+        case _:
+            return None

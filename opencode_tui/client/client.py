@@ -1,0 +1,174 @@
+"""What faces may ask of the engine, in facets of a few methods each; arguments and results are shapes of `schema`.
+
+A facet's method raises the OpencodeError that stands for what went wrong. The same Protocols hold for a client over HTTP.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from opencode_tui.schema.catalog import AgentSummary, Notices
+from opencode_tui.schema.event import AnyStatus, Envelope
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.request import CreateSession, PromptInput, UpdateSession
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.todo import Todo
+
+
+class SessionsFacet(Protocol):
+    """The sessions of the folder's project."""
+
+    async def create(self, request: CreateSession) -> SessionInfo:
+        """Make a session."""
+        ...
+
+    async def list(self) -> Sequence[SessionInfo]:
+        """Return all, newest first."""
+        ...
+
+    async def get(self, session_id: str) -> SessionInfo:
+        """Return one; raises NotFoundError."""
+        ...
+
+    async def latest(self) -> SessionInfo | None:
+        """Return the one that was worked on last, children left out."""
+        ...
+
+    async def children(self, session_id: str) -> Sequence[SessionInfo]:
+        """Return a session's children, newest first."""
+        ...
+
+    async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
+        """Rename or archive."""
+        ...
+
+    async def remove(self, session_id: str) -> None:
+        """Delete with all children; raises BusyError while one is worked on."""
+        ...
+
+    async def todos(self, session_id: str) -> Sequence[Todo]:
+        """Return the todo list."""
+        ...
+
+
+class MessagesFacet(Protocol):
+    """The messages of a session."""
+
+    async def list(self, session_id: str, limit: int | None = None) -> Sequence[MessageWithParts]:
+        """Return the newest `limit` messages (all without one), oldest first."""
+        ...
+
+
+class PromptsFacet(Protocol):
+    """The conversation."""
+
+    async def prompt(self, session_id: str, request: PromptInput) -> MessageWithParts:
+        """Send a request; returns the last message of its answer when the session is idle."""
+        ...
+
+    async def abort(self, session_id: str) -> bool:
+        """Interrupt the session's run; tells whether there was one."""
+        ...
+
+    async def status(self) -> dict[str, AnyStatus]:
+        """Return the sessions that are not idle."""
+        ...
+
+
+class PermissionsFacet(Protocol):
+    """Questions that wait for the person."""
+
+    async def pending(self) -> Sequence[PermissionRequest]:
+        """Return them, oldest first."""
+        ...
+
+    async def reply(self, request_id: str, reply: Reply, message: str | None = None) -> bool:
+        """Answer one; tells whether it was still open."""
+        ...
+
+
+class CatalogFacet(Protocol):
+    """What can be chosen."""
+
+    async def models(self) -> Sequence[Model]:
+        """Return the models that can be used here."""
+        ...
+
+    async def default_model(self) -> ModelRef:
+        """Return the model that answers when none is named."""
+        ...
+
+    async def agents(self) -> Sequence[AgentSummary]:
+        """Return the agents, the default one first."""
+        ...
+
+
+class SettingsFacet(Protocol):
+    """What the settings of this folder say that a person should know."""
+
+    async def notices(self) -> Notices:
+        """Return warnings, and what is not in force because the folder is not trusted."""
+        ...
+
+
+class EventReader(Protocol):
+    """All events of a folder from the moment it was opened on: iterate, or poll; leaving its context closes it."""
+
+    def __enter__(self) -> "EventReader":
+        """Return itself."""
+        ...
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[Envelope]:
+        """Return itself."""
+        ...
+
+    async def __anext__(self) -> Envelope:
+        """Wait for the next event."""
+        ...
+
+    def poll(self) -> Envelope | None:
+        """Return the next event that already waits, or None."""
+        ...
+
+
+class Client(Protocol):
+    """The door for one folder."""
+
+    @property
+    def sessions(self) -> SessionsFacet:
+        """The project's sessions."""
+        ...
+
+    @property
+    def messages(self) -> MessagesFacet:
+        """Their messages."""
+        ...
+
+    @property
+    def prompts(self) -> PromptsFacet:
+        """Their conversations."""
+        ...
+
+    @property
+    def permissions(self) -> PermissionsFacet:
+        """Open questions."""
+        ...
+
+    @property
+    def catalog(self) -> CatalogFacet:
+        """Models and agents."""
+        ...
+
+    @property
+    def settings(self) -> SettingsFacet:
+        """Settings."""
+        ...
+
+    def events(self) -> EventReader:
+        """Return a reader of all events of this folder from the moment of the call on."""
+        ...

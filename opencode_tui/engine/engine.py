@@ -1,0 +1,72 @@
+"""The engine of a process: storage, bus, runs, and an instance for each folder that somebody works in."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from opencode_tui.bus import Bus
+from opencode_tui.engine.instance import Instance
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.wire import Core, build_core, build_instance
+from opencode_tui.schema.ids import Clock, Identifier, system_clock
+from opencode_tui.storage.paths import find_paths
+
+CLOSE_GRACE_MS = 250
+"""Milliseconds that interrupted runs have to close their records when the engine ends."""
+
+
+class Engine:
+    """One for each process. Made by `open_engine`."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self._instances: dict[Path, Instance] = {}
+        self._opening = asyncio.Lock()
+
+    @property
+    def bus(self) -> Bus:
+        """Where everything that happens is told."""
+        return self.core.bus
+
+    @property
+    def store(self) -> SessionStore:
+        """The records of all sessions."""
+        return self.core.store
+
+    async def instance(self, directory: Path) -> Instance:
+        """Open or return the instance of a folder. Raises ConfigError when its settings cannot be used."""
+        real = await asyncio.to_thread(Path(directory).resolve)
+        async with self._opening:
+            instance = self._instances.get(real)
+            if instance is None:
+                instance = self._instances[real] = await build_instance(self.core, real)
+            return instance
+
+    async def close(self) -> None:
+        """Interrupt what runs, close all records, write everything that waits."""
+        await self.core.runs.close(grace_ms=CLOSE_GRACE_MS)
+        for instance in self._instances.values():
+            await instance.close()
+        await self.core.storage.close()
+
+
+@asynccontextmanager
+async def open_engine(
+    environ: Mapping[str, str], *, clock: Clock = system_clock, identifier: Identifier | None = None
+) -> AsyncGenerator[Engine, None]:
+    """Open the engine for this environment; on leaving, also by an error or Ctrl-C, everything ends in order."""
+    async with asyncio.TaskGroup() as group:
+        engine = Engine(
+            build_core(
+                environ=dict(environ),
+                paths=find_paths(environ),
+                group=group,
+                clock=clock,
+                identifier=identifier or Identifier(clock),
+            )
+        )
+        try:
+            yield engine
+        finally:
+            await engine.close()

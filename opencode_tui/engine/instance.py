@@ -1,0 +1,39 @@
+"""Everything that is bound to one folder: its project, settings, agents, tools, permissions, and the verbs on its sessions."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.config.load import LoadedConfig
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.permission.service import PermissionService
+from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.session.prompt import SessionPrompt
+from opencode_tui.engine.session.sessions import Sessions
+from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.engine.tool.registry import ToolRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One folder's services, built complete by `wire.build_instance`."""
+
+    directory: Path
+    project: Project
+    config: LoadedConfig
+    warnings: list[str]
+    agents: AgentRegistry
+    catalog: Catalog
+    providers: Providers
+    tools: ToolRegistry
+    permissions: PermissionService
+    grants: Grants
+    sessions: Sessions
+    todos: SessionTodos
+    prompts: SessionPrompt
+
+    async def close(self) -> None:
+        """End the providers' connections and processes."""
+        await self.providers.close()

@@ -1,0 +1,156 @@
+"""What a file in a prompt becomes: its text as the read tool shows it, or its bytes as a data URL, always with the part itself.
+
+A file that cannot be read becomes a line that says so; the prompt goes on. Source: reference, section 23.
+"""
+
+import asyncio
+import base64
+import json
+import mimetypes
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
+
+from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.message import UserMessage
+from opencode_tui.schema.part import AnyPart, FilePart, TextPart
+from opencode_tui.schema.request import FileInput
+
+MAX_BYTES = 20 * 1024 * 1024
+"""An attachment beyond this size is not sent."""
+
+
+def file_input(path: Path) -> FileInput:
+    """Return the input for a local file or folder, with its kind guessed from its name. Blocks on the disk."""
+    if path.is_dir():
+        mime = "application/x-directory"
+    else:
+        guessed = mimetypes.guess_type(path.name)[0] or "text/plain"
+        is_media = guessed == "application/pdf" or (guessed.startswith("image/") and guessed != "image/svg+xml")
+        mime = guessed if is_media else "text/plain"
+    return FileInput(mime=mime, filename=path.name, url=path.absolute().as_uri())
+
+
+class Attachments:
+    """Expands the files of prompts for the instance of one folder."""
+
+    def __init__(self, *, tools: ToolRegistry, identifier: Identifier, directory: Path, worktree: Path) -> None:
+        self._tools = tools
+        self._identifier = identifier
+        self._directory = directory
+        self._worktree = worktree
+
+    async def expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
+        """Return the parts for one attachment, in order; stores nothing."""
+        scheme = urlsplit(given.url).scheme
+        if scheme == "data" and given.mime == "text/plain":
+            text = _decode_text(given.url)
+            return [
+                self._note(
+                    message, f"Called the Read tool with the following input: {_call(given.filename or 'text')}"
+                ),
+                self._note(message, text),
+                self._part(message, given, given.url, given.mime),
+            ]
+        if scheme != "file":
+            return [self._part(message, given, given.url, given.mime)]
+        path = Path(unquote(urlsplit(given.url).path))
+        try:
+            return await self._expand_file(given, message, path)
+        except (OpencodeError, OSError) as error:
+            note = f"Attachment {path} could not be read: {error}"
+            return [self._note(message, note), self._part(message, given, given.url, given.mime)]
+
+    async def _expand_file(self, given: FileInput, message: UserMessage, path: Path) -> list[AnyPart]:
+        is_folder = await asyncio.to_thread(path.is_dir)
+        if is_folder or given.mime in ("text/plain", "application/x-directory"):
+            arguments = {"filePath": str(path), **_line_range(given.url)}
+            text = await self._read(message, arguments)
+            mime = "application/x-directory" if is_folder else given.mime
+            return [
+                self._note(message, f"Called the Read tool with the following input: {json.dumps(arguments)}"),
+                self._note(message, text),
+                self._part(message, given, given.url, mime),
+            ]
+        data = await asyncio.to_thread(_data_url, path, given.mime)
+        return [
+            self._note(message, f"Called the Read tool with the following input: {_call(str(path))}"),
+            self._part(message, given, data, given.mime),
+        ]
+
+    async def _read(self, message: UserMessage, arguments: dict[str, Any]) -> str:
+        tool = self._tools.get("read")
+        if tool is None:
+            raise OpencodeError("the read tool is switched off")
+        valid = self._tools.validate(tool, arguments)
+        if isinstance(valid, str):
+            raise OpencodeError(valid)
+        return (await tool.run(valid, self._context(message))).output
+
+    def _context(self, message: UserMessage) -> ToolContext:
+        async def allow(*_: object, **__: object) -> None:
+            """The person named the file: that is the permission."""
+
+        return ToolContext(
+            session_id=message.session_id,
+            message_id=message.id,
+            call_id="attachment",
+            agent=message.agent,
+            directory=self._directory,
+            worktree=self._worktree,
+            ask=allow,
+            progress=lambda _title, _metadata: None,
+        )
+
+    def _note(self, message: UserMessage, text: str) -> TextPart:
+        return TextPart(
+            id=self._identifier.ascending("prt"),
+            session_id=message.session_id,
+            message_id=message.id,
+            text=text,
+            synthetic=True,
+        )
+
+    def _part(self, message: UserMessage, given: FileInput, url: str, mime: str) -> FilePart:
+        return FilePart(
+            id=given.id or self._identifier.ascending("prt"),
+            session_id=message.session_id,
+            message_id=message.id,
+            mime=mime,
+            filename=given.filename,
+            url=url,
+            source=given.source,
+        )
+
+
+def _call(name: str) -> str:
+    return json.dumps({"filePath": name})
+
+
+def _decode_text(url: str) -> str:
+    head, _, data = url.partition(",")
+    payload = base64.b64decode(data) if head.endswith(";base64") else unquote_to_bytes(data)
+    return payload.decode("utf-8", "replace")
+
+
+def _line_range(url: str) -> dict[str, int]:
+    query = parse_qs(urlsplit(url).query)
+    start, end = (query.get(name, [""])[0] for name in ("start", "end"))
+    if not start.isdigit():
+        return {}
+    offset = max(int(start), 1)
+    return (
+        {"offset": offset, "limit": int(end) - offset + 1}
+        if end.isdigit() and int(end) >= offset
+        else {"offset": offset}
+    )
+
+
+def _data_url(path: Path, mime: str) -> str:
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise OpencodeError(f"{path} has {size} bytes, more than {MAX_BYTES} can be attached")
+    return f"data:{mime};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"

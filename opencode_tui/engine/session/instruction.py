@@ -1,0 +1,91 @@
+"""Files of rules for the model that belong to a folder or to the person: which there are, and their texts.
+
+Source: reference, section 25; SPEC row 17.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+NAMES = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
+MAX_BYTES = 256 * 1024
+"""A rules file beyond this size is cut: it would fill the context by itself."""
+
+
+def project_files(directory: Path, worktree: Path) -> list[Path]:
+    """Return the rules files from `directory` up to `worktree`, nearest first.
+
+    All files of one name: of the first name for which there is any. Blocks on the disk.
+    """
+    folders = [directory]
+    while folders[-1] != worktree and folders[-1] != folders[-1].parent and directory.is_relative_to(worktree):
+        folders.append(folders[-1].parent)
+    for name in NAMES:
+        found = [folder / name for folder in folders if (folder / name).is_file()]
+        if found:
+            return found
+    return []
+
+
+def global_file(config_dir: Path, home: Path, *, extra: str | None, use_claude: bool) -> Path | None:
+    """Return the person's own rules file: of `OPENCODE_CONFIG_DIR`, of the config folder, or Claude Code's."""
+    candidates = [Path(extra) / "AGENTS.md"] if extra else []
+    candidates.append(config_dir / "AGENTS.md")
+    if use_claude:
+        candidates.append(home / ".claude" / "CLAUDE.md")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def configured_files(patterns: Sequence[str], directory: Path, worktree: Path, home: Path) -> list[Path]:
+    """Return the files that the setting `instructions` names: absolute, below home (`~/`), or globs in the project's folders."""
+    found: list[Path] = []
+    for pattern in patterns:
+        if pattern.startswith(("http://", "https://")):
+            continue
+        expanded = home / pattern[2:] if pattern.startswith("~/") else Path(pattern)
+        if expanded.is_absolute():
+            found.extend(sorted(expanded.parent.glob(expanded.name)))
+            continue
+        folder = directory
+        while True:
+            found.extend(sorted(folder.glob(pattern)))
+            if folder in (worktree, folder.parent):
+                break
+            folder = folder.parent
+    return [path for path in dict.fromkeys(found) if path.is_file()]
+
+
+def render(paths: Sequence[Path]) -> list[str]:
+    """Return one block of text for each readable file, headed by where it comes from. Blocks on the disk."""
+    blocks: list[str] = []
+    for path in dict.fromkeys(paths):
+        try:
+            with path.open("rb") as file:
+                text = file.read(MAX_BYTES).decode("utf-8", "replace").strip()
+        except OSError as error:
+            blocks.append(f"Instructions from: {path}\n(not readable: {error.strerror})")
+            continue
+        if text:
+            blocks.append(f"Instructions from: {path}\n{text}")
+    return blocks
+
+
+class Instructions:
+    """Which rules files apply: the project's, the person's, those of the settings."""
+
+    def __init__(
+        self, *, config_dir: Path, home: Path, extra_dir: str | None, use_claude: bool, patterns: list[str]
+    ) -> None:
+        self._config_dir = config_dir
+        self._home = home
+        self._extra_dir = extra_dir
+        self._use_claude = use_claude
+        self._patterns = patterns
+
+    def blocks(self, directory: Path, worktree: Path) -> list[str]:
+        """Return the texts in order. Blocks on the disk."""
+        paths = project_files(directory, worktree)
+        own = global_file(self._config_dir, self._home, extra=self._extra_dir, use_claude=self._use_claude)
+        if own is not None:
+            paths.append(own)
+        paths.extend(configured_files(self._patterns, directory, worktree, self._home))
+        return render(paths)

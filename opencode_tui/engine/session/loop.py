@@ -1,0 +1,159 @@
+"""The prompt loop: look at the history, decide the next step, nothing else. Source: seeds 001 and 004; reference, section 9."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.permission.ruleset import disabled
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.provider.stream import LlmRequest, ToolSpec
+from opencode_tui.engine.session.history import Position, filter_compacted, is_answered, position
+from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
+from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.session.processor import StepProcessor, StepServices
+from opencode_tui.engine.session.system import SystemPrompts
+from opencode_tui.engine.session.runs import Run
+from opencode_tui.engine.session.tool_calls import CallScope
+from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.schema.error import ConfigError, SessionError
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, UserMessage
+from opencode_tui.schema.model import Model
+from opencode_tui.schema.permission import Ruleset
+from opencode_tui.schema.session import SessionInfo
+
+MAX_UNKNOWN = 2
+"""Answers in a row that end for no known reason and call no tool, before the turn ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopServices:
+    """What the loop works with in the instance of one folder."""
+
+    step: StepServices
+    agents: AgentRegistry
+    tools: ToolRegistry
+    catalog: Catalog
+    providers: Providers
+    system: SystemPrompts
+    directory: Path
+    worktree: Path
+    output_token_max: int = OUTPUT_TOKEN_MAX
+
+
+class SessionLoop:
+    """Works a session until its newest request is answered."""
+
+    def __init__(self, services: LoopServices) -> None:
+        self._services = services
+
+    async def run(self, run: Run, session: SessionInfo) -> MessageWithParts:
+        """Ask the model step by step; returns the last assistant message. Raises what made the turn fail."""
+        store, statuses = self._services.step.store, self._services.step.statuses
+        unknown = steps = 0
+        while True:
+            statuses.busy(session.id)
+            messages = filter_compacted(await store.messages(session.id))
+            where = position(messages)
+            if where.last_user is None:
+                raise SessionError(f"session {session.id} has no request to answer")
+            if is_answered(messages, where) or unknown >= MAX_UNKNOWN:
+                return _last_assistant(messages, where)
+            steps += 1
+            user = _request_of(messages)
+            agent = self._agent(user)
+            step = StepProcessor(self._services.step, self._new_message(session, user, agent))
+            run.settle = step.settle
+            outcome = await self._take_step(run, step, session, messages, is_last=_is_last(agent, steps))
+            run.settle = None
+            unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
+            if outcome == "stop" or _is_last(agent, steps):
+                return _last_assistant(await store.messages(session.id), None)
+
+    async def _take_step(
+        self, run: Run, step: StepProcessor, session: SessionInfo, messages: list[MessageWithParts], *, is_last: bool
+    ) -> str:
+        user = _request_of(messages)
+        agent = self._agent(user)
+        model = self._services.catalog.resolve(user.model)
+        request = await self._request(session, messages, agent, model, is_last=is_last)
+        scope = CallScope(
+            session_id=session.id,
+            message_id=step.message.id,
+            agent=agent,
+            directory=self._services.directory,
+            worktree=self._services.worktree,
+            layers=[_rules(session, agent)],
+            policy=run.policy,
+        )
+        return await step.run(self._services.providers.llm(model), request, scope)
+
+    async def _request(
+        self,
+        session: SessionInfo,
+        messages: list[MessageWithParts],
+        agent: AgentInfo,
+        model: Model,
+        *,
+        is_last: bool,
+    ) -> LlmRequest:
+        user = _request_of(messages)
+        limit = self._services.output_token_max
+        return LlmRequest(
+            model=model,
+            system=await self._services.system.build(agent=agent, model=model, extra=user.system),
+            messages=to_model_messages(messages, model),
+            tools=self._tool_specs(session, user, agent) if model.tool_call else (),
+            tool_choice="none" if is_last else "auto",
+            max_output=min(model.limit.output or limit, limit),
+            temperature=agent.temperature if model.temperature else None,
+            top_p=agent.top_p,
+            options=agent.options,
+        )
+
+    def _tool_specs(self, session: SessionInfo, user: UserMessage, agent: AgentInfo) -> tuple[ToolSpec, ...]:
+        hidden = disabled(self._services.tools.names, _rules(session, agent))
+        hidden |= {name for name, is_on in (user.tools or {}).items() if not is_on}
+        return self._services.tools.specs(lambda name: name not in hidden)
+
+    def _agent(self, user: UserMessage) -> AgentInfo:
+        agent = self._services.agents.get(user.agent)
+        if agent is None:
+            raise ConfigError(f"agent {user.agent!r} of this request no longer exists; name another with --agent")
+        return agent
+
+    def _new_message(self, session: SessionInfo, user: UserMessage, agent: AgentInfo) -> AssistantMessage:
+        return AssistantMessage(
+            id=self._services.step.identifier.ascending("msg"),
+            session_id=session.id,
+            parent_id=user.id,
+            model_id=user.model.model_id,
+            provider_id=user.model.provider_id,
+            mode=agent.name,
+            agent=agent.name,
+            path=MessagePath(cwd=str(self._services.directory), root=str(self._services.worktree)),
+            time=MessageTime(created=self._services.step.clock()),
+        )
+
+
+def _request_of(messages: list[MessageWithParts]) -> UserMessage:
+    """Return the newest request; the loop has made sure that there is one."""
+    return next(message.info for message in reversed(messages) if isinstance(message.info, UserMessage))
+
+
+def _rules(session: SessionInfo, agent: AgentInfo) -> Ruleset:
+    """Return the rules in force, the session's last, so that they win."""
+    return [*agent.permission, *(session.permission or [])]
+
+
+def _is_last(agent: AgentInfo, steps: int) -> bool:
+    return agent.steps is not None and steps >= agent.steps
+
+
+def _last_assistant(messages: list[MessageWithParts], where: Position | None) -> MessageWithParts:
+    index = (where or position(messages)).last_assistant
+    if index is None:
+        raise SessionError("the turn ended without an answer")
+    return messages[index]

@@ -1,0 +1,184 @@
+"""One step: an assistant message from the model call to its last part.
+
+The stream's parts are stored and published as they come; the tools of the step start together after the stream has ended well; of a
+broken answer nothing runs, and its text is dropped when it is tried again. `settle` closes whatever an interruption or a failure
+left open; it is called by the run's supervisor, never inside the dying task. Source: seeds 000 and 002; SPEC rows 8 and 10.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent
+from opencode_tui.engine.provider.usage import to_cost, to_tokens
+from opencode_tui.engine.session.limits import STREAM_SLICE_MS
+from opencode_tui.engine.session.part_machine import Grew, PartChange, PartMachine
+from opencode_tui.engine.session.retry import GiveUp, next_try
+from opencode_tui.engine.session.status import SessionStatuses
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.tool_calls import CallScope, ToolCalls
+from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, StoredApiError, StoredError, to_stored
+from opencode_tui.schema.event import RetryStatus
+from opencode_tui.schema.ids import Clock, Identifier
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, ToolPart
+from opencode_tui.schema.tool_state import ToolStatePending, ToolStateRunning, fail
+
+Outcome = Literal["continue", "stop"]
+ABORTED_TOOL = "Tool execution aborted"
+NOT_RUN = "Not run: the answer that asked for it broke off"
+
+
+class _Ids(TypedDict):
+    """What identifies a new part of the message."""
+
+    id: str
+    session_id: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepServices:
+    """What every step works with."""
+
+    store: SessionStore
+    statuses: SessionStatuses
+    identifier: Identifier
+    clock: Clock
+    calls: ToolCalls
+
+
+class StepProcessor:
+    """Works one assistant message; made anew for each."""
+
+    def __init__(self, services: StepServices, message: AssistantMessage) -> None:
+        self._services = services
+        self.message = message
+        self._machine: PartMachine | None = None
+
+    @property
+    def has_calls(self) -> bool:
+        """Tell whether the answer asked for tools."""
+        return self._machine is not None and bool(self._machine.calls)
+
+    async def run(self, llm: Llm, request: LlmRequest, scope: CallScope) -> Outcome:
+        """Ask the model, run its tools, store what came of it.
+
+        Returns `stop` when the person rejected a call. Raises ProviderError when the model call has failed for good.
+        """
+        await self._services.store.update_message(self.message)
+        await self._services.store.update_part(StepStartPart(**self._ids()))
+        machine = await self._answer(llm, request)
+        finish = machine.finish
+        if finish is None:
+            raise ProviderError("the answer had no end", provider_id=self.message.provider_id)
+        blocked = await self._services.calls.run(machine.calls, scope)
+        tokens, cost = to_tokens(finish.usage), to_cost(finish.usage, request.model)
+        await self._services.store.update_part(
+            StepFinishPart(**self._ids(), reason=finish.reason, cost=float(cost), tokens=tokens)
+        )
+        self.message = self.message.changed(finish=finish.reason, cost=float(cost), tokens=tokens)
+        await self._services.store.update_message(self.message)
+        await self._complete()
+        return "stop" if blocked else "continue"
+
+    async def settle(self, error: StoredError) -> None:
+        """Close what is still open with this error: texts, tool calls, the message. Does nothing to a completed message."""
+        if self.message.time.completed is not None:
+            return
+        store = self._services.store
+        if self._machine is not None:
+            await self._apply(self._machine.close_open())
+        aborted = error.name == "MessageAbortedError"
+        for part in store.parts(self.message.session_id, self.message.id):
+            if isinstance(part, ToolPart) and isinstance(part.state, ToolStatePending | ToolStateRunning):
+                text = ABORTED_TOOL if aborted or isinstance(part.state, ToolStateRunning) else NOT_RUN
+                await store.update_part(part.changed(state=fail(part.state, error=text, now=self._services.clock())))
+        self.message = self.message.changed(error=error)
+        await self._complete()
+
+    async def _answer(self, llm: Llm, request: LlmRequest) -> PartMachine:
+        attempt, waited = 1, 0
+        while True:
+            machine = self._machine = PartMachine(
+                session_id=self.message.session_id,
+                message_id=self.message.id,
+                identifier=self._services.identifier,
+                clock=self._services.clock,
+            )
+            try:
+                await self._read(llm, request, machine)
+                return machine
+            except ProviderError as error:
+                decision = next_try(error, attempt=attempt, waited_ms=waited)
+                if isinstance(decision, GiveUp):
+                    raise _explained(error, decision.reason) from error
+                await self._drop(machine)
+                await self._wait(error, attempt, decision.delay_ms)
+                attempt, waited = attempt + 1, waited + decision.delay_ms
+
+    async def _read(self, llm: Llm, request: LlmRequest, machine: PartMachine) -> None:
+        turn = time.monotonic()
+        async with aclosing(llm.stream(request)) as stream:  # pyright: ignore[reportArgumentType] - adapters are generators
+            async for batch in stream:
+                await self._take(batch, machine)
+                if (time.monotonic() - turn) * 1000 > STREAM_SLICE_MS:
+                    await asyncio.sleep(0)
+                    turn = time.monotonic()
+
+    async def _take(self, batch: Sequence[StreamEvent], machine: PartMachine) -> None:
+        for event in batch:
+            changes = machine.apply(event)
+            if changes:
+                await self._apply(changes)
+
+    async def _apply(self, changes: Sequence[PartChange]) -> None:
+        store = self._services.store
+        for change in changes:
+            if isinstance(change, Grew):
+                store.grow_part(self.message.session_id, self.message.id, change.live, change.delta)
+            else:
+                await store.update_part(change.part)
+
+    async def _drop(self, machine: PartMachine) -> None:
+        for part_id in machine.part_ids:
+            await self._services.store.remove_part(self.message.session_id, self.message.id, part_id)
+        self._machine = None
+
+    async def _wait(self, error: ProviderError, attempt: int, delay_ms: int) -> None:
+        now = self._services.clock()
+        stored = to_stored(error)
+        if not isinstance(stored, StoredApiError):
+            stored = StoredApiError.model_validate({"data": {"message": str(error), "isRetryable": True}})
+        await self._services.store.update_part(
+            RetryPart(**self._ids(), attempt=attempt, error=stored, time=RetryTime(created=now))
+        )
+        self._services.statuses.set(
+            self.message.session_id, RetryStatus(attempt=attempt, message=str(error), next=now + delay_ms)
+        )
+        await asyncio.sleep(delay_ms / 1000)
+        self._services.statuses.busy(self.message.session_id)
+
+    async def _complete(self) -> None:
+        done = self.message.time.changed(completed=self._services.clock())
+        self.message = self.message.changed(time=done)
+        await self._services.store.update_message(self.message)
+        await self._services.store.sync()
+
+    def _ids(self) -> _Ids:
+        return _Ids(
+            id=self._services.identifier.ascending("prt"),
+            session_id=self.message.session_id,
+            message_id=self.message.id,
+        )
+
+
+def _explained(error: ProviderError, reason: str) -> OpencodeError:
+    """Return the error with the clause that tells why it is not tried again."""
+    if not reason:
+        return error
+    failure = Failure(kind=error.failure.kind, status=error.failure.status, body=error.failure.body)
+    return ProviderError(f"{error}; {reason}", provider_id=error.provider_id, failure=failure)

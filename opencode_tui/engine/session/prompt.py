@@ -1,0 +1,96 @@
+"""The public verbs on a session's conversation: prompt and cancel. Source: seeds 001 and 004; reference, section 9."""
+
+import asyncio
+
+from opencode_tui.engine.permission.policy import AskPerson, Policy
+from opencode_tui.engine.provider.catalog import DEMO
+from opencode_tui.engine.provider.recent import RecentModels
+from opencode_tui.engine.session.history import filter_compacted, is_answered, position
+from opencode_tui.engine.session.loop import SessionLoop
+from opencode_tui.engine.session.repair import repair
+from opencode_tui.engine.session.runs import Run, RunRegistry
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.user_message import Addressee, UserMessages
+from opencode_tui.schema.history import MessageWithParts, with_parts
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.message import UserMessage
+from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.request import PromptInput
+
+
+class SessionPrompt:
+    """Takes requests for the sessions of one folder's instance."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        runs: RunRegistry,
+        loop: SessionLoop,
+        users: UserMessages,
+        recent: RecentModels,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._runs = runs
+        self._loop = loop
+        self._users = users
+        self._recent = recent
+        self._clock = clock
+
+    async def prompt(self, session_id: str, request: PromptInput, *, policy: Policy | None = None) -> MessageWithParts:
+        """Store a request and return the last message of its answer once the session is idle.
+
+        While a run works on the session the request is stored at once and answered by that run; all who wait get the same answer.
+        With `no_reply` the stored request is returned. `policy` answers the run's permission questions (else the
+        person does). Raises what made the turn fail, RunAborted when it was interrupted,
+        BusyError when another process works on the session.
+        """
+        addressee = await self._users.address(session_id, request)
+        active = self._runs.get(session_id)
+        if active is None:
+            return await self._start(session_id, request, addressee, policy).answer()
+        message = await self._store_request(session_id, request, addressee)
+        if request.no_reply:
+            return await self._stored(message)
+        answer = await active.answer()
+        if await self._is_answered(session_id):
+            return answer
+        return await self._start(session_id, None, addressee, policy).answer()
+
+    def cancel(self, session_id: str) -> bool:
+        """Interrupt the session's run; tells whether there was one. Returns at once."""
+        return self._runs.abort(session_id)
+
+    def _start(self, session_id: str, request: PromptInput | None, addressee: Addressee, policy: Policy | None) -> Run:
+        active = self._runs.get(session_id)
+        if active is not None and request is None:
+            return active
+
+        async def body(run: Run) -> MessageWithParts:
+            await repair(self._store, session_id, clock=self._clock)
+            if request is not None:
+                message = await self._store_request(session_id, request, addressee)
+                if request.no_reply:
+                    return await self._stored(message)
+            return await self._loop.run(run, await self._store.get(session_id))
+
+        return self._runs.start(session_id, body, policy=policy or AskPerson())
+
+    async def _store_request(self, session_id: str, request: PromptInput, addressee: Addressee) -> UserMessage:
+        message = await self._users.create(session_id, request, addressee)
+        if addressee.model != DEMO:
+            await asyncio.to_thread(self._recent.remember, addressee.model)
+        rules = [
+            Rule(permission=tool, pattern="*", action="allow" if is_on else "deny")
+            for tool, is_on in (request.tools or {}).items()
+        ]
+        await self._store.update(session_id, lambda info: info.changed(permission=rules) if rules else info)
+        return message
+
+    async def _stored(self, message: UserMessage) -> MessageWithParts:
+        return with_parts(message, self._store.parts(message.session_id, message.id))
+
+    async def _is_answered(self, session_id: str) -> bool:
+        messages = filter_compacted(await self._store.messages(session_id))
+        return is_answered(messages, position(messages))

@@ -1,0 +1,58 @@
+"""Mends what a process that died left unfinished in a session. Called under the session's run lock only.
+
+Afterwards no part is `pending` or `running`, no text is open and no message without `time.completed`.
+"""
+
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.schema.error import aborted
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.part import AnyPart, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.tool_state import ToolStatePending, ToolStateRunning, fail
+
+INTERRUPTED_TOOL = "Interrupted: the program ended before this call had a result"
+INTERRUPTED_ANSWER = "The program ended before this answer was complete."
+
+
+async def repair(store: SessionStore, session_id: str, *, clock: Clock) -> int:
+    """Close everything unfinished in the session; returns how many messages it mended."""
+    broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
+    for message in broken:
+        await _close(store, message, clock())
+    if broken:
+        await store.sync()
+    return len(broken)
+
+
+def is_unfinished(message: MessageWithParts) -> bool:
+    """Tell whether an assistant message or one of its parts never ended."""
+    info = message.info
+    if not isinstance(info, AssistantMessage):
+        return False
+    return info.time.completed is None or any(_is_open(part) for part in message.parts)
+
+
+async def _close(store: SessionStore, message: MessageWithParts, now: int) -> None:
+    info = message.info
+    for part in message.parts:
+        match part:
+            case ToolPart() if isinstance(part.state, ToolStatePending | ToolStateRunning):
+                await store.update_part(part.changed(state=fail(part.state, error=INTERRUPTED_TOOL, now=now)))
+            case TextPart() | ReasoningPart() if _is_open(part) and part.time is not None:
+                await store.update_part(part.changed(text=part.text.rstrip(), time=part.time.changed(end=now)))
+            case _:
+                pass
+    if isinstance(info, AssistantMessage) and info.time.completed is None:
+        error = info.error or aborted(INTERRUPTED_ANSWER)
+        await store.update_message(info.changed(time=info.time.changed(completed=now), error=error))
+
+
+def _is_open(part: AnyPart) -> bool:
+    match part:
+        case ToolPart():
+            return isinstance(part.state, ToolStatePending | ToolStateRunning)
+        case TextPart() | ReasoningPart():
+            return part.time is not None and part.time.end is None
+        case _:
+            return False

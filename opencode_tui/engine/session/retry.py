@@ -1,0 +1,45 @@
+"""Pure: whether and when a failed model call is tried again. Source: SPEC section 3, "retry"; reference, section 13."""
+
+from dataclasses import dataclass
+
+from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, RETRY_BURST_MS
+from opencode_tui.schema.error import ProviderError
+
+FIRST_DELAY_MS = 2_000
+MAX_DELAY_MS = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Try again after so many milliseconds."""
+
+    delay_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Do not try again; `reason` is a clause for the person, empty when the failure speaks for itself."""
+
+    reason: str = ""
+
+
+def next_try(error: ProviderError, *, attempt: int, waited_ms: int) -> Wait | GiveUp:
+    """Return what follows the failure of attempt number `attempt` (1-based) after waits of `waited_ms` in this burst."""
+    failure = error.failure
+    if not failure.retryable:
+        return GiveUp()
+    delay = failure.retry_after_ms if failure.retry_after_ms is not None else backoff(attempt)
+    if waited_ms + delay > RETRY_BURST_MS:
+        if failure.retry_after_ms is not None:
+            return GiveUp(
+                f"it asks to wait {round(delay / 1000)} s, longer than the 5 minutes that a run waits; try later"
+            )
+        return GiveUp(f"still failing after {attempt} attempts; try later or switch the model")
+    if attempt >= RETRY_ATTEMPTS:
+        return GiveUp(f"still failing after {attempt} attempts; try later or switch the model")
+    return Wait(delay)
+
+
+def backoff(attempt: int) -> int:
+    """Return the wait in milliseconds after attempt number `attempt` (1-based): 2, 4, 8, 16, then 30 seconds."""
+    return min(FIRST_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS)

@@ -1,0 +1,96 @@
+"""The sessions of one folder's project: make, list, change, delete. Source: seeds 000 and 002; reference, section 5."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from opencode_tui import __version__
+from opencode_tui.engine.session.runs import RunRegistry
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.schema.error import BusyError, SessionError
+from opencode_tui.schema.ids import Clock, Identifier, is_identifier
+from opencode_tui.schema.request import CreateSession, UpdateSession
+from opencode_tui.schema.session import SessionInfo, SessionTime, default_title
+from opencode_tui.storage.locks import Locks
+
+
+class Sessions:
+    """The verbs on whole sessions."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        runs: RunRegistry,
+        locks: Locks,
+        identifier: Identifier,
+        clock: Clock,
+        project_id: str,
+        directory: Path,
+    ) -> None:
+        self._store = store
+        self._runs = runs
+        self._locks = locks
+        self._identifier = identifier
+        self._clock = clock
+        self._project_id = project_id
+        self._directory = directory
+
+    async def create(self, request: CreateSession) -> SessionInfo:
+        """Store a new session of this folder; without a title it gets a default one."""
+        now = self._clock()
+        return await self._store.create(
+            SessionInfo(
+                id=self._identifier.descending("ses"),
+                version=__version__,
+                project_id=self._project_id,
+                directory=str(self._directory),
+                parent_id=request.parent_id,
+                title=request.title or default_title(now, is_child=request.parent_id is not None),
+                permission=request.permission or None,
+                time=SessionTime(created=now, updated=now),
+            )
+        )
+
+    async def all(self) -> list[SessionInfo]:
+        """Return the project's sessions, newest first."""
+        return await self._store.sessions(self._project_id)
+
+    async def get(self, session_id: str) -> SessionInfo:
+        """Return one session, of whatever project. Raises NotFoundError."""
+        if not is_identifier(session_id, "ses"):
+            raise SessionError(f"{session_id!r} is no session id; `opencode-tui session list` shows them")
+        return await self._store.get(session_id)
+
+    async def latest(self) -> SessionInfo | None:
+        """Return the project's session that was worked on last, children left out."""
+        roots = [info for info in await self.all() if info.parent_id is None and info.time.archived is None]
+        return max(roots, key=lambda info: info.time.updated, default=None)
+
+    async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
+        """Rename or archive a session; does not move its time."""
+
+        def change(info: SessionInfo) -> SessionInfo:
+            if request.title is not None:
+                info = info.changed(title=request.title)
+            if request.archived is not None:
+                info = info.changed(time=info.time.changed(archived=request.archived))
+            return info
+
+        return await self._store.update(session_id, change, touch=False)
+
+    async def remove(self, session_id: str) -> None:
+        """Delete a session, its children and everything of them. Raises BusyError while one of them is worked on."""
+        with ExitStack() as held:
+            for info in await self._family(await self.get(session_id)):
+                if self._runs.get(info.id) is not None:
+                    raise BusyError(f"session {info.id} is being worked on; interrupt it first")
+                lock = self._locks.session_run(info.id)
+                lock.try_acquire()
+                held.callback(lock.release)
+            await self._store.remove(session_id)
+
+    async def _family(self, info: SessionInfo) -> list[SessionInfo]:
+        family = [info]
+        for child in await self._store.children(info.id):
+            family.extend(await self._family(child))
+        return family

@@ -1,0 +1,76 @@
+"""The system prompt: two segments, so that a provider can keep the first in its cache.
+
+The first is the agent's own prompt, the same in every call; the second is what may change: environment, rules files, the
+message's own `system`. Source: seeds 001 and 004; reference, section 25.
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.prompts import read_prompt
+from opencode_tui.engine.session.instruction import Instructions
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.model import Model
+
+
+def system_prompt(
+    *, agent_prompt: str, environment: str, instructions: Sequence[str], extra: str | None
+) -> tuple[str, ...]:
+    """Return the two segments; the second is missing when there is nothing in it."""
+    rest = "\n\n".join(block for block in (environment, *instructions, extra or "") if block.strip())
+    return tuple(segment for segment in (agent_prompt.strip(), rest) if segment)
+
+
+def environment(*, model: Model, directory: Path, worktree: Path, is_git: bool, now: int) -> str:
+    """Return the block that tells the model where it works; `now` in milliseconds since 1970."""
+    today = datetime.fromtimestamp(now / 1000).strftime("%a %b %d %Y")
+    lines = [
+        f"You run on the model {model.ref}.",
+        "<env>",
+        f"  Working directory: {directory}",
+        f"  Workspace root: {worktree}",
+        f"  Git repository: {'yes' if is_git else 'no'}",
+        f"  Platform: {sys.platform}",
+        f"  Today's date: {today}",
+        "</env>",
+    ]
+    return "\n".join(lines)
+
+
+class SystemPrompts:
+    """Builds the system prompt of a step for the instance of one folder.
+
+    Reads the rules files anew for each step, so that an edit of them counts at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        directory: Path,
+        worktree: Path,
+        is_git: bool,
+        clock: Clock,
+        instructions: Instructions,
+    ) -> None:
+        self._directory = directory
+        self._worktree = worktree
+        self._is_git = is_git
+        self._clock = clock
+        self._instructions = instructions
+
+    async def build(self, *, agent: AgentInfo, model: Model, extra: str | None) -> tuple[str, ...]:
+        """Return the segments of the system prompt."""
+        blocks = await asyncio.to_thread(self._instructions.blocks, self._directory, self._worktree)
+        about = environment(
+            model=model,
+            directory=self._directory,
+            worktree=self._worktree,
+            is_git=self._is_git,
+            now=self._clock(),
+        )
+        prompt = agent.prompt or read_prompt("default")
+        return system_prompt(agent_prompt=prompt, environment=about, instructions=blocks, extra=extra)

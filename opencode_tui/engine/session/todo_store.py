@@ -1,0 +1,34 @@
+"""The todo list of a session, `todo/{sessionID}`."""
+
+import json
+from collections.abc import Callable, Sequence
+
+from opencode_tui.schema.error import NotFoundError
+from opencode_tui.schema.event import Event, TodoUpdated
+from opencode_tui.schema.todo import Todo
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.storage import Storage
+
+
+class SessionTodos:
+    """Reads and replaces todo lists."""
+
+    def __init__(self, *, storage: Storage, locks: Locks, publish: Callable[[Event], None]) -> None:
+        self._storage = storage
+        self._locks = locks
+        self._publish = publish
+
+    async def read(self, session_id: str) -> list[Todo]:
+        """Return the list; empty when there is none."""
+        try:
+            data = await self._storage.read(("todo", session_id))
+        except NotFoundError:
+            return []
+        return [Todo.model_validate(item) for item in json.loads(data)]
+
+    async def write(self, session_id: str, todos: Sequence[Todo]) -> None:
+        """Replace the list and tell."""
+        data = json.dumps([todo.to_dict() for todo in todos], indent=2, ensure_ascii=False).encode("utf-8", "replace")
+        async with self._locks.session_write(session_id):
+            await self._storage.write(("todo", session_id), data)
+        self._publish(TodoUpdated(session_id=session_id, todos=list(todos)))

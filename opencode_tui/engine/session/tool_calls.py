@@ -1,0 +1,167 @@
+"""Runs the calls of one step, all at the same time, and stores what each gives.
+
+Each call is kept from taking down the others: whatever a tool raises becomes its error state. A cancelled step cancels its calls;
+their records are then closed by `StepProcessor.settle`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.engine.permission.ruleset import evaluate
+from opencode_tui.engine.permission.service import CallPermission, PermissionService
+from opencode_tui.engine.provider.stream import ToolCall
+from opencode_tui.engine.session.live import LiveTool
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.engine.tool.tool import Tool, ToolContext, ToolResult
+from opencode_tui.engine.tool.truncate import Truncator
+from opencode_tui.schema import tool_state
+from opencode_tui.schema.error import OpencodeError, PermissionRefused, RejectedError
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.permission import Ruleset, ToolCallRef
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CallScope:
+    """Where and for whom a step's calls run; `layers` are the rulesets of the session and of its ancestors."""
+
+    session_id: str
+    message_id: str
+    agent: AgentInfo
+    directory: Path
+    worktree: Path
+    layers: Sequence[Ruleset]
+    policy: Policy
+
+
+class ToolCalls:
+    """Executes tool calls."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        tools: ToolRegistry,
+        permissions: PermissionService,
+        truncator: Truncator,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._tools = tools
+        self._permissions = permissions
+        self._truncator = truncator
+        self._clock = clock
+
+    async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> bool:
+        """Run all calls at once; returns whether the person rejected one, so that the turn must end."""
+        if not calls:
+            return False
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._run_one(part, call, scope)) for part, call in calls]
+        return any(task.result() for task in tasks)
+
+    async def _run_one(self, part: ToolPart, call: ToolCall, scope: CallScope) -> bool:
+        tool = self._tools.get(call.tool)
+        problem = call.error
+        arguments = None
+        if problem is None and tool is None:
+            problem = f"There is no tool {call.tool!r}. Use one of: {', '.join(self._tools.names)}."
+        elif problem is None and tool is not None:
+            arguments = self._tools.validate(tool, call.input)
+            problem = arguments if isinstance(arguments, str) else None
+        if tool is None or arguments is None or isinstance(arguments, str):
+            await self._fail(part, call, problem or "The call is not valid.")
+            return False
+        running = part.changed(tool=tool.name, state=tool_state.start(part.state, input=call.input, now=self._clock()))
+        live = LiveTool(running)
+        await self._store.update_part(running)
+        return await self._execute(tool, arguments, live, scope)
+
+    async def _execute(self, tool: Tool[Any], arguments: Any, live: LiveTool, scope: CallScope) -> bool:
+        context = self._context(live, scope)
+        try:
+            result = await tool.run(arguments, context)
+            result = await self._limited(result, scope)
+        except PermissionRefused as error:
+            await self._end_badly(live, str(error))
+            return isinstance(error, RejectedError) and error.feedback is None
+        except OpencodeError as error:
+            await self._end_badly(live, str(error))
+            return False
+        except Exception as error:
+            logger.exception("tool %s failed in session %s", tool.name, scope.session_id)
+            await self._end_badly(live, f"{tool.name} failed: {type(error).__name__}: {error}")
+            return False
+        await self._end_well(live, result)
+        return False
+
+    async def _limited(self, result: ToolResult, scope: CallScope) -> ToolResult:
+        if "truncated" in result.metadata:
+            return result
+        may_delegate = evaluate("task", "*", scope.agent.permission).action != "deny"
+        cut = await self._truncator.truncate(result.output, may_delegate=may_delegate)
+        facts: dict[str, Any] = {"truncated": cut.truncated}
+        if cut.output_path is not None:
+            facts["outputPath"] = str(cut.output_path)
+        return replace(result, output=cut.text, metadata={**result.metadata, **facts})
+
+    async def _end_well(self, live: LiveTool, result: ToolResult) -> None:
+        part = live.part
+        state = tool_state.complete(
+            part.state,
+            output=result.output,
+            title=result.title,
+            metadata=result.metadata,
+            now=self._clock(),
+            attachments=self._attachments(part, result),
+        )
+        await self._store.update_part(part.changed(state=state))
+
+    async def _end_badly(self, live: LiveTool, text: str) -> None:
+        part = live.part
+        await self._store.update_part(part.changed(state=tool_state.fail(part.state, error=text, now=self._clock())))
+
+    async def _fail(self, part: ToolPart, call: ToolCall, problem: str) -> None:
+        state = tool_state.fail(part.state, error=problem, now=self._clock())
+        await self._store.update_part(part.changed(state=state.changed(input=call.input)))
+
+    @staticmethod
+    def _attachments(part: ToolPart, result: ToolResult) -> list[dict[str, Any]]:
+        owner = {"sessionID": part.session_id, "messageID": part.message_id}
+        return [{**owner, "id": f"{part.id}_{n}", **file} for n, file in enumerate(result.attachments, start=1)]
+
+    def _context(self, live: LiveTool, scope: CallScope) -> ToolContext:
+        part = live.part
+
+        def progress(title: str | None, metadata: dict[str, Any]) -> None:
+            if isinstance(live.part.state, tool_state.ToolStateRunning):
+                state = tool_state.progress(live.part.state, title=title, metadata=metadata)
+                live.part = live.part.changed(state=state)
+                self._store.progress_part(live)
+
+        ask = CallPermission(
+            service=self._permissions,
+            session_id=scope.session_id,
+            tool=ToolCallRef(message_id=scope.message_id, call_id=part.call_id),
+            layers=lambda: scope.layers,
+            policy=scope.policy,
+        )
+        return ToolContext(
+            session_id=scope.session_id,
+            message_id=scope.message_id,
+            call_id=part.call_id,
+            agent=scope.agent.name,
+            directory=scope.directory,
+            worktree=scope.worktree,
+            ask=ask,
+            progress=progress,
+        )

@@ -1,0 +1,122 @@
+"""Makes a user message out of a prompt: who answers it with which model, its parts and their expansions.
+
+Source: reference, section 23.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.session.attachment import Attachments
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.schema.error import ConfigError, SessionError
+from opencode_tui.schema.ids import Clock, Identifier, is_identifier
+from opencode_tui.schema.message import MessageTime, UserMessage
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.part import PART, AnyPart
+from opencode_tui.schema.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
+
+
+@dataclass(frozen=True, slots=True)
+class Addressee:
+    """Who answers a prompt."""
+
+    agent: AgentInfo
+    model: ModelRef
+
+
+class UserMessages:
+    """Creates user messages."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        agents: AgentRegistry,
+        catalog: Catalog,
+        attachments: Attachments,
+        identifier: Identifier,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._agents = agents
+        self._catalog = catalog
+        self._attachments = attachments
+        self._identifier = identifier
+        self._clock = clock
+
+    async def address(self, session_id: str, prompt: PromptInput) -> Addressee:
+        """Return who answers: of the prompt, else of the agent, else of the session's newest request, else the defaults.
+
+        Raises ConfigError for an unknown agent and ModelNotFoundError for an unknown model; nothing has been stored then.
+        """
+        last = await self._last_user(session_id)
+        agent = self._agent(prompt.agent)
+        model = prompt.model or agent.model or (last.model if last else None) or self._catalog.default_model()
+        self._catalog.resolve(model)
+        return Addressee(agent, model)
+
+    async def create(self, session_id: str, prompt: PromptInput, addressee: Addressee) -> UserMessage:
+        """Store the message and its parts and tell."""
+        message = UserMessage(
+            id=self._message_id(prompt),
+            session_id=session_id,
+            time=MessageTime(created=self._clock()),
+            agent=addressee.agent.name,
+            model=addressee.model,
+            system=prompt.system,
+            tools=prompt.tools,
+            variant=prompt.variant,
+            format=prompt.format,
+        )
+        parts = await self._parts(message, prompt.parts)
+        await self._store.update_message(message)
+        for part in parts:
+            await self._store.update_part(part)
+        return message
+
+    async def _last_user(self, session_id: str) -> UserMessage | None:
+        for message in reversed(await self._store.tail(session_id, 20)):
+            if isinstance(message.info, UserMessage):
+                return message.info
+        return None
+
+    def _agent(self, name: str | None) -> AgentInfo:
+        if name is None:
+            return self._agents.default()
+        agent = self._agents.get(name)
+        if agent is None:
+            known = ", ".join(other.name for other in self._agents.all() if not other.hidden)
+            raise ConfigError(f"no agent {name!r}; there are {known}")
+        return agent
+
+    def _message_id(self, prompt: PromptInput) -> str:
+        if prompt.message_id is None:
+            return self._identifier.ascending("msg")
+        if not is_identifier(prompt.message_id, "msg"):
+            raise SessionError(f"{prompt.message_id!r} is no message id; it begins with msg_")
+        self._identifier.observe(prompt.message_id)
+        return prompt.message_id
+
+    async def _parts(self, message: UserMessage, inputs: Sequence[PromptPart]) -> list[AnyPart]:
+        parts: list[AnyPart] = []
+        for given in inputs:
+            if isinstance(given, FileInput):
+                parts.extend(await self._attachments.expand(given, message))
+            else:
+                parts.append(self._part(message, given))
+        return parts
+
+    def _part(self, message: UserMessage, given: TextInput | AgentInput | SubtaskInput) -> AnyPart:
+        fields = {**given.to_dict(), "id": self._part_id(given)}
+        return PART.validate_python({**fields, "sessionID": message.session_id, "messageID": message.id})
+
+    def _part_id(self, given: TextInput | AgentInput | SubtaskInput) -> str:
+        if given.id is None:
+            return self._identifier.ascending("prt")
+        if not is_identifier(given.id, "prt"):
+            raise SessionError(f"{given.id!r} is no part id; it begins with prt_")
+        self._identifier.observe(given.id)
+        return given.id

@@ -1,0 +1,256 @@
+"""The only file that constructs services, top to bottom in the order of the floors."""
+
+import asyncio
+from asyncio import TaskGroup
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.bus import Bus
+from opencode_tui.config.auth import AuthStore
+from opencode_tui.config.flags import Flags, read_flags
+from opencode_tui.config.load import LoadedConfig, load_config
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
+from opencode_tui.engine.instance import Instance
+from opencode_tui.engine.permission.defaults import PermissionFolders
+from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.permission.ruleset import evaluate
+from opencode_tui.engine.permission.service import PermissionService
+from opencode_tui.engine.project.discover import Project, discover
+from opencode_tui.engine.project.projects import Projects
+from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
+from opencode_tui.engine.provider.model_table import ModelTable
+from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.provider.recent import RecentModels
+from opencode_tui.engine.session.attachment import Attachments
+from opencode_tui.engine.session.instruction import Instructions
+from opencode_tui.engine.session.loop import LoopServices, SessionLoop
+from opencode_tui.engine.session.processor import StepServices
+from opencode_tui.engine.session.prompt import SessionPrompt
+from opencode_tui.engine.session.publisher import Publisher
+from opencode_tui.engine.session.runs import RunRegistry
+from opencode_tui.engine.session.sessions import Sessions
+from opencode_tui.engine.session.status import SessionStatuses
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.system import SystemPrompts
+from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.engine.session.tool_calls import ToolCalls
+from opencode_tui.engine.session.user_message import UserMessages
+from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.engine.tool.toolbox import Toolbox
+from opencode_tui.engine.tool.truncate import Truncator
+from opencode_tui.schema.event import FileEdited
+from opencode_tui.schema.ids import Clock, Identifier
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.migrations import Migrations
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.session_index import SessionIndex
+from opencode_tui.storage.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What a process has once."""
+
+    environ: Mapping[str, str]
+    flags: Flags
+    paths: Paths
+    clock: Clock
+    identifier: Identifier
+    bus: Bus
+    storage: Storage
+    locks: Locks
+    migrations: Migrations
+    projects: Projects
+    publisher: Publisher
+    statuses: SessionStatuses
+    store: SessionStore
+    runs: RunRegistry
+    recent: RecentModels
+    truncator: Truncator
+
+
+def build_core(
+    *, environ: Mapping[str, str], paths: Paths, group: TaskGroup, clock: Clock, identifier: Identifier
+) -> Core:
+    """Return the services of the process; touches no file."""
+    bus = Bus()
+    storage = Storage(paths)
+    locks = Locks(paths)
+    publisher = Publisher(bus=bus)
+    statuses = SessionStatuses(publish=publisher.publish)
+    index = SessionIndex(storage)
+    store = SessionStore(storage=storage, locks=locks, index=index, publisher=publisher, clock=clock)
+    return Core(
+        environ=environ,
+        flags=read_flags(environ),
+        paths=paths,
+        clock=clock,
+        identifier=identifier,
+        bus=bus,
+        storage=storage,
+        locks=locks,
+        migrations=Migrations(paths, locks=locks, environ=environ, clock=clock),
+        projects=Projects(storage=storage, locks=locks, clock=clock),
+        publisher=publisher,
+        statuses=statuses,
+        store=store,
+        runs=RunRegistry(group=group, locks=locks, store=store, statuses=statuses, publisher=publisher),
+        recent=RecentModels(state=paths.state),
+        truncator=Truncator(paths=paths, identifier=identifier, clock=clock),
+    )
+
+
+async def build_instance(core: Core, directory: Path) -> Instance:
+    """Return the services of a folder. Raises ConfigError when its settings cannot be used."""
+    config, project = await asyncio.to_thread(_read_folder, core, directory)
+    warnings = await core.migrations.run()
+    opened = await core.projects.open(project)
+    warnings = [*warnings, *project.warnings, *opened.warnings]
+    agents = _build_agents(core, config)
+    catalog = _build_catalog(core, config)
+    providers = Providers(catalog=catalog, log=core.paths.log / "litellm.log", clock=core.clock)
+    grants = Grants(
+        store=core.storage, lock=core.locks.store, project_id=project.id, worktree=project.worktree, clock=core.clock
+    )
+    permissions = PermissionService(publish=core.publisher.publish, identifier=core.identifier, grants=grants)
+    todos = SessionTodos(storage=core.storage, locks=core.locks, publish=core.publisher.publish)
+    tools = _build_tools(core, directory, agents)
+    return Instance(
+        directory=directory,
+        project=project,
+        config=config,
+        warnings=warnings,
+        agents=agents,
+        catalog=catalog,
+        providers=providers,
+        tools=tools,
+        permissions=permissions,
+        grants=grants,
+        sessions=Sessions(
+            store=core.store,
+            runs=core.runs,
+            locks=core.locks,
+            identifier=core.identifier,
+            clock=core.clock,
+            project_id=project.id,
+            directory=directory,
+        ),
+        todos=todos,
+        prompts=_build_prompts(core, project, config, agents, catalog, providers, tools, permissions),
+    )
+
+
+def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project]:
+    config = load_config(paths=core.paths, flags=core.flags, directory=directory, environ=core.environ)
+    return config, discover(directory, paths=core.paths, environ=core.environ)
+
+
+def _build_agents(core: Core, config: LoadedConfig) -> AgentRegistry:
+    skills = [extension.path for extension in config.extensions if extension.kind == "skill"]
+    return build_registry(
+        folders=PermissionFolders(home=core.paths.home, tool_output=core.paths.tool_output, skills=skills),
+        entries=config.effective.get("agent") or {},
+        permission=config.effective.get("permission") or {},
+        default=config.settings.default_agent,
+    )
+
+
+def _build_catalog(core: Core, config: LoadedConfig) -> Catalog:
+    credentials = AuthStore(paths=core.paths).read()
+    return Catalog(
+        settings=CatalogSettings(
+            provider=config.effective.get("provider") or {},
+            enabled_providers=config.settings.enabled_providers,
+            disabled_providers=config.settings.disabled_providers or (),
+            model=config.settings.model,
+            small_model=config.settings.small_model,
+            last_used=core.recent.last(),
+        ),
+        table=ModelTable(cache=core.paths.cache),
+        keys=credentials.key,
+        environment=core.environ,
+    )
+
+
+def _build_tools(core: Core, directory: Path, agents: AgentRegistry) -> ToolRegistry:
+    def published(path: Path) -> None:
+        core.bus.publish(FileEdited(file=str(path)), directory=str(directory))
+
+    toolbox = Toolbox(
+        environ=core.environ,
+        home=core.paths.home,
+        truncator=core.truncator,
+        edited=published,
+        may_delegate=_delegation(agents),
+    )
+    return ToolRegistry(toolbox.tools())
+
+
+def _delegation(agents: AgentRegistry) -> Callable[[str], bool]:
+    def may_delegate(name: str) -> bool:
+        agent: AgentInfo | None = agents.get(name)
+        return agent is not None and evaluate("task", "*", agent.permission).action != "deny"
+
+    return may_delegate
+
+
+def _build_prompts(  # noqa: PLR0913 - the wiring of one service
+    core: Core,
+    project: Project,
+    config: LoadedConfig,
+    agents: AgentRegistry,
+    catalog: Catalog,
+    providers: Providers,
+    tools: ToolRegistry,
+    permissions: PermissionService,
+) -> SessionPrompt:
+    calls = ToolCalls(
+        store=core.store, tools=tools, permissions=permissions, truncator=core.truncator, clock=core.clock
+    )
+    attachments = Attachments(
+        tools=tools, identifier=core.identifier, directory=project.directory, worktree=project.worktree
+    )
+    users = UserMessages(
+        store=core.store,
+        agents=agents,
+        catalog=catalog,
+        attachments=attachments,
+        identifier=core.identifier,
+        clock=core.clock,
+    )
+    step = StepServices(
+        store=core.store, statuses=core.statuses, identifier=core.identifier, clock=core.clock, calls=calls
+    )
+    loop = SessionLoop(
+        LoopServices(
+            step=step,
+            agents=agents,
+            tools=tools,
+            catalog=catalog,
+            providers=providers,
+            system=_build_system(core, project, config),
+            directory=project.directory,
+            worktree=project.worktree,
+            output_token_max=core.flags.output_token_max,
+        )
+    )
+    return SessionPrompt(store=core.store, runs=core.runs, loop=loop, users=users, recent=core.recent, clock=core.clock)
+
+
+def _build_system(core: Core, project: Project, config: LoadedConfig) -> SystemPrompts:
+    instructions = Instructions(
+        config_dir=core.paths.config,
+        home=core.paths.home,
+        extra_dir=core.flags.config_dir,
+        use_claude=not core.flags.is_claude_code_disabled,
+        patterns=config.settings.instructions or [],
+    )
+    return SystemPrompts(
+        directory=project.directory,
+        worktree=project.worktree,
+        is_git=project.vcs == "git",
+        clock=core.clock,
+        instructions=instructions,
+    )

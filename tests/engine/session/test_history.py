@@ -1,0 +1,78 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_tui.engine.session.history import Position, filter_compacted, is_answered, position
+from opencode_tui.schema.error import aborted
+from tests.support.build import assistant, compaction, user
+
+
+def test_history_without_a_compaction_is_whole():
+    messages = [user("a"), assistant("b"), user("c")]
+    assert filter_compacted(messages) == messages
+
+
+def test_a_finished_compaction_hides_what_came_before_it():
+    old, marker, later = [user("a"), assistant("b")], user(compaction()), user("c")
+    summary = assistant("so far", parent=marker, summary=True)
+    assert filter_compacted([*old, marker, summary, later]) == [marker, summary, later]
+
+
+def test_only_the_newest_compaction_counts():
+    first, second = user(compaction()), user(compaction())
+    one, two = assistant("1", parent=first, summary=True), assistant("2", parent=second, summary=True)
+    assert filter_compacted([user("a"), first, one, user("b"), second, two]) == [second, two]
+
+
+def test_an_unfinished_or_failed_summary_hides_nothing():
+    marker = user(compaction())
+    unfinished = assistant("so", parent=marker, summary=True, finish=None)
+    failed = assistant("so", parent=marker, summary=True, error=aborted())
+    for summary in (unfinished, failed):
+        messages = [user("a"), marker, summary]
+        assert filter_compacted(messages) == messages
+
+
+def test_a_tail_that_is_kept_in_full_follows_the_summary():
+    kept, answer = user("kept"), assistant("kept too")
+    marker = user(compaction(tail_id=kept.info.id))
+    summary = assistant("so far", parent=marker, summary=True)
+    found = filter_compacted([user("old"), kept, answer, marker, summary])
+    assert found == [marker, summary, kept, answer]
+
+
+@given(st.lists(st.sampled_from("uac")))
+def test_filtering_twice_changes_nothing(kinds):
+    messages = []
+    for kind in kinds:
+        if kind == "c":
+            messages.append(user(compaction()))
+            messages.append(assistant("s", parent=messages[-1], summary=True))
+        else:
+            messages.append(user("u") if kind == "u" else assistant("a"))
+    once = filter_compacted(messages)
+    assert filter_compacted(once) == once
+
+
+def test_the_newest_of_each_kind_are_found_by_order():
+    messages = [user("a"), assistant("b"), user("c"), assistant("d", finish=None)]
+    assert position(messages) == Position(last_user=2, last_assistant=3, last_finished=1)
+
+
+def test_a_request_is_answered_when_its_answer_stopped():
+    assert is_answered(*_with_position([user("a"), assistant("b")]))
+    assert is_answered(*_with_position([user("a"), assistant("b", finish=None, error=aborted())]))
+
+
+def test_a_request_is_open_while_tools_or_an_unknown_end_call_for_more():
+    for messages in (
+        [user("a")],
+        [user("a"), assistant("b", finish="tool-calls")],
+        [user("a"), assistant("b", finish="unknown")],
+        [user("a"), assistant("b"), user("c")],
+        [],
+    ):
+        assert not is_answered(*_with_position(messages))
+
+
+def _with_position(messages):
+    return messages, position(messages)

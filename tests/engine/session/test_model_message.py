@@ -1,0 +1,181 @@
+import string
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opencode_tui.engine.provider.stream import (
+    AssistantEntry,
+    CallBlock,
+    MediaBlock,
+    ResultBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolEntry,
+    UserEntry,
+)
+from opencode_tui.engine.session.model_message import GO_ON, INTERRUPTED, PRUNED_OUTPUT, to_model_messages
+from opencode_tui.schema.error import ApiData, StoredApiError, aborted
+from tests.support.build import MODEL, assistant, call, compaction, image, reasoning, step_start, text, user
+
+SEES = MODEL.changed(attachment=True)
+
+
+def test_text_and_calls_become_entries_with_their_results_right_after():
+    messages = [user("do it"), assistant(step_start(), "ok", call("c1"), finish="tool-calls"), user("thanks")]
+    assert to_model_messages(messages, MODEL) == (
+        UserEntry((TextBlock("do it"),)),
+        AssistantEntry((TextBlock("ok"), CallBlock("c1", "read", {"filePath": "a"}))),
+        ToolEntry((ResultBlock("c1", "read", "out"),)),
+        UserEntry((TextBlock("thanks"),)),
+    )
+
+
+def test_ignored_text_stays_here_and_synthetic_text_goes():
+    (entry,) = to_model_messages([user(text("a", ignored=True), text("b", synthetic=True))], MODEL)
+    assert entry == UserEntry((TextBlock("b"),))
+
+
+def test_messages_without_anything_to_send_vanish():
+    assert to_model_messages([user(), user(text("  ")), assistant(step_start())], MODEL) == ()
+
+
+def test_an_interrupted_call_is_answered_with_an_error():
+    for status in ("pending", "running"):
+        messages = [user("x"), assistant(call("c1", status=status), finish=None, error=aborted())]
+        assert to_model_messages(messages, MODEL)[2] == ToolEntry(
+            (ResultBlock("c1", "read", INTERRUPTED, is_error=True),)
+        )
+
+
+def test_a_failed_answer_is_left_out_and_an_aborted_one_is_kept():
+    failed = assistant("half", finish=None, error=StoredApiError(data=ApiData(message="500")))
+    assert to_model_messages([user("x"), failed, user("y")], MODEL) == (UserEntry((TextBlock("x"), TextBlock("y"))),)
+    kept = to_model_messages([user("x"), assistant("half ", error=aborted()), user("y")], MODEL)
+    assert kept[1] == AssistantEntry((TextBlock("half"),))
+
+
+def test_a_pruned_output_says_how_to_get_it_back():
+    entries = to_model_messages([user("x"), assistant(call("c1", pruned=True)), user("y")], MODEL)
+    assert entries[2] == ToolEntry((ResultBlock("c1", "read", PRUNED_OUTPUT),))
+    assert "recall" in PRUNED_OUTPUT
+
+
+def test_call_ids_are_made_unique_and_plain_over_the_whole_history():
+    again = [assistant(call("functions.read:0"), finish="tool-calls") for _ in range(2)]
+    entries = to_model_messages([user("x"), *again, user("y")], MODEL)
+    calls = [block.id for entry in entries if isinstance(entry, AssistantEntry) for block in entry.content]
+    results = [result.id for entry in entries if isinstance(entry, ToolEntry) for result in entry.results]
+    assert calls == results == ["functions_read_0", "functions_read_0_2"]
+
+
+def test_thoughts_go_back_only_to_the_model_that_had_them():
+    thought = reasoning("hm", metadata={"anthropic": {"signature": "s"}})
+    own = to_model_messages([user("x"), assistant(thought, "a"), user("y")], MODEL)
+    assert own[1] == AssistantEntry((ThinkingBlock("hm", {"anthropic": {"signature": "s"}}), TextBlock("a")))
+    other = to_model_messages([user("x"), assistant(thought, "a", model_id="other"), user("y")], MODEL)
+    assert other[1] == AssistantEntry((TextBlock("a"),))
+
+
+def test_thoughts_without_what_their_provider_needs_are_left_out():
+    entries = to_model_messages([user("x"), assistant(reasoning("hm"), "a"), user("y")], MODEL)
+    assert entries[1] == AssistantEntry((TextBlock("a"),))
+
+
+def test_provider_metadata_of_a_call_goes_only_to_its_model():
+    messages = [user("x"), assistant(call("c", metadata={"g": 1}), model_id="other"), user("y")]
+    assert to_model_messages(messages, MODEL)[1] == AssistantEntry((CallBlock("c", "read", {"filePath": "a"}),))
+
+
+def test_a_history_that_ends_with_the_model_is_continued_by_the_user():
+    entries = to_model_messages([user("x"), assistant("half", error=aborted())], MODEL)
+    assert entries[-1] == UserEntry((TextBlock(GO_ON),))
+
+
+def test_a_history_that_begins_with_the_model_gets_a_beginning():
+    assert isinstance(to_model_messages([assistant("a"), user("b")], MODEL)[0], UserEntry)
+
+
+def test_a_compaction_marker_asks_what_was_done():
+    (entry,) = to_model_messages([user(compaction())], MODEL)
+    assert entry == UserEntry((TextBlock("What did we do so far?"),))
+
+
+def test_images_go_to_models_that_see_and_are_told_to_those_that_do_not():
+    (seen,) = to_model_messages([user("x", image())], SEES)
+    assert seen.content[1] == MediaBlock("image/png", "iVBOR", "a.png")
+    (told,) = to_model_messages([user("x", image())], MODEL)
+    assert isinstance(told.content[1], TextBlock) and "a.png" in told.content[1].text
+
+
+def test_media_over_the_budget_lose_the_oldest_first():
+    four_megabytes = "A" * (4 * 1024 * 1024)
+    (entry,) = to_model_messages([user(*[image(four_megabytes, f"{n}.png") for n in range(7)])], SEES)
+    kept = [block.filename for block in entry.content if isinstance(block, MediaBlock)]
+    assert kept == ["2.png", "3.png", "4.png", "5.png", "6.png"]
+
+
+def test_lone_surrogates_become_something_that_can_be_sent():
+    (entry,) = to_model_messages([user("a\ud800b")], MODEL)
+    assert entry == UserEntry((TextBlock("a?b"),))
+
+
+PARTS = st.one_of(
+    st.text(string.ascii_letters + " \n\ud800", max_size=5).map(text),
+    st.builds(
+        call,
+        st.sampled_from(["c1", "c2", "", "a b", "x" * 90]),
+        status=st.sampled_from(["pending", "running", "completed", "error"]),
+        output=st.sampled_from(["", " ", "out"]),
+        pruned=st.booleans(),
+    ),
+    st.builds(reasoning, st.text(max_size=3), metadata=st.sampled_from([None, {"anthropic": {"signature": "s"}}])),
+    st.builds(step_start),
+    st.builds(image),
+    st.builds(compaction),
+)
+ERRORS = st.sampled_from([None, aborted(), StoredApiError(data=ApiData(message="no"))])
+MESSAGES = st.lists(
+    st.one_of(
+        st.builds(lambda parts: user(*parts), st.lists(PARTS, max_size=4)),
+        st.builds(lambda parts, error: assistant(*parts, error=error), st.lists(PARTS, max_size=4), ERRORS),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=300)
+@given(MESSAGES)
+def test_every_history_gives_a_valid_conversation(messages):
+    entries = to_model_messages(messages, SEES)
+    seen: set[str] = set()
+    for previous, entry in zip((None, *entries), entries, strict=False):
+        match entry:
+            case UserEntry():
+                assert not isinstance(previous, UserEntry)
+                assert entry.content
+            case AssistantEntry():
+                assert isinstance(previous, UserEntry | ToolEntry)
+                assert any(not isinstance(block, ThinkingBlock) for block in entry.content)
+            case ToolEntry():
+                assert isinstance(previous, AssistantEntry)
+                asked = [block.id for block in previous.content if isinstance(block, CallBlock)]
+                assert [result.id for result in entry.results] == asked
+                assert not seen & set(asked) and len(set(asked)) == len(asked)
+                seen |= set(asked)
+                assert all(result.text for result in entry.results)
+        for block in getattr(entry, "content", ()):
+            if isinstance(block, TextBlock):
+                assert block.text.strip()
+                block.text.encode("utf-8")
+            if isinstance(block, CallBlock):
+                assert 1 <= len(block.id) <= 64
+    if entries:
+        assert isinstance(entries[0], UserEntry) and not isinstance(entries[-1], AssistantEntry)
+    asked_without_answer = [
+        entry
+        for entry, after in zip(entries, (*entries[1:], None), strict=False)
+        if isinstance(entry, AssistantEntry)
+        and any(isinstance(block, CallBlock) for block in entry.content)
+        and not isinstance(after, ToolEntry)
+    ]
+    assert asked_without_answer == []

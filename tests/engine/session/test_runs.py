@@ -1,0 +1,138 @@
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from opencode_tui.bus import Bus
+from opencode_tui.engine.permission.policy import AskPerson
+from opencode_tui.engine.session.publisher import Publisher
+from opencode_tui.engine.session.runs import RunAborted, RunRegistry
+from opencode_tui.engine.session.status import SessionStatuses
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.schema.error import BusyError, ProviderError
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.session_index import SessionIndex
+from opencode_tui.storage.storage import Storage
+from tests.support.build import assistant
+from tests.support.collect import drain, words
+
+ANSWER = assistant("done")
+
+
+@asynccontextmanager
+async def registry(paths):
+    bus, locks, storage = Bus(), Locks(paths), Storage(paths)
+    publisher = Publisher(bus=bus)
+    statuses = SessionStatuses(publish=publisher.publish)
+    store = SessionStore(
+        storage=storage, locks=locks, index=SessionIndex(storage), publisher=publisher, clock=lambda: 1
+    )
+    async with asyncio.TaskGroup() as group:
+        runs = RunRegistry(group=group, locks=locks, store=store, statuses=statuses, publisher=publisher)
+        yield runs, bus
+    await storage.close()
+
+
+def start(runs, body, session_id="ses_1"):
+    return runs.start(session_id, body, policy=AskPerson())
+
+
+async def test_all_who_wait_get_the_same_answer(paths):
+    async with registry(paths) as (runs, _):
+
+        async def body(_run):
+            await asyncio.sleep(0.01)
+            return ANSWER
+
+        run = start(runs, body)
+        assert await asyncio.gather(run.answer(), run.answer()) == [ANSWER, ANSWER]
+        assert runs.get("ses_1") is None
+
+
+async def test_an_abort_ends_a_run_with_idle_after_its_records_are_settled(paths):
+    async with registry(paths) as (runs, bus):
+        settled = []
+
+        async def body(run):
+            run.settle = settle
+            await asyncio.sleep(60)
+
+        async def settle(error):
+            settled.append(error.name)
+
+        with bus.subscribe() as reader:
+            run = start(runs, body)
+            await asyncio.sleep(0.01)
+            run.abort()
+            with pytest.raises(RunAborted):
+                await run.answer()
+            assert settled == ["MessageAbortedError"]
+            assert words(drain(reader)) == ["session.error", "session.status idle", "session.idle"]
+
+
+async def test_a_failing_run_leaves_the_others_alone(paths):
+    async with registry(paths) as (runs, _):
+
+        async def failing(_run):
+            raise ProviderError("no", provider_id="p")
+
+        async def slow(_run):
+            await asyncio.sleep(0.05)
+            return ANSWER
+
+        broken, fine = start(runs, failing, "ses_1"), start(runs, slow, "ses_2")
+        with pytest.raises(ProviderError):
+            await broken.answer()
+        assert await fine.answer() == ANSWER
+
+
+async def test_an_abort_before_the_body_began_still_ends_it(paths):
+    async with registry(paths) as (runs, _):
+
+        async def body(_run):
+            await asyncio.sleep(60)
+
+        run = start(runs, body)
+        runs.abort("ses_1")
+        with pytest.raises(RunAborted):
+            await run.answer()
+
+
+async def test_a_session_that_another_process_works_on_is_refused_by_name(paths):
+    other = Locks(paths).session_run("ses_1")
+    other.try_acquire()
+    async with registry(paths) as (runs, _):
+
+        async def body(_run):
+            return ANSWER
+
+        with pytest.raises(BusyError, match="ses_1"):
+            await start(runs, body).answer()
+    other.release()
+
+
+async def test_closing_ends_every_run_in_time(paths):
+    async with registry(paths) as (runs, _):
+
+        async def body(_run):
+            await asyncio.sleep(60)
+
+        started = [start(runs, body, f"ses_{n}") for n in range(5)]
+        await asyncio.sleep(0.01)
+        begin = asyncio.get_running_loop().time()
+        await runs.close(grace_ms=250)
+        assert asyncio.get_running_loop().time() - begin < 0.25
+        for run in started:
+            with pytest.raises(RunAborted):
+                await run.answer()
+
+
+async def test_the_next_run_can_start_as_soon_as_an_answer_is_there(paths):
+    async with registry(paths) as (runs, _):
+
+        async def body(_run):
+            return ANSWER
+
+        for _ in range(20):
+            assert runs.get("ses_1") is None
+            await start(runs, body).answer()

@@ -10,6 +10,7 @@ from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.ids import spans_wrap, time_field
 from opencode_tui.schema.message import MESSAGE, AnyMessage
 from opencode_tui.schema.part import PART, AnyPart
+from opencode_tui.storage.session_record import describe_mismatch
 from opencode_tui.storage.storage import Storage
 
 _HALF_FIELD = 1 << 47
@@ -58,7 +59,7 @@ def _read_messages(storage: Storage, session_id: str, names: Sequence[str] | Non
         except StorageError as error:
             loaded.damaged.append(error)
         except ValidationError as error:
-            loaded.damaged.append(CorruptRecordError(storage.path_of(key), _first_problem(error)))
+            loaded.damaged.append(CorruptRecordError(storage.path_of(key), describe_mismatch(error)))
     return messages
 
 
@@ -70,7 +71,7 @@ def _read_parts(storage: Storage, message_id: str, loaded: Loaded) -> list[AnyPa
         try:
             parts.append(PART.validate_json(data))
         except ValidationError as error:
-            loaded.damaged.append(CorruptRecordError(storage.path_of(key), _first_problem(error)))
+            loaded.damaged.append(CorruptRecordError(storage.path_of(key), describe_mismatch(error)))
     names = [part.id for part in parts]
     if spans_wrap(names):
         parts.sort(key=_rotated)
@@ -83,9 +84,3 @@ def _rotated(part: AnyPart) -> tuple[bool, int, str]:
     if value is None:
         return (False, 0, part.id)
     return (True, value + (_HALF_FIELD * 2 if value < _HALF_FIELD else 0), part.id)
-
-
-def _first_problem(error: ValidationError) -> str:
-    problem = error.errors(include_url=False)[0]
-    place = ".".join(str(step) for step in problem["loc"])
-    return f"{place}: {problem['msg']}"

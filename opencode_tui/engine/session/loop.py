@@ -9,12 +9,14 @@ from opencode_tui.engine.permission.ruleset import disabled
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.provider.stream import LlmRequest, ToolSpec
+from opencode_tui.engine.session.doom import calls_of_turn
 from opencode_tui.engine.session.history import Position, filter_compacted, is_answered, position
 from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.model_message import to_model_messages
 from opencode_tui.engine.session.processor import StepProcessor, StepServices
-from opencode_tui.engine.session.system import SystemPrompts
+from opencode_tui.engine.session.reminder import LAST_STEP, remind_of_mode, with_reminder, wrap_late
 from opencode_tui.engine.session.runs import Run
+from opencode_tui.engine.session.system import SystemPrompts
 from opencode_tui.engine.session.tool_calls import CallScope
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.schema.error import ConfigError, SessionError
@@ -66,6 +68,8 @@ class SessionLoop:
             agent = self._agent(user)
             step = StepProcessor(self._services.step, self._new_message(session, user, agent))
             run.settle = step.settle
+            if steps > 1:
+                messages = wrap_late(messages, where.last_finished)
             outcome = await self._take_step(run, step, session, messages, is_last=_is_last(agent, steps))
             run.settle = None
             unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
@@ -79,6 +83,7 @@ class SessionLoop:
         agent = self._agent(user)
         model = self._services.catalog.resolve(user.model)
         request = await self._request(session, messages, agent, model, is_last=is_last)
+        last_user = position(messages).last_user
         scope = CallScope(
             session_id=session.id,
             message_id=step.message.id,
@@ -87,6 +92,7 @@ class SessionLoop:
             worktree=self._services.worktree,
             layers=[_rules(session, agent)],
             policy=run.policy,
+            earlier=calls_of_turn(messages, -1 if last_user is None else last_user),
         )
         return await step.run(self._services.providers.llm(model), request, scope)
 
@@ -101,6 +107,9 @@ class SessionLoop:
     ) -> LlmRequest:
         user = _request_of(messages)
         limit = self._services.output_token_max
+        messages = remind_of_mode(messages, agent.name)
+        if is_last:
+            messages = with_reminder(messages, LAST_STEP)
         return LlmRequest(
             model=model,
             system=await self._services.system.build(agent=agent, model=model, extra=user.system),

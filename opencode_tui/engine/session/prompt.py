@@ -38,6 +38,10 @@ class SessionPrompt:
         self._recent = recent
         self._clock = clock
 
+    def check(self, request: PromptInput) -> None:
+        """Return when a request for a new session could be answered: raises ConfigError or ModelNotFoundError otherwise."""
+        self._users.check(request)
+
     async def prompt(self, session_id: str, request: PromptInput, *, policy: Policy | None = None) -> MessageWithParts:
         """Store a request and return the last message of its answer once the session is idle.
 

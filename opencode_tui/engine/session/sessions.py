@@ -1,10 +1,14 @@
 """The sessions of one folder's project: make, list, change, delete. Source: seeds 000 and 002; reference, section 5."""
 
+import asyncio
+from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 
 from opencode_tui import __version__
+from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.runs import RunRegistry
+from opencode_tui.engine.session.slug import new_slug
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.schema.error import BusyError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
@@ -22,18 +26,18 @@ class Sessions:
         store: SessionStore,
         runs: RunRegistry,
         locks: Locks,
+        killed_runs: Callable[[], list[str]],
         identifier: Identifier,
         clock: Clock,
-        project_id: str,
-        directory: Path,
+        project: Project,
     ) -> None:
         self._store = store
         self._runs = runs
         self._locks = locks
+        self._killed_runs = killed_runs
         self._identifier = identifier
         self._clock = clock
-        self._project_id = project_id
-        self._directory = directory
+        self._project = project
 
     async def create(self, request: CreateSession) -> SessionInfo:
         """Store a new session of this folder; without a title it gets a default one."""
@@ -41,9 +45,10 @@ class Sessions:
         return await self._store.create(
             SessionInfo(
                 id=self._identifier.descending("ses"),
+                slug=new_slug(),
                 version=__version__,
-                project_id=self._project_id,
-                directory=str(self._directory),
+                project_id=self._project.id,
+                directory=str(self._project.directory),
                 parent_id=request.parent_id,
                 title=request.title or default_title(now, is_child=request.parent_id is not None),
                 permission=request.permission or None,
@@ -53,7 +58,7 @@ class Sessions:
 
     async def all(self) -> list[SessionInfo]:
         """Return the project's sessions, newest first."""
-        return await self._store.sessions(self._project_id)
+        return await self._store.sessions(self._project.id)
 
     async def get(self, session_id: str) -> SessionInfo:
         """Return one session, of whatever project. Raises NotFoundError."""
@@ -88,6 +93,21 @@ class Sessions:
                 lock.try_acquire()
                 held.callback(lock.release)
             await self._store.remove(session_id)
+
+    async def mend_all(self) -> int:
+        """Close what killed processes left open in any session of the store; returns how many messages that were."""
+        mended = 0
+        for session_id in await asyncio.to_thread(self._killed_runs):
+            lock = self._locks.session_run(session_id)
+            try:
+                lock.try_acquire()
+            except BusyError:
+                continue
+            try:
+                mended += await repair(self._store, session_id, clock=self._clock)
+            finally:
+                lock.release()
+        return mended
 
     async def _family(self, info: SessionInfo) -> list[SessionInfo]:
         family = [info]

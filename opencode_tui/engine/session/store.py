@@ -6,6 +6,7 @@ lock, the session record under its write lock. Order: SPEC row 1.
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,9 +32,10 @@ from opencode_tui.schema.message import AnyMessage
 from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.storage.keys import Key
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_index import SessionIndex
-from opencode_tui.storage.keys import Key
+from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
 
 logger = logging.getLogger(__name__)
@@ -76,14 +78,15 @@ class SessionStore:
     async def get(self, session_id: str) -> SessionInfo:
         """Return a session's record as it is on disk; raises NotFoundError or CorruptRecordError."""
         key = await self._locate(session_id)
-        info = SessionInfo.model_validate_json(await self._storage.read(key))
+        data = await self._storage.read(key)
+        info = parse_session(data, path=self._storage.path_of(key), project_id=key[1], worktree="")
         self._remember(info)
         return info
 
     async def sessions(self, project_id: str) -> list[SessionInfo]:
         """Return a project's sessions, newest first; damaged records are named in the log and left out."""
-        listing = await self._index.read(project_id)
-        for problem in listing.failures:
+        listing = await asyncio.to_thread(self._index.list, project_id)
+        for problem in listing.damaged:
             logger.warning("left out of the list: %s", problem)
         for info in listing.sessions:
             self._projects[info.id] = info.project_id
@@ -101,7 +104,8 @@ class SessionStore:
         key = await self._locate(session_id)
 
         def apply(data: JsonObject) -> JsonObject:
-            info = change(SessionInfo.model_validate(data))
+            path, raw = self._storage.path_of(key), json.dumps(data).encode()
+            info = change(parse_session(raw, path=path, project_id=key[1], worktree=""))
             if touch:
                 info = info.changed(time=info.time.changed(updated=self._clock()))
             return info.to_dict()

@@ -16,6 +16,7 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import CallPermission, PermissionService
 from opencode_tui.engine.provider.stream import ToolCall
+from opencode_tui.engine.session.doom import CallKey, call_key, is_doom_loop
 from opencode_tui.engine.session.live import LiveTool
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.tool.registry import ToolRegistry
@@ -32,7 +33,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CallScope:
-    """Where and for whom a step's calls run; `layers` are the rulesets of the session and of its ancestors."""
+    """Where and for whom a step's calls run.
+
+    `layers` are the rulesets of the session and of its ancestors, `earlier` the calls of the turn before this step, in order.
+    """
 
     session_id: str
     message_id: str
@@ -41,6 +45,7 @@ class CallScope:
     worktree: Path
     layers: Sequence[Ruleset]
     policy: Policy
+    earlier: Sequence[CallKey] = ()
 
 
 class ToolCalls:
@@ -65,11 +70,14 @@ class ToolCalls:
         """Run all calls at once; returns whether the person rejected one, so that the turn must end."""
         if not calls:
             return False
+        tasks: list[asyncio.Task[bool]] = []
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._run_one(part, call, scope)) for part, call in calls]
+            for number, (part, call) in enumerate(calls, start=1):
+                so_far = [*scope.earlier, *(call_key(one.tool, one.input) for _, one in calls[:number])]
+                tasks.append(group.create_task(self._run_one(part, call, scope, is_loop=is_doom_loop(so_far))))
         return any(task.result() for task in tasks)
 
-    async def _run_one(self, part: ToolPart, call: ToolCall, scope: CallScope) -> bool:
+    async def _run_one(self, part: ToolPart, call: ToolCall, scope: CallScope, *, is_loop: bool) -> bool:
         tool = self._tools.get(call.tool)
         problem = call.error
         arguments = None
@@ -84,11 +92,16 @@ class ToolCalls:
         running = part.changed(tool=tool.name, state=tool_state.start(part.state, input=call.input, now=self._clock()))
         live = LiveTool(running)
         await self._store.update_part(running)
-        return await self._execute(tool, arguments, live, scope)
+        return await self._execute(tool, arguments, live, scope, is_loop=is_loop)
 
-    async def _execute(self, tool: Tool[Any], arguments: Any, live: LiveTool, scope: CallScope) -> bool:
+    async def _execute(
+        self, tool: Tool[Any], arguments: Any, live: LiveTool, scope: CallScope, *, is_loop: bool
+    ) -> bool:
         context = self._context(live, scope)
         try:
+            if is_loop:
+                facts = {"tool": tool.name, "input": live.part.state.input}
+                await context.ask("doom_loop", [tool.name], always=[tool.name], metadata=facts)
             result = await tool.run(arguments, context)
             result = await self._limited(result, scope)
         except PermissionRefused as error:

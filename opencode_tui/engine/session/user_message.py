@@ -47,6 +47,11 @@ class UserMessages:
         self._identifier = identifier
         self._clock = clock
 
+    def check(self, prompt: PromptInput) -> None:
+        """Return when the agent and the model that a prompt names exist. Raises as `address` does."""
+        agent = self._agent(prompt.agent)
+        self._catalog.resolve(prompt.model or agent.model or self._catalog.default_model())
+
     async def address(self, session_id: str, prompt: PromptInput) -> Addressee:
         """Return who answers: of the prompt, else of the agent, else of the session's newest request, else the defaults.
 

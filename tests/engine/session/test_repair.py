@@ -1,0 +1,33 @@
+from opencode_tui.engine.session.repair import INTERRUPTED_TOOL, is_unfinished, repair
+from opencode_tui.schema.history import with_parts
+from opencode_tui.schema.message import MessageTime
+from opencode_tui.schema.part import PartTime
+from tests.engine.session.test_store import belonging, put
+from tests.support.build import assistant, call, text, user
+from tests.support.store import open_store, session_info
+
+
+async def test_what_a_dead_process_left_open_is_closed(paths):
+    growing = text("half an ", time=PartTime(start=5))
+    broken = belonging(assistant(growing, call("c1", status="running"), call("c2", status="pending"), finish=None))
+    broken = with_parts(broken.info.changed(time=MessageTime(created=1)), broken.parts)
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await put(opened.store, belonging(user("x")))
+        await put(opened.store, broken)
+        assert await repair(opened.store, "ses_1", clock=lambda: 99) == 1
+        mended = (await opened.store.messages("ses_1"))[1]
+    assert not is_unfinished(mended)
+    assert (mended.info.time.completed, mended.info.error.name) == (99, "MessageAbortedError")
+    assert (mended.parts[0].text, mended.parts[0].time.end) == ("half an", 99)
+    assert [part.state.error for part in mended.parts[1:]] == [INTERRUPTED_TOOL] * 2
+
+
+async def test_a_whole_session_is_left_as_it_is(paths):
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await put(opened.store, belonging(user("x")))
+        await put(opened.store, belonging(assistant("y", call("c1"))))
+        before = {path: path.read_bytes() for path in paths.storage.rglob("*.json")}
+        assert await repair(opened.store, "ses_1", clock=lambda: 99) == 0
+    assert {path: path.read_bytes() for path in paths.storage.rglob("*.json")} == before

@@ -1,0 +1,147 @@
+import asyncio
+import json
+
+import pytest
+
+from opencode_tui.engine.session.live import LiveText
+from opencode_tui.schema.error import CorruptRecordError, NotFoundError
+from opencode_tui.schema.history import with_parts
+from opencode_tui.schema.part import PartTime, TextPart
+from tests.support.build import assistant, call, text, user
+from tests.support.collect import drain, words
+from tests.support.store import open_store, session_info
+
+
+def belonging(message, session_id="ses_1"):
+    info = message.info.changed(session_id=session_id)
+    return with_parts(info, [part.changed(session_id=session_id, message_id=info.id) for part in message.parts])
+
+
+async def put(store, message):
+    await store.update_message(message.info)
+    for part in message.parts:
+        await store.update_part(part)
+
+
+async def test_what_is_published_is_already_on_the_disk(paths):
+    async with open_store(paths) as opened:
+        with opened.bus.subscribe() as reader:
+            message = belonging(user("hello"))
+            await opened.store.create(session_info())
+            await put(opened.store, message)
+            assert words(drain(reader)) == [
+                "session.created",
+                "session.updated",
+                "message.updated",
+                "message.part.updated text",
+            ]
+        data = await opened.storage.read(("part", message.info.id, message.parts[0].id))
+        assert json.loads(data)["text"] == "hello"
+
+
+async def test_another_process_reads_back_what_was_written(paths):
+    messages = [belonging(user("a", "b")), belonging(assistant(call("c1"), text("done")))]
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        for message in messages:
+            await put(opened.store, message)
+    async with open_store(paths) as opened:
+        assert await opened.store.messages("ses_1") == messages
+        assert await opened.store.tail("ses_1", 1) == messages[1:]
+
+
+async def test_a_step_in_an_open_session_reads_no_files(paths):
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await put(opened.store, belonging(user("a")))
+        await opened.store.messages("ses_1")
+        for path in paths.storage.glob("message/*/*.json"):
+            path.unlink()
+        assert len(await opened.store.messages("ses_1")) == 1
+
+
+async def test_a_damaged_message_costs_only_itself(paths):
+    kept, broken = belonging(user("kept")), belonging(user("broken"))
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await put(opened.store, kept)
+        await put(opened.store, broken)
+    (paths.storage / "message" / "ses_1" / f"{broken.info.id}.json").write_bytes(b"")
+    async with open_store(paths) as opened:
+        assert await opened.store.messages("ses_1") == [kept]
+
+
+async def test_growing_text_is_whole_on_the_disk_when_the_part_has_ended(paths):
+    start = TextPart(id="prt_1", session_id="ses_1", message_id="msg_1", text="", time=PartTime(start=1))
+    async with open_store(paths) as opened:
+        live = LiveText(start)
+        await opened.store.update_part(live.record())
+        for delta in ("one ", "two ", "three "):
+            live.append(delta)
+            opened.store.grow_part("ses_1", "msg_1", live, delta)
+        await opened.store.update_part(live.closed(end=2))
+        stored = json.loads(await opened.storage.read(("part", "msg_1", "prt_1")))
+        assert (stored["text"], stored["time"]) == ("one two three", {"start": 1, "end": 2})
+
+
+async def test_text_that_still_grows_reaches_the_disk_by_itself(paths):
+    start = TextPart(id="prt_1", session_id="ses_1", message_id="msg_1", text="", time=PartTime(start=1))
+    async with open_store(paths) as opened:
+        live = LiveText(start)
+        live.append("half")
+        opened.store.grow_part("ses_1", "msg_1", live, "half")
+        async with asyncio.timeout(2):
+            while True:
+                try:
+                    if json.loads(await opened.storage.read(("part", "msg_1", "prt_1")))["text"] == "half":
+                        break
+                except NotFoundError:
+                    await asyncio.sleep(0.02)
+
+
+async def test_updates_of_two_processes_are_both_kept(paths):
+    async with open_store(paths) as one, open_store(paths) as two:
+        await one.store.create(session_info())
+        await two.store.update("ses_1", lambda info: info.changed(title="renamed"), touch=False)
+        changed = await one.store.update("ses_1", lambda info: info.changed(metadata={"a": 1}))
+        assert (changed.title, changed.metadata, changed.time.updated) == ("renamed", {"a": 1}, 1_000)
+
+
+async def test_removing_a_session_leaves_nothing_behind(paths):
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await opened.store.create(session_info("ses_2", parent_id="ses_1"))
+        await put(opened.store, belonging(user("a")))
+        await put(opened.store, belonging(user("b"), "ses_2"))
+        await opened.storage.write(("todo", "ses_1"), b"[]")
+        with opened.bus.subscribe() as reader:
+            await opened.store.remove("ses_1")
+            assert [event.info.id for event in drain(reader)] == ["ses_2", "ses_1"]
+    assert [path for path in paths.storage.rglob("*.json") if path.name != "migration.json"] == []
+
+
+async def test_an_unknown_session_is_told_by_name(paths):
+    async with open_store(paths) as opened:
+        with pytest.raises(NotFoundError, match="ses_none"):
+            await opened.store.get("ses_none")
+
+
+async def test_a_damaged_session_record_is_told_from_a_missing_one(paths):
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        (paths.storage / "session" / "global" / "ses_1.json").write_bytes(b"{}")
+        with pytest.raises(CorruptRecordError, match=r"ses_1\.json"):
+            await opened.store.get("ses_1")
+
+
+async def test_messages_across_a_wrap_of_the_ids_are_ordered_by_time(paths):
+    old, new = belonging(user("old")), belonging(user("new"))
+    old = with_parts(old.info.changed(id="msg_fffffffff00100000000000000", time=old.info.time.changed(created=1)), [])
+    new = with_parts(new.info.changed(id="msg_00000000100100000000000000", time=new.info.time.changed(created=2)), [])
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await put(opened.store, new)
+        await put(opened.store, old)
+    async with open_store(paths) as opened:
+        assert await opened.store.messages("ses_1") == [old, new]
+        assert await opened.store.tail("ses_1", 1) == [new]

@@ -1,32 +1,38 @@
-"""The one line that moves while a run is busy: a spinner, what is going on, for how long. Only in a terminal."""
+"""The one line that moves while a run is busy: a spinner, what is going on, for how long. Only where the terminal obeys."""
 
 import asyncio
-import os
-import sys
 import time
+from typing import TextIO
 
-from opencode_tui.cli.style import glyph, style
+from opencode_tui.cli.cells import clip, width
+from opencode_tui.cli.quantity import duration
+from opencode_tui.cli.style import Style, Token
 
 FRAMES_PER_SECOND = 8
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_ASCII_SPINNER = "|/-\\"
 
 
 class Activity:
-    """Draws itself on stderr's last line; `stop` removes it without a trace."""
+    """Draws itself on the terminal's last line, which must be empty when it starts; `stop` removes it without a trace."""
 
-    def __init__(self) -> None:
-        self._is_possible = sys.stderr.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
+    def __init__(self, stream: TextIO, style: Style) -> None:
+        self._stream = stream
+        self._style = style
         self._text = ""
         self._began = 0.0
+        self._after = ""
+        self._until: float | None = None
         self._frame = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, text: str) -> None:
-        """Show what is going on from now on; a new text starts the seconds anew."""
-        if not self._is_possible or text == self._text:
-            return
-        self.stop()
-        self._text, self._began = text, time.monotonic()
-        self._draw()
+        """Show what is going on from now on; another text starts the seconds anew. The text must be safe."""
+        self._show(text, until=None)
+
+    def wait(self, text: str, *, seconds: float, after: str = "") -> None:
+        """Show what is waited for, and count down; `after` follows the time that is left."""
+        self._show(text, until=time.monotonic() + seconds, after=after)
 
     def stop(self) -> None:
         """Remove the line."""
@@ -34,15 +40,36 @@ class Activity:
             self._timer.cancel()
             self._timer = None
             self._text = ""
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+            self._write("\r\x1b[2K")
+
+    def _show(self, text: str, *, until: float | None, after: str = "") -> None:
+        if not self._style.is_live or text == self._text:
+            return
+        self.stop()
+        self._text, self._after, self._began, self._until = text, after, time.monotonic(), until
+        self._draw()
 
     def _draw(self) -> None:
-        frames = glyph("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "|/-\\")
-        spinner = frames[self._frame % len(frames)]
-        self._frame += 1
-        seconds = int(time.monotonic() - self._began)
-        clock = f"  {seconds} s" if seconds else ""
-        sys.stderr.write(f"\r\x1b[2K{style(spinner, 'accent')} {self._text}{style(clock, 'muted')}")
-        sys.stderr.flush()
+        sign, token = self._sign()
+        clock = self._clock()
+        room = (self._style.columns() or 80) - 2 - width(clock)
+        text = clip(self._text, max(1, room), self._style.words("…"))
+        self._write(f"\r\x1b[2K{self._style.paint(sign, token)} {text}{self._style.paint(clock, 'muted')}")
         self._timer = asyncio.get_running_loop().call_later(1 / FRAMES_PER_SECOND, self._draw)
+
+    def _sign(self) -> tuple[str, Token]:
+        if self._until is not None:
+            return self._style.words("↻"), "warning"
+        frames = _SPINNER if self._style.is_utf8 else _ASCII_SPINNER
+        self._frame += 1
+        return frames[self._frame % len(frames)], "accent"
+
+    def _clock(self) -> str:
+        if self._until is not None:
+            return f"  next try in {duration(max(0.0, self._until - time.monotonic()) + 0.999)}{self._after}"
+        seconds = time.monotonic() - self._began
+        return f"  {duration(seconds)}" if seconds >= 1 else ""
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()

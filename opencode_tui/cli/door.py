@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import click
 
-from opencode_tui.cli.main import Frame
 from opencode_tui.cli.log import start_log
+from opencode_tui.cli.main import Frame
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.storage.paths import find_paths

@@ -8,6 +8,7 @@ import sys
 import time
 
 from opencode_tui.schema.event import Event, PartUpdated, SessionFailed
+from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.part import AnyPart, ReasoningPart, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
@@ -27,6 +28,12 @@ class JsonReporter:
                 self._print(kind, {"part": event.part.to_dict()})
         elif isinstance(event, SessionFailed) and event.session_id == self._session_id:
             self._print("error", {"error": event.error.to_dict()})
+
+    def pause(self) -> None:
+        """Nothing stands in a question's way."""
+
+    def end(self, answer: MessageWithParts | None) -> None:
+        """Nothing is left to tell: the last line was that of the last step, or of the error."""
 
     def close(self) -> None:
         """Nothing to tidy."""

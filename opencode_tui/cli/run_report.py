@@ -1,84 +1,121 @@
 """`run` for people: the answer as it is written to stdout; tools, waits and the bill to stderr.
 
 One line moves: the activity line, in a terminal only. Everything else stays where it was printed.
+Source: design, visual, sections 2, 6 and 7.
 """
 
-import sys
 import time
+from decimal import Decimal
+from typing import Literal, TextIO
 
 from opencode_tui.cli.activity import Activity
-from opencode_tui.cli.style import glyph, style
+from opencode_tui.cli.answer_text import AnswerText
+from opencode_tui.cli.quantity import amount, duration, money, plural
+from opencode_tui.cli.style import Style
 from opencode_tui.cli.terminal import make_safe
-from opencode_tui.cli.tool_line import tool_line
+from opencode_tui.cli.tool_line import activity_of, tool_lines
 from opencode_tui.schema.event import (
+    BusLagged,
+    BusyStatus,
     Event,
     MessageUpdated,
     PartGrowth,
+    PartRemoved,
     PartUpdated,
-    PermissionReplied,
     RetryStatus,
-    SessionFailed,
     SessionStatusChanged,
 )
+from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 
+_MAX_ATTEMPTS = 8
+"""Source: SPEC, section 3, "retry"."""
+
+_Block = Literal["head", "prose", "work", "question", "end"]
+
 
 class TerminalReporter:
-    """Follows one session."""
+    """Follows one session. `style` is that of `err`."""
 
-    def __init__(self, session_id: str) -> None:
+    def __init__(self, session_id: str, *, answer: AnswerText, err: TextIO, style: Style) -> None:
         self._session_id = session_id
+        self._answer = answer
+        self._err = err
+        self._style = style
+        self._activity = Activity(err, style)
         self._began = time.monotonic()
-        self._activity = Activity()
-        self._is_live = sys.stdout.isatty()
+        self._block: _Block | None = None
         self._texts: set[str] = set()
         self._streamed: set[str] = set()
-        self._is_line_open = False
+        self._running: dict[str, str] = {}
+        self._waits: list[tuple[str, float]] = []
         self._tools = 0
         self._tokens = 0
-        self._cost = 0.0
-        self._is_headed = False
+        self._cost = Decimal(0)
 
     def show(self, event: Event) -> None:
         """Print what the event tells."""
         match event:
-            case MessageUpdated() if event.info.session_id == self._session_id:
-                if isinstance(event.info, AssistantMessage):
-                    self._head(event.info)
+            case MessageUpdated(info=AssistantMessage() as info) if info.session_id == self._session_id:
+                self._message(info)
             case PartGrowth() if event.session_id == self._session_id:
                 self._grow(event)
             case PartUpdated() if event.part.session_id == self._session_id:
                 self._part(event)
+            case PartRemoved() if event.part_id in self._streamed:
+                self._note("↻", "The answer broke off; it begins anew.")
             case SessionStatusChanged() if event.session_id == self._session_id:
                 self._status(event)
-            case PermissionReplied() if event.session_id == self._session_id and event.reply == "reject":
-                self._say(f"{style(glyph('■', '#'), 'muted')} {style('rejected', 'muted')}")
-            case SessionFailed() if event.session_id == self._session_id:
-                self.close()
+            case BusLagged():
+                self._note("!", f"Some of it was not shown; see `opencode-tui session show {self._session_id}`.")
             case _:
                 pass
 
-    def close(self) -> None:
-        """Remove the activity line and end an open line."""
-        self._activity.stop()
-        self._end_line()
+    def pause(self) -> None:
+        """Leave the terminal to a question."""
+        self._open_block("question")
 
-    def _head(self, info: AssistantMessage) -> None:
-        if not self._is_headed:
-            self._is_headed = True
-            self._say(style(f"{info.agent or info.mode} · {info.provider_id}/{info.model_id}", "muted"))
-        if info.time.completed is None:
-            self._activity.start("Thinking")
-        elif info.finish not in (None, "tool-calls", "unknown") and info.error is None:
-            self._bill()
+    def end(self, answer: MessageWithParts | None) -> None:
+        """Print the bill; without an answer the turn has failed or was interrupted, which the caller says."""
+        self._tell_waits()
+        info = answer.info if answer is not None else None
+        finish = getattr(info, "finish", None)
+        self._open_block("end")
+        if finish == "length":
+            self._print(self._style.paint("! The answer was cut off at the model's output limit.", "warning"))
+        if info is None or getattr(info, "error", None) is not None:
+            self._print_bill("✗", "Stopped")
+        else:
+            self._print_bill("", "Stopped" if finish in (None, "tool-calls", "unknown") else "Done")
+
+    def close(self) -> None:
+        """Leave the terminal tidy."""
+        self._activity.stop()
+        self._answer.end()
+
+    def _message(self, info: AssistantMessage) -> None:
+        if info.time.completed is not None:
+            return
+        if self._block is None:
+            self._open_block("head")
+            head = f"{info.agent or info.mode} · {info.provider_id}/{info.model_id}"
+            self._print(self._style.paint(self._style.words(make_safe(head)), "muted"))
+        self._activity.start("Thinking")
 
     def _grow(self, event: PartGrowth) -> None:
-        if self._is_live and event.part_id in self._texts:
-            self._activity.stop()
-            self._streamed.add(event.part_id)
-            self._write(event.delta)
+        if self._answer.is_terminal and event.part_id in self._texts:
+            self._prose(event.part_id, event.delta)
+
+    def _prose(self, part_id: str, text: str) -> None:
+        if part_id not in self._streamed:
+            if not text.strip():
+                return  # the line stays free until there is something to read
+            self._streamed.add(part_id)
+            self._open_block("prose")
+        self._activity.stop()
+        self._answer.write(text)
 
     def _part(self, event: PartUpdated) -> None:
         part = event.part
@@ -86,67 +123,99 @@ class TerminalReporter:
             case TextPart() if part.synthetic or part.time is None:
                 pass
             case TextPart() if part.time is not None and part.time.end is None:
+                self._tell_waits()
                 self._texts.add(part.id)
             case TextPart():
                 if part.id not in self._streamed:
-                    self._write(part.text)
-                self._end_line()
-            case ReasoningPart() if part.time.end is None:
+                    self._prose(part.id, part.text)
+                self._answer.end()
                 self._activity.start("Thinking")
-            case ToolPart() if isinstance(part.state, ToolStateRunning):
-                self._activity.start(tool_line(part, running=True))
-            case ToolPart() if isinstance(part.state, ToolStateCompleted | ToolStateError):
-                self._tools += 1
-                self._say(tool_line(part))
+            case ReasoningPart():
+                self._thought(part)
+            case ToolPart():
+                self._tool(part)
             case StepFinishPart():
                 self._tokens += part.tokens.input + part.tokens.output + part.tokens.cache.read
-                self._cost += part.cost
+                self._cost += Decimal(str(part.cost))
             case _:
                 pass
 
-    def _status(self, event: SessionStatusChanged) -> None:
-        if isinstance(event.status, RetryStatus):
-            wait = max(0, round((event.status.next - time.time_ns() // 1_000_000) / 1000))
-            text = f"{make_safe(event.status.message)}  next try in {wait} s, attempt {event.status.attempt + 1} of 8"
-            self._say(f"{style(glyph('↻', '~'), 'warning')} {style(text, 'muted')}")
-            self._activity.start("Waiting")
-
-    def _bill(self) -> None:
-        facts = [_seconds(time.monotonic() - self._began)]
-        if self._tools:
-            facts.append(f"{self._tools} tool{'s' if self._tools != 1 else ''}")
-        facts.append(f"{_count(self._tokens)} tokens")
-        if self._cost:
-            facts.append(f"${self._cost:.2f}" if self._cost >= 0.01 else f"${self._cost:.4f}")
-        self._say(style(f"Done  {' · '.join(facts)}", "muted"))
-
-    def _say(self, line: str) -> None:
-        self._activity.stop()
-        self._end_line()
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
-
-    def _write(self, text: str) -> None:
-        self._activity.stop()
-        if not text:
+    def _thought(self, part: ReasoningPart) -> None:
+        self._tell_waits()
+        if part.time.end is None:
+            self._activity.start("Thinking")
             return
-        sys.stdout.write(make_safe(text, multiline=True))
-        sys.stdout.flush()
-        self._is_line_open = not text.endswith("\n")
+        seconds = (part.time.end - part.time.start) / 1000
+        if seconds >= 1:
+            self._open_block("work")
+            self._print(self._style.paint(f"  Thought for {duration(seconds)}", "muted", "italic"))
 
-    def _end_line(self) -> None:
-        if self._is_line_open:
-            self._is_line_open = False
-            sys.stdout.write("\n")
-            sys.stdout.flush()
+    def _tool(self, part: ToolPart) -> None:
+        self._tell_waits()
+        if isinstance(part.state, ToolStateRunning):
+            self._running[part.id] = activity_of(part)
+        elif isinstance(part.state, ToolStateCompleted | ToolStateError):
+            self._running.pop(part.id, None)
+            self._tools += 1
+            self._open_block("work")
+            self._print("\n".join(tool_lines(part, self._style)))
+        labels = list(self._running.values())
+        if not self._answer.is_open:
+            self._activity.start(
+                labels[0] if len(labels) == 1 else f"Running {len(labels)} tools" if labels else "Thinking"
+            )
 
+    def _status(self, event: SessionStatusChanged) -> None:
+        status = event.status
+        if isinstance(status, RetryStatus):
+            reason = make_safe(" ".join(status.message.split()))
+            seconds = max(0.0, status.next / 1000 - time.time())
+            self._waits.append((reason, seconds))
+            attempt = f", attempt {status.attempt + 1} of {_MAX_ATTEMPTS}"
+            if self._style.is_live:
+                self._answer.end()
+                self._activity.wait(reason, seconds=seconds, after=attempt)
+            else:
+                self._note("↻", f"{reason}  next try in {duration(seconds + 0.999)}{attempt}")
+        elif isinstance(status, BusyStatus) and self._waits:
+            self._activity.start("Thinking")
 
-def _seconds(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60} m {whole % 60} s"
+    def _tell_waits(self) -> None:
+        """Keep one line of the waits that the activity line has shown."""
+        waits, self._waits = self._waits, []
+        if waits and self._style.is_live:
+            waited = duration(sum(seconds for _, seconds in waits))
+            self._note("↻", f"{waits[-1][0]}  waited {waited}, tried {plural(len(waits), 'time')} more")
 
+    def _note(self, sign: str, text: str) -> None:
+        self._open_block("work")
+        self._print(
+            f"{self._style.paint(self._style.words(sign), 'warning')} {self._style.paint(self._style.words(text), 'muted')}"
+        )
 
-def _count(number: int) -> str:
-    if number < 1_000:
-        return str(number)
-    return f"{number / 1_000:.1f} k" if number < 1_000_000 else f"{number / 1_000_000:.1f} M"
+    def _print_bill(self, sign: str, word: str) -> None:
+        seconds = time.monotonic() - self._began
+        facts = [duration(seconds)] if seconds >= 1 else []
+        if self._tools:
+            facts.append(plural(self._tools, "tool"))
+        if self._cost:
+            facts.append(money(self._cost))
+        elif self._tokens:
+            facts.append(f"{amount(self._tokens)} tokens")
+        mark = f"{self._style.paint(self._style.words(sign), 'error')} " if sign else ""
+        self._print(mark + self._style.paint(self._style.words(f"{word}  {' · '.join(facts)}".rstrip()), "muted"))
+
+    def _open_block(self, block: _Block) -> None:
+        """Clear the last line and keep the rhythm: one empty line between prose and everything else, in a terminal."""
+        self._activity.stop()
+        self._answer.end()
+        if block == "prose" and not self._answer.is_terminal:
+            return
+        is_apart = self._block is not None and (block != self._block or block in ("prose", "question"))
+        if is_apart and self._style.is_terminal:
+            self._print("")
+        self._block = block
+
+    def _print(self, line: str) -> None:
+        self._err.write(line + "\n")
+        self._err.flush()

@@ -1,28 +1,125 @@
-"""Few colours for what commands say on stderr; none when it is no terminal or `NO_COLOR` is set."""
+"""How a stream shows things to a person: hues, signs and width. What is no terminal gets none of it.
+
+Hues are the terminal's own sixteen, so that they fit its theme; `muted` is the `dim` attribute.
+Source: design, visual, sections 3 and 4.
+"""
 
 import os
-import sys
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TextIO
 
-Token = Literal["bold", "muted", "accent", "success", "warning", "error"]
+Token = Literal["bold", "italic", "muted", "accent", "success", "warning", "error", "added", "removed"]
 
-_CODES: dict[Token, str] = {"bold": "1", "muted": "2", "accent": "95", "success": "92", "warning": "93", "error": "91"}
+MAX_WIDTH = 120
+"""Cells that lines with facts at their right edge use of a wide terminal."""
+
+_ATTRIBUTES: dict[Token, str] = {"bold": "1", "italic": "3", "muted": "2"}
+_DARK: dict[Token, str] = {
+    "accent": "95",
+    "success": "92",
+    "added": "92",
+    "warning": "93",
+    "error": "91",
+    "removed": "91",
+}
+_LIGHT: dict[Token, str] = {
+    "accent": "35",
+    "success": "1",
+    "added": "1",
+    "warning": "1",
+    "error": "31",
+    "removed": "31",
+}
+_ASCII = str.maketrans(
+    {
+        "✓": "v",
+        "✗": "x",
+        "●": "*",
+        "○": "o",
+        "■": "#",
+        "↻": "~",
+        "−": "-",
+        "·": ".",
+        "…": "~",
+        "›": ">",
+        "│": "|",
+        "├": "|",
+        "└": "`",
+        "─": "-",
+    }
+)
 
 
-def has_colour() -> bool:
-    """Tell whether stderr shows colours."""
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What a stream can show; the default is a file or a pipe. `is_live` tells of a terminal that obeys control sequences."""
+
+    is_terminal: bool = False
+    is_live: bool = False
+    hues: Mapping[Token, str] | None = None
+    is_utf8: bool = True
+    descriptor: int | None = None
+
+    def paint(self, text: str, *tokens: Token) -> str:
+        """Return a text, which must be safe already, with its look; without hues bold, italic and muted remain."""
+        table = {**_ATTRIBUTES, **(self.hues or {})}
+        codes = ";".join(table[token] for token in tokens if token in table)
+        return f"\x1b[{codes}m{text}\x1b[0m" if self.is_live and codes and text else text
+
+    def words(self, text: str) -> str:
+        """Return words of ours with their signs, in ASCII where the locale asks for it."""
+        return text if self.is_utf8 else text.translate(_ASCII)
+
+    def columns(self) -> int | None:
+        """Return the cells of a line now, None when it is no terminal; the last cell stays free, so that nothing wraps."""
+        if self.descriptor is None:
+            return None
+        try:
+            return max(20, os.get_terminal_size(self.descriptor).columns - 1)
+        except OSError:
+            return None
+
+    def width(self) -> int | None:
+        """Return the cells that a line with facts at its right edge takes."""
+        columns = self.columns()
+        return None if columns is None else min(columns, MAX_WIDTH)
 
 
-def style(text: str, token: Token) -> str:
-    """Return the text in a colour, or as it is where there are none. The text must be safe already."""
-    return f"\x1b[{_CODES[token]}m{text}\x1b[0m" if has_colour() else text
+PLAIN = Style()
 
 
-def glyph(sign: str, plain: str) -> str:
-    """Return a sign, or its ASCII stand-in when stderr cannot show it."""
+def style_of(stream: TextIO | None, environ: Mapping[str, str]) -> Style:
+    """Return what a stream can show; `NO_COLOR` takes the hues, `TERM=dumb` everything but the width."""
+    if stream is None or stream.closed:
+        return PLAIN
+    is_utf8 = _is_utf8(stream.encoding, environ)
+    if not stream.isatty():
+        return Style(is_utf8=is_utf8)
+    is_live = environ.get("TERM", "") not in ("", "dumb")
+    hues = None if not is_live or environ.get("NO_COLOR") else _LIGHT if _is_light(environ) else _DARK
+    return Style(is_terminal=True, is_live=is_live, hues=hues, is_utf8=is_utf8, descriptor=stream.fileno())
+
+
+def _is_light(environ: Mapping[str, str]) -> bool:
+    """Tell whether the terminal says that its background is light: `COLORFGBG` ends with the number of a light colour."""
+    return environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
+
+
+def _is_utf8(encoding: str | None, environ: Mapping[str, str]) -> bool:
+    """Tell whether the stream and the person's locale are UTF-8.
+
+    Python takes the locale C for UTF-8, and sets `LC_CTYPE` then; somebody who asks for C by name wants ASCII.
+    """
     try:
-        sign.encode(sys.stderr.encoding or "ascii")
+        "✓".encode(encoding or "ascii")
     except UnicodeEncodeError:
-        return plain
-    return sign
+        return False
+    names = (environ.get("LC_ALL"), _chosen_ctype(environ), environ.get("LANG"))
+    locale = next((name for name in names if name), "UTF-8")
+    return "UTF8" in locale.upper().replace("-", "")
+
+
+def _chosen_ctype(environ: Mapping[str, str]) -> str | None:
+    ctype = environ.get("LC_CTYPE")
+    return None if ctype in ("C.UTF-8", "C.utf8", "UTF-8") else ctype

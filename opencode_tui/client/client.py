@@ -4,6 +4,7 @@ A facet's method raises the OpencodeError that stands for what went wrong. The s
 """
 
 from collections.abc import AsyncIterator, Sequence
+from types import TracebackType
 from typing import Protocol
 
 from opencode_tui.schema.catalog import AgentSummary, Notices
@@ -11,6 +12,7 @@ from opencode_tui.schema.event import AnyStatus, Envelope
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.request import CreateSession, PromptInput, UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.todo import Todo
@@ -47,6 +49,10 @@ class SessionsFacet(Protocol):
         """Delete with all children; raises BusyError while one is worked on."""
         ...
 
+    async def mend_all(self) -> int:
+        """Close what killed processes left open in any session; returns how many messages that were."""
+        ...
+
     async def todos(self, session_id: str) -> Sequence[Todo]:
         """Return the todo list."""
         ...
@@ -62,6 +68,10 @@ class MessagesFacet(Protocol):
 
 class PromptsFacet(Protocol):
     """The conversation."""
+
+    async def check(self, request: PromptInput) -> None:
+        """Return when a request for a new session could be answered; raises ConfigError or ModelNotFoundError otherwise."""
+        ...
 
     async def prompt(self, session_id: str, request: PromptInput) -> MessageWithParts:
         """Send a request; returns the last message of its answer when the session is idle."""
@@ -95,12 +105,20 @@ class CatalogFacet(Protocol):
         """Return the models that can be used here."""
         ...
 
+    async def all_models(self) -> Sequence[Model]:
+        """Return the models of every known provider, with a key or without."""
+        ...
+
     async def default_model(self) -> ModelRef:
         """Return the model that answers when none is named."""
         ...
 
     async def agents(self) -> Sequence[AgentSummary]:
         """Return the agents, the default one first."""
+        ...
+
+    async def describe_agent(self, name: str) -> JsonObject:
+        """Return {agent, rules, prompt, tools} of one agent; raises ConfigError for an unknown one."""
         ...
 
 
@@ -119,7 +137,9 @@ class EventReader(Protocol):
         """Return itself."""
         ...
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Close."""
         ...
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from opencode_tui.bus import Subscription
+from opencode_tui.engine.agent_report import describe_agent
 from opencode_tui.engine.engine import Engine, open_engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
@@ -13,6 +14,7 @@ from opencode_tui.schema.event import AnyStatus
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.request import CreateSession, PromptInput, UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.todo import Todo
@@ -53,6 +55,10 @@ class LocalSessions:
         """Delete with all children."""
         await self._instance.sessions.remove(session_id)
 
+    async def mend_all(self) -> int:
+        """Close what killed processes left open."""
+        return await self._instance.sessions.mend_all()
+
     async def todos(self, session_id: str) -> Sequence[Todo]:
         """Return the todo list."""
         return await self._instance.todos.read(session_id)
@@ -78,6 +84,10 @@ class LocalPrompts:
         self._engine = engine
         self._instance = instance
         self._policy = policy
+
+    async def check(self, request: PromptInput) -> None:
+        """Return when a request for a new session could be answered."""
+        self._instance.prompts.check(request)
 
     async def prompt(self, session_id: str, request: PromptInput) -> MessageWithParts:
         """Send a request and wait for its answer."""
@@ -117,6 +127,10 @@ class LocalCatalog:
         """Return the models that can be used here."""
         return self._instance.catalog.models()
 
+    async def all_models(self) -> Sequence[Model]:
+        """Return the models of every known provider."""
+        return self._instance.catalog.all_models()
+
     async def default_model(self) -> ModelRef:
         """Return the model that answers when none is named."""
         return self._instance.catalog.default_model()
@@ -124,6 +138,10 @@ class LocalCatalog:
     async def agents(self) -> Sequence[AgentSummary]:
         """Return the agents, the default one first."""
         return [AgentSummary.model_validate(agent.to_dict()) for agent in self._instance.agents.all()]
+
+    async def describe_agent(self, name: str) -> JsonObject:
+        """Return what one agent is made of."""
+        return describe_agent(name, agents=self._instance.agents, tools=self._instance.tools)
 
 
 class LocalSettings:

@@ -10,6 +10,7 @@ from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.wire import Core, build_core, build_instance
 from opencode_tui.schema.ids import Clock, Identifier, system_clock
+from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import find_paths
 
 CLOSE_GRACE_MS = 250
@@ -53,9 +54,17 @@ class Engine:
 
 @asynccontextmanager
 async def open_engine(
-    environ: Mapping[str, str], *, clock: Clock = system_clock, identifier: Identifier | None = None
+    environ: Mapping[str, str],
+    *,
+    clock: Clock = system_clock,
+    identifier: Identifier | None = None,
+    files: FileSystem | None = None,
 ) -> AsyncGenerator[Engine, None]:
-    """Open the engine for this environment; on leaving, also by an error or Ctrl-C, everything ends in order."""
+    """Open the engine for this environment; on leaving, also by an error or Ctrl-C, everything ends in order.
+
+    `files` are the calls with which records reach the disk.
+    """
+    failure: Exception | None = None
     async with asyncio.TaskGroup() as group:
         engine = Engine(
             build_core(
@@ -64,9 +73,14 @@ async def open_engine(
                 group=group,
                 clock=clock,
                 identifier=identifier or Identifier(clock),
+                files=files,
             )
         )
         try:
             yield engine
+        except Exception as error:  # noqa: BLE001 - raised again below, outside the group, which would wrap it
+            failure = error
         finally:
             await engine.close()
+    if failure is not None:
+        raise failure

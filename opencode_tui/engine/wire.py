@@ -2,15 +2,15 @@
 
 import asyncio
 from asyncio import TaskGroup
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from opencode_tui.bus import Bus
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.config.load import LoadedConfig, load_config
-from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.defaults import PermissionFolders
@@ -33,15 +33,19 @@ from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.subagent import SubagentServices
 from opencode_tui.engine.session.system import SystemPrompts
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.session.tool_calls import ToolCalls
 from opencode_tui.engine.session.user_message import UserMessages
 from opencode_tui.engine.tool.registry import ToolRegistry
-from opencode_tui.engine.tool.toolbox import Toolbox
+from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.event import FileEdited
 from opencode_tui.schema.ids import Clock, Identifier
+from opencode_tui.schema.permission import Action
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.killed_runs import find_killed_runs
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.migrations import Migrations
 from opencode_tui.storage.paths import Paths
@@ -72,11 +76,17 @@ class Core:
 
 
 def build_core(
-    *, environ: Mapping[str, str], paths: Paths, group: TaskGroup, clock: Clock, identifier: Identifier
+    *,
+    environ: Mapping[str, str],
+    paths: Paths,
+    group: TaskGroup,
+    clock: Clock,
+    identifier: Identifier,
+    files: FileSystem | None = None,
 ) -> Core:
     """Return the services of the process; touches no file."""
     bus = Bus()
-    storage = Storage(paths)
+    storage = Storage(paths, files=files)
     locks = Locks(paths)
     publisher = Publisher(bus=bus)
     statuses = SessionStatuses(publish=publisher.publish)
@@ -116,7 +126,17 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     )
     permissions = PermissionService(publish=core.publisher.publish, identifier=core.identifier, grants=grants)
     todos = SessionTodos(storage=core.storage, locks=core.locks, publish=core.publisher.publish)
-    tools = _build_tools(core, directory, agents)
+    tools = _build_tools(core, directory, agents, todos)
+    sessions = Sessions(
+        store=core.store,
+        runs=core.runs,
+        locks=core.locks,
+        killed_runs=partial(find_killed_runs, core.paths),
+        identifier=core.identifier,
+        clock=core.clock,
+        project=project,
+    )
+    subagents = SubagentServices(store=core.store, sessions=sessions, agents=agents, bus=core.bus)
     return Instance(
         directory=directory,
         project=project,
@@ -128,17 +148,9 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         tools=tools,
         permissions=permissions,
         grants=grants,
-        sessions=Sessions(
-            store=core.store,
-            runs=core.runs,
-            locks=core.locks,
-            identifier=core.identifier,
-            clock=core.clock,
-            project_id=project.id,
-            directory=directory,
-        ),
+        sessions=sessions,
         todos=todos,
-        prompts=_build_prompts(core, project, config, agents, catalog, providers, tools, permissions),
+        prompts=_build_prompts(core, project, config, subagents, catalog, providers, tools, permissions),
     )
 
 
@@ -174,33 +186,31 @@ def _build_catalog(core: Core, config: LoadedConfig) -> Catalog:
     )
 
 
-def _build_tools(core: Core, directory: Path, agents: AgentRegistry) -> ToolRegistry:
-    def published(path: Path) -> None:
+def _build_tools(core: Core, directory: Path, agents: AgentRegistry, todos: SessionTodos) -> ToolRegistry:
+    def edited(path: Path) -> None:
         core.bus.publish(FileEdited(file=str(path)), directory=str(directory))
 
-    toolbox = Toolbox(
+    def may(agent_name: str, permission: str, pattern: str) -> Action:
+        agent = agents.get(agent_name)
+        return evaluate(permission, pattern, agent.permission if agent else []).action
+
+    surroundings = ToolSurroundings(
         environ=core.environ,
         home=core.paths.home,
         truncator=core.truncator,
-        edited=published,
-        may_delegate=_delegation(agents),
+        todos=todos,
+        edited=edited,
+        may_delegate=lambda agent_name: may(agent_name, "task", "*") != "deny",
+        readable=lambda context, path: may(context.agent, "read", str(path)) == "allow",
     )
-    return ToolRegistry(toolbox.tools())
-
-
-def _delegation(agents: AgentRegistry) -> Callable[[str], bool]:
-    def may_delegate(name: str) -> bool:
-        agent: AgentInfo | None = agents.get(name)
-        return agent is not None and evaluate("task", "*", agent.permission).action != "deny"
-
-    return may_delegate
+    return ToolRegistry(built_in_tools(surroundings))
 
 
 def _build_prompts(  # noqa: PLR0913 - the wiring of one service
     core: Core,
     project: Project,
     config: LoadedConfig,
-    agents: AgentRegistry,
+    subagents: SubagentServices,
     catalog: Catalog,
     providers: Providers,
     tools: ToolRegistry,
@@ -214,7 +224,7 @@ def _build_prompts(  # noqa: PLR0913 - the wiring of one service
     )
     users = UserMessages(
         store=core.store,
-        agents=agents,
+        agents=subagents.agents,
         catalog=catalog,
         attachments=attachments,
         identifier=core.identifier,
@@ -226,7 +236,8 @@ def _build_prompts(  # noqa: PLR0913 - the wiring of one service
     loop = SessionLoop(
         LoopServices(
             step=step,
-            agents=agents,
+            agents=subagents.agents,
+            subagents=subagents,
             tools=tools,
             catalog=catalog,
             providers=providers,

@@ -50,7 +50,7 @@ class Cost(Record):
 class Model(Record):
     """A model that can be used: its limits, prices, abilities, and the adapter that reaches it.
 
-    `options` are parameters of every call to it, as the settings give them.
+    `options` and `headers` go with every call to it, as the settings give them; headers may hold a key and are never shown.
     """
 
     provider_id: str
@@ -65,6 +65,7 @@ class Model(Record):
     attachment: bool = False
     temperature: bool = True
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
+    headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False, exclude=True)
 
     @property
     def ref(self) -> ModelRef:

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 DEFAULT_CHUNK_TIMEOUT_MS = 300_000
 """Milliseconds without a byte after which a stream counts as dead."""
 
+ENVIRONMENT_PROXY = "environment"
+"""A proxy setting that means: whatever HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE of the environment say."""
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -19,3 +22,5 @@ class Endpoint:
     headers: dict[str, str] = field(default_factory=dict[str, str], repr=False)
     timeout_ms: int | None = None
     chunk_timeout_ms: int = DEFAULT_CHUNK_TIMEOUT_MS
+    proxy: str | None = None
+    """A proxy's URL, or `ENVIRONMENT_PROXY`; None asks the provider directly."""

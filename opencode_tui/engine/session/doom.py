@@ -1,7 +1,7 @@
 """Pure: whether a turn goes in circles. Source: seeds 000 and 002; SPEC row 11.
 
-Looked at is the whole turn, whatever message a call stands in: the third equal call in a row, or the third round of a cycle of two to
-four calls.
+Looked at is the whole turn, whatever message a call stands in: the third equal call in a row, or the third round of a cycle of two
+to four calls.
 """
 
 import json

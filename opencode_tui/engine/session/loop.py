@@ -1,5 +1,6 @@
 """The prompt loop: look at the history, decide the next step, nothing else. Source: seeds 001 and 004; reference, section 9."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from opencode_tui.engine.session.model_message import to_model_messages
 from opencode_tui.engine.session.processor import StepProcessor, StepServices
 from opencode_tui.engine.session.reminder import LAST_STEP, remind_of_mode, with_reminder, wrap_late
 from opencode_tui.engine.session.runs import Run
+from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices, parent_layers
 from opencode_tui.engine.session.system import SystemPrompts
 from opencode_tui.engine.session.tool_calls import CallScope
 from opencode_tui.engine.tool.registry import ToolRegistry
@@ -40,9 +42,21 @@ class LoopServices:
     catalog: Catalog
     providers: Providers
     system: SystemPrompts
+    subagents: SubagentServices
     directory: Path
     worktree: Path
     output_token_max: int = OUTPUT_TOKEN_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What one step has to go by."""
+
+    run: Run
+    session: SessionInfo
+    messages: list[MessageWithParts]
+    prompter: Prompter
+    is_last: bool
 
 
 class SessionLoop:
@@ -51,8 +65,11 @@ class SessionLoop:
     def __init__(self, services: LoopServices) -> None:
         self._services = services
 
-    async def run(self, run: Run, session: SessionInfo) -> MessageWithParts:
-        """Ask the model step by step; returns the last assistant message. Raises what made the turn fail."""
+    async def run(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
+        """Ask the model step by step; returns the last assistant message. Raises what made the turn fail.
+
+        `prompter` serves the sessions of agents that a step starts.
+        """
         store, statuses = self._services.step.store, self._services.step.statuses
         unknown = steps = 0
         while True:
@@ -70,61 +87,68 @@ class SessionLoop:
             run.settle = step.settle
             if steps > 1:
                 messages = wrap_late(messages, where.last_finished)
-            outcome = await self._take_step(run, step, session, messages, is_last=_is_last(agent, steps))
+            task = _Task(run, session, messages, prompter, _is_last(agent, steps))
+            outcome = await self._take_step(step, task)
             run.settle = None
             unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
             if outcome == "stop" or _is_last(agent, steps):
                 return _last_assistant(await store.messages(session.id), None)
 
-    async def _take_step(
-        self, run: Run, step: StepProcessor, session: SessionInfo, messages: list[MessageWithParts], *, is_last: bool
-    ) -> str:
-        user = _request_of(messages)
+    async def _take_step(self, step: StepProcessor, task: _Task) -> str:
+        user = _request_of(task.messages)
         agent = self._agent(user)
         model = self._services.catalog.resolve(user.model)
-        request = await self._request(session, messages, agent, model, is_last=is_last)
-        last_user = position(messages).last_user
+        layers = [_rules(task.session, agent), *await self._parent_layers(task.session)]
+        last_user = position(task.messages).last_user
         scope = CallScope(
-            session_id=session.id,
+            session_id=task.session.id,
             message_id=step.message.id,
             agent=agent,
             directory=self._services.directory,
             worktree=self._services.worktree,
-            layers=[_rules(session, agent)],
-            policy=run.policy,
-            earlier=calls_of_turn(messages, -1 if last_user is None else last_user),
+            layers=layers,
+            policy=task.run.policy,
+            earlier=calls_of_turn(task.messages, -1 if last_user is None else last_user),
+            subagents=self._subagents(task, last_user),
         )
+        request = await self._request(task, agent, model, layers)
         return await step.run(self._services.providers.llm(model), request, scope)
 
-    async def _request(
-        self,
-        session: SessionInfo,
-        messages: list[MessageWithParts],
-        agent: AgentInfo,
-        model: Model,
-        *,
-        is_last: bool,
-    ) -> LlmRequest:
-        user = _request_of(messages)
+    async def _parent_layers(self, session: SessionInfo) -> list[Ruleset]:
+        services = self._services.subagents
+        return await parent_layers(session, store=services.store, agents=services.agents)
+
+    def _subagents(self, task: _Task, last_user: int | None) -> SessionSubagents | None:
+        if last_user is None:
+            return None
+        request = task.messages[last_user]
+        return SessionSubagents(
+            self._services.subagents, prompter=task.prompter, request=request, policy=task.run.policy
+        )
+
+    async def _request(self, task: _Task, agent: AgentInfo, model: Model, layers: Sequence[Ruleset]) -> LlmRequest:
+        user = _request_of(task.messages)
         limit = self._services.output_token_max
-        messages = remind_of_mode(messages, agent.name)
-        if is_last:
+        messages = remind_of_mode(task.messages, agent.name)
+        if task.is_last:
             messages = with_reminder(messages, LAST_STEP)
         return LlmRequest(
             model=model,
             system=await self._services.system.build(agent=agent, model=model, extra=user.system),
             messages=to_model_messages(messages, model),
-            tools=self._tool_specs(session, user, agent) if model.tool_call else (),
-            tool_choice="none" if is_last else "auto",
+            tools=self._tool_specs(user, layers) if model.tool_call else (),
+            tool_choice="none" if task.is_last else "auto",
             max_output=min(model.limit.output or limit, limit),
             temperature=agent.temperature if model.temperature else None,
             top_p=agent.top_p,
             options=agent.options,
         )
 
-    def _tool_specs(self, session: SessionInfo, user: UserMessage, agent: AgentInfo) -> tuple[ToolSpec, ...]:
-        hidden = disabled(self._services.tools.names, _rules(session, agent))
-        hidden |= {name for name, is_on in (user.tools or {}).items() if not is_on}
+    def _tool_specs(self, user: UserMessage, layers: Sequence[Ruleset]) -> tuple[ToolSpec, ...]:
+        names = self._services.tools.names
+        hidden = {name for name, is_on in (user.tools or {}).items() if not is_on}
+        for layer in layers:
+            hidden |= disabled(names, layer)
         return self._services.tools.specs(lambda name: name not in hidden)
 
     def _agent(self, user: UserMessage) -> AgentInfo:

@@ -77,7 +77,7 @@ class SessionPrompt:
                 message = await self._store_request(session_id, request, addressee)
                 if request.no_reply:
                     return await self._stored(message)
-            return await self._loop.run(run, await self._store.get(session_id))
+            return await self._loop.run(run, await self._store.get(session_id), self)
 
         return self._runs.start(session_id, body, policy=policy or AskPerson())
 

@@ -1,7 +1,7 @@
 """Pure: what the program adds to requests of the person when they are sent; the records stay as they are.
 
-Everything added stands inside `<system-reminder>`. Late messages are wrapped as seed 001, 6.2, says: clients and scripted models know
-that form. Source: reference, section 24; SPEC section 3, "markers".
+Everything added stands inside `<system-reminder>`. Late messages are wrapped as seed 001, 6.2, says: clients and scripted models
+know that form. Source: reference, section 24; SPEC section 3, "markers".
 """
 
 from collections.abc import Sequence

@@ -4,12 +4,12 @@ import secrets
 
 _ADJECTIVES = (
     "amber", "brisk", "calm", "clever", "coral", "crisp", "dapper", "eager", "fair", "gentle", "golden", "hardy", "hidden", "keen",
-    "lively", "lucid", "mellow", "mossy", "neat", "noble", "patient", "plain", "quick", "quiet", "rustic", "silver", "steady", "tidy",
-    "warm",
+    "lively", "lucid", "mellow", "mossy", "neat", "noble", "patient", "plain", "quick", "quiet", "rustic", "silver", "steady",
+    "tidy", "warm",
 )  # fmt: skip
 _NOUNS = (
-    "acorn", "anchor", "badger", "beacon", "birch", "brook", "canyon", "cedar", "comet", "delta", "ember", "falcon", "fern", "garnet",
-    "harbor", "heron", "island", "juniper", "lantern", "maple", "meadow", "otter", "pebble", "quarry", "ridge", "river", "sparrow",
+    "acorn", "anchor", "badger", "beacon", "birch", "brook", "canyon", "cedar", "comet", "delta", "ember", "falcon", "fern",
+    "garnet", "harbor", "heron", "island", "juniper", "lantern", "maple", "meadow", "otter", "pebble", "quarry", "ridge", "river", "sparrow",
     "summit", "thistle", "valley", "willow",
 )  # fmt: skip
 

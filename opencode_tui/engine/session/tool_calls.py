@@ -20,7 +20,7 @@ from opencode_tui.engine.session.doom import CallKey, call_key, is_doom_loop
 from opencode_tui.engine.session.live import LiveTool
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.tool.registry import ToolRegistry
-from opencode_tui.engine.tool.tool import Tool, ToolContext, ToolResult
+from opencode_tui.engine.tool.tool import Subagents, Tool, ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema import tool_state
 from opencode_tui.schema.error import OpencodeError, PermissionRefused, RejectedError
@@ -46,6 +46,7 @@ class CallScope:
     layers: Sequence[Ruleset]
     policy: Policy
     earlier: Sequence[CallKey] = ()
+    subagents: Subagents | None = None
 
 
 class ToolCalls:
@@ -177,4 +178,5 @@ class ToolCalls:
             worktree=scope.worktree,
             ask=ask,
             progress=progress,
+            subagents=scope.subagents,
         )

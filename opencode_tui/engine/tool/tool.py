@@ -1,6 +1,6 @@
 """The shape of a tool: its name, parameters and act, and what a call is given to work with."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -31,8 +31,48 @@ class Ask(Protocol):
         *,
         always: Sequence[str] = (),
         metadata: dict[str, Any] | None = None,
+        must_ask: Collection[str] = (),
     ) -> Awaitable[None]:
-        """Wait for the decision; `always` are the patterns that an `always` reply would allow from now on."""
+        """Wait for the decision; `always` are the patterns that an `always` reply would allow from now on.
+
+        The patterns in `must_ask` are allowed only by a rule that names them word for word, not by one with wildcards.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Work for another agent: `task_id` is the session of an earlier one that is to be gone on with."""
+
+    agent: str
+    description: str
+    prompt: str
+    task_id: str | None = None
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentResult:
+    """What came of it: the child session, the model that worked as `provider/model`, and its last text."""
+
+    session_id: str
+    model: str
+    text: str
+
+
+class Subagents(Protocol):
+    """Starts agents in child sessions; the prompt loop is behind it."""
+
+    def offered(self, caller: str) -> Sequence[tuple[str, str]]:
+        """Return name and description of the agents that this agent may start."""
+        ...
+
+    def is_invited(self, agent: str) -> bool:
+        """Tell whether the person's newest request names the agent, so that no further question is needed."""
+        ...
+
+    async def run(self, assignment: Assignment, context: "ToolContext") -> AssignmentResult:
+        """Let the agent work to its end; cancelling this interrupts it. Raises ToolError with what made it fail."""
         ...
 
 
@@ -48,6 +88,7 @@ class ToolContext:
     worktree: Path
     ask: Ask
     progress: Callable[[str | None, dict[str, Any]], None]
+    subagents: Subagents | None = None
 
 
 @dataclass(frozen=True, slots=True)

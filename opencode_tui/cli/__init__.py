@@ -1,0 +1,1 @@
+"""Command line: parse arguments, choose a face, exit code."""

@@ -1,0 +1,25 @@
+"""`completion`: a script that a shell loads to complete commands and options."""
+
+import click
+
+from opencode_tui.cli.terminal import print_result
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script for a shell.
+
+    \b
+    bash   opencode-tui completion bash > ~/.opencode-tui-completion; source it from ~/.bashrc
+    zsh    the same, sourced from ~/.zshrc
+    fish   opencode-tui completion fish > ~/.config/fish/completions/opencode-tui.fish
+    """
+    from click.shell_completion import get_completion_class  # needed by this command alone
+
+    from opencode_tui.cli.main import COMPLETION_VARIABLE, PROGRAM, commands  # the group imports this module lazily
+
+    script = get_completion_class(shell)
+    if script is None:
+        raise click.UsageError(f"no completion for {shell}")
+    print_result(script(commands, {}, PROGRAM, COMPLETION_VARIABLE).source())

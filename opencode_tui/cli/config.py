@@ -1,0 +1,75 @@
+"""`config show|path|schema`: the settings in force, where they are looked for, and their schema."""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import click
+
+from opencode_tui.cli.environment import load_settings, read_environment, report_notices
+from opencode_tui.cli.terminal import print_json, print_result
+
+_SHOWN_CHARACTERS = 60
+
+
+@click.group()
+def config() -> None:
+    """Settings are JSON with comments under OpenCode's key names; `opencode-tui config path` says where."""
+
+
+@config.command()
+def show() -> None:
+    """Print each value in force with the file or variable that set it; secrets are covered."""
+    from opencode_tui.config.redact import redact  # with the settings: not for the help
+
+    loaded = load_settings(read_environment())
+    report_notices(loaded)
+    rows = [(key, _shorten(value), loaded.sources.get(key, "")) for key, value in _leaves(redact(loaded.effective), "")]
+    widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
+    for key, value, source in rows:
+        print_result(f"{key:<{widths[0]}}  {value:<{widths[1]}}  {source}")
+    if not rows:
+        print_result("no setting differs from the defaults; `opencode-tui config path` says where settings go")
+
+
+@config.command()
+def path() -> None:
+    """Print the places where settings are looked for, weakest first, and whether something is there."""
+    from opencode_tui.config.sources import find_worktree, list_administrator_sources, list_sources
+
+    outside = read_environment()
+    worktree = find_worktree(outside.directory)
+    sources = list_sources(paths=outside.paths, flags=outside.flags, directory=outside.directory, worktree=worktree)
+    for source in [*sources, *list_administrator_sources(outside.flags, outside.directory)]:
+        if source.kind == "text":
+            print_result(f"set      {source.name}")
+        else:
+            shown = source.path if source.name == str(source.path) else f"{source.path} ({source.name})"
+            print_result(f"{_state(source.path)}  {shown}{'/' if source.kind == 'folder' else ''}")
+
+
+@config.command()
+def schema() -> None:
+    """Print the JSON schema of the settings, for your editor."""
+    from opencode_tui.config.json_schema import build_schema  # reads the sources of the models
+
+    print_json(build_schema())
+
+
+def _state(place: Path) -> str:
+    return "found  " if place.exists() else "missing"
+
+
+def _leaves(value: dict[str, Any], prefix: str) -> list[tuple[str, Any]]:
+    """Return (dotted key, value) of everything that is no object, and of empty objects."""
+    rows: list[tuple[str, Any]] = []
+    for key, inner in value.items():
+        dotted = f"{prefix}.{key}" if prefix else key
+        members = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+        rows += _leaves(members, dotted) if members else [(dotted, cast("Any", inner))]
+    return rows
+
+
+def _shorten(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"

@@ -1,0 +1,88 @@
+"""From an exception to one line on stderr and an exit code.
+
+0 done, 1 the work failed, 2 bad arguments or bad settings, 130 interrupted. A traceback goes to a log file, to stderr only with
+`--log-level debug`.
+"""
+
+import os
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import cast
+
+import click
+
+from opencode_tui.cli.terminal import say
+
+DONE = 0
+FAILED = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+def report_error(error: BaseException, environ: Mapping[str, str], *, is_debugging: bool) -> int:
+    """Say what went wrong in one line and return the exit code; an unexpected error leaves its traceback in a log file."""
+    error = _unwrap(error)
+    if isinstance(error, BrokenPipeError):
+        return _close_broken_output()
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        say("interrupted")
+        return INTERRUPTED
+    if isinstance(error, click.ClickException):
+        say(_explain_usage(error))
+        return error.exit_code
+    if is_debugging:
+        traceback.print_exception(error, file=sys.stderr)
+    from opencode_tui.schema.error import ConfigError, OpencodeError  # pydantic: not for the help
+
+    if isinstance(error, OpencodeError):
+        say(str(error))
+        return BAD_INPUT if isinstance(error, ConfigError) else FAILED
+    say(f"{type(error).__name__}: {_first_line(error)}; {_keep_traceback(error, environ)}")
+    return FAILED
+
+
+def _unwrap(error: BaseException) -> BaseException:
+    """Return what one task raised, without the groups that its task groups put around it."""
+    while isinstance(error, BaseExceptionGroup):
+        members = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        if len(members) != 1:
+            break
+        error = members[0]
+    return cast("BaseException", error)
+
+
+def _explain_usage(error: click.ClickException) -> str:
+    message = error.format_message().strip().rstrip(".")
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        return f"{message}; see `{error.ctx.command_path} --help`"
+    return message
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or ["no further words"])[0]
+
+
+def _keep_traceback(error: BaseException, environ: Mapping[str, str]) -> str:
+    """Write the traceback to a new log file and return where it is; a disk that refuses is told as well."""
+    from opencode_tui.schema.error import OpencodeError  # only where something is written, as the next one
+    from opencode_tui.storage.paths import ensure, find_paths
+
+    try:
+        folder = ensure(find_paths(environ).log)
+        path = folder / f"error-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.log"
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as log:
+            traceback.print_exception(error, file=log)
+    except (OSError, OpencodeError) as trouble:
+        return f"the details could not be kept ({_first_line(trouble)}), `--log-level debug` shows them"
+    return f"details in {path}"
+
+
+def _close_broken_output() -> int:
+    """Whoever read our output went away (`| head`): end without a word, also when Python flushes at its exit."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE

@@ -1,0 +1,70 @@
+"""A click group that imports a command's module when that command is used, and lists the commands by what they are for."""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import click
+from click.shell_completion import CompletionItem
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Where a command lives (`package.module:attribute`), and the line that the help shows for it."""
+
+    target: str
+    summary: str
+
+
+class LazyGroup(click.Group):
+    """Commands in sections; the help needs none of their modules."""
+
+    sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return [name for entries in self.sections.values() for name in entries]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command; None when there is none of that name."""
+        for entries in self.sections.values():
+            if cmd_name in entries:
+                return _load(entries[cmd_name].target)
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command and its arguments; a wrong name is answered with the nearest right one."""
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            ctx.fail(f"no command {name!r}{_suggest(name, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin so, with their summaries, and the group's options; imports no command."""
+        summaries = {name: entry.summary for entries in self.sections.values() for name, entry in entries.items()}
+        found = [CompletionItem(name, help=text) for name, text in summaries.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one block a section."""
+        for title, entries in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, entry.summary) for name, entry in entries.items()])
+
+
+def _load(target: str) -> click.Command:
+    module, _, attribute = target.partition(":")
+    command = getattr(importlib.import_module(module), attribute)
+    if not isinstance(command, click.Command):
+        raise TypeError(f"{target} is not a command")
+    return command
+
+
+def _suggest(name: str, known: Sequence[str]) -> str:
+    import difflib  # only for a mistake
+
+    nearest = difflib.get_close_matches(name, known, 1)
+    return f", did you mean {nearest[0]!r}?" if nearest else ""

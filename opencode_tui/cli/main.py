@@ -1,0 +1,120 @@
+"""The command line's frame: global options, the table of commands, errors to exit codes.
+
+A command's function gets a `Frame` with `@click.pass_obj` and returns its exit code (None counts as 0). It raises OpencodeError for
+whatever a person should read.
+"""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import click
+from click.shell_completion import shell_complete
+
+from opencode_tui import __version__
+from opencode_tui.cli.errors import DONE, report_error
+from opencode_tui.cli.lazy_group import Entry, LazyGroup
+
+PROGRAM = "opencode-tui"
+COMPLETION_VARIABLE = "_OPENCODE_TUI_COMPLETE"
+"""With it a shell asks for completions; `completion` writes it into the script."""
+
+_EXAMPLES = """\b
+Examples:
+  opencode-tui run "explain this folder"         one turn, no key needed: the built-in demo model answers
+  opencode-tui auth login anthropic              store a key
+  git diff | opencode-tui run "review this"      what comes in by the pipe is appended to the message
+  opencode-tui session list                      what was done here before
+  opencode-tui completion bash > ~/.opencode-tui-completion
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the global options said; the object of click's context."""
+
+    log_level: str | None
+
+
+class _Commands(LazyGroup):
+    sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {
+        "Work": {
+            "run": Entry(
+                "opencode_tui.cli.run:run", "One turn without a screen: the agent answers and acts in this folder."
+            ),
+            "agent": Entry("opencode_tui.cli.agent:agent", "The agents that can work for you."),
+            "models": Entry("opencode_tui.cli.models:models", "The models that can be used here."),
+        },
+        "Sessions": {
+            "session": Entry(
+                "opencode_tui.cli.session:session", "List, show, rename, delete the sessions of this project."
+            ),
+            "export": Entry("opencode_tui.cli.export:export", "A whole session as JSON."),
+            "stats": Entry("opencode_tui.cli.stats:stats", "Tokens and money spent."),
+        },
+        "Setup": {
+            "auth": Entry("opencode_tui.cli.auth:auth", "Keys of the providers: list, login, logout."),
+            "trust": Entry(
+                "opencode_tui.cli.trust:trust", "Let this folder's own files start programs, after you saw them."
+            ),
+            "config": Entry(
+                "opencode_tui.cli.config:config", "The settings in force, where they come from, their schema."
+            ),
+            "completion": Entry(
+                "opencode_tui.cli.completion:completion", "A script that completes commands in your shell."
+            ),
+        },
+        "Look inside": {
+            "doctor": Entry(
+                "opencode_tui.cli.doctor:doctor", "Check store, git, ripgrep, settings and models; mend with --fix."
+            ),
+            "debug": Entry("opencode_tui.cli.debug:debug", "What the program sees, as JSON."),
+        },
+    }
+
+
+@click.group(
+    cls=_Commands,
+    epilog=_EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    invoke_without_command=True,
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="How much goes to the log; debug also shows tracebacks.",
+)
+@click.version_option(__version__, "--version", message="opencode-tui %(version)s")
+@click.pass_context
+def commands(context: click.Context, log_level: str | None) -> None:
+    """A coding agent for the terminal.
+
+    It reads, edits and runs things in your folder, keeps every session, and asks before it does what your rules do not allow.
+    """
+    context.obj = Frame(log_level)
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+def run_command_line(arguments: Sequence[str]) -> int:
+    """Run one command and return the exit code; nothing escapes as a traceback."""
+    asked = os.environ.get(COMPLETION_VARIABLE)
+    if asked:
+        return shell_complete(commands, {}, PROGRAM, COMPLETION_VARIABLE, asked)
+    try:
+        with commands.make_context(PROGRAM, list(arguments)) as context:
+            outcome: object = commands.invoke(context)
+        sys.stdout.flush()
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of the line: whatever comes becomes one line
+        return report_error(error, os.environ, is_debugging=_wants_debugging(arguments))
+    return outcome if isinstance(outcome, int) else DONE
+
+
+def _wants_debugging(arguments: Sequence[str]) -> bool:
+    """Tell it from the words themselves: the options may be what failed."""
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any(word == "--log-level=debug" or (word == "--log-level" and after == "debug") for word, after in pairs)

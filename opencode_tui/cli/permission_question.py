@@ -1,0 +1,107 @@
+"""A permission question as lines: question, object, why, keys.
+
+Source: design, visual, section 2 and the picture `permission-bash`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.cli.cells import pad, width, wrap
+from opencode_tui.cli.diff_view import render_diff
+from opencode_tui.cli.permission_reason import Verdict, explain
+from opencode_tui.cli.style import Style
+from opencode_tui.cli.terminal import make_safe
+from opencode_tui.cli.tool_line import activity_of
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.permission import PermissionRequest
+
+_DIFF_LINES = 40
+_TITLES = {
+    "bash": "Run this command?",
+    "edit": "Edit this file?",
+    "read": "Read this file?",
+    "external_directory": "Use this folder outside the project?",
+    "webfetch": "Fetch this page?",
+    "doom_loop": "It keeps making the same calls. Go on?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, what the rules say of it, where it is worked, and the call that needs it, as far as it is known."""
+
+    request: PermissionRequest
+    verdicts: Sequence[Verdict]
+    directory: Path
+    call: ToolPart | None = None
+
+    @property
+    def subject(self) -> str:
+        """What the act is about: the whole command, the folders, the paths; raw."""
+        if self.request.permission == "bash" and self.call is not None:
+            command = self.call.state.input.get("command")
+            if isinstance(command, str):
+                return command
+        if self.request.permission == "external_directory":
+            return "\n".join(pattern.removesuffix("/*") or "/" for pattern in self.request.patterns)
+        return "\n".join(self.request.patterns)
+
+
+def render_question(question: Question, style: Style) -> str:
+    """Return the lines, safe, each with its line feed."""
+    request = question.request
+    title = _TITLES.get(request.permission, f"Allow {make_safe(request.permission)}?")
+    lines = [f"{style.paint('!', 'warning')} {style.paint(title, 'bold')}", *_object(question, style)]
+    lines += render_diff(str(request.metadata.get("diff") or ""), style, limit=_DIFF_LINES)
+    if len(question.verdicts) > 1 and request.permission == "bash":
+        lines += _verdicts(question.verdicts, style)
+    for sentence in _why(question):
+        lines += [style.paint(f"  {line}", "muted") for line in wrap(make_safe(sentence), (style.columns() or 80) - 2)]
+    return "\n".join([*lines, *render_keys(request, style)]) + "\n"
+
+
+def _object(question: Question, style: Style) -> list[str]:
+    room = (style.columns() or 80) - 4
+    pieces = [
+        piece
+        for line in question.subject.strip("\n").split("\n")
+        for piece in wrap(make_safe(line.expandtabs(4)), room)
+    ]
+    return [style.paint(f"    {piece}", "bold") for piece in pieces]
+
+
+def _verdicts(verdicts: Sequence[Verdict], style: Style) -> list[str]:
+    names = [make_safe(verdict.pattern) for verdict in verdicts]
+    widest = max(width(name) for name in names)
+    lines: list[str] = []
+    for verdict, name in zip(verdicts, names, strict=True):
+        sign, token, word = ("✓", "success", "allowed") if verdict.is_allowed else ("!", "warning", "asks   ")
+        reason = style.paint(make_safe(verdict.reason), "muted")
+        lines.append(
+            f"  {style.paint(style.words(sign), token)} {pad(name, widest)}  {style.paint(word, token)}  {reason}"
+        )
+    return lines
+
+
+def _why(question: Question) -> list[str]:
+    sentences = [" ".join(explain(question.request, question.verdicts, question.directory))]
+    if question.call is not None and question.request.permission not in ("bash", "edit"):
+        sentences.append(f"For: {activity_of(question.call)}")
+    return sentences
+
+
+def render_keys(request: PermissionRequest, style: Style) -> list[str]:
+    """Return the keys that answer a question, with what each does."""
+    once = "run once" if request.permission == "bash" else "allow once"
+    yes, no = ("y", once), ("n", "reject, with a word to the agent")
+    patterns = [make_safe(pattern) for pattern in request.always]
+    keys = [yes, ("a", f"always, for {', '.join(patterns)}"), no] if patterns else [yes, no]
+    if not patterns or width("   ".join(f"{key} {text}" for key, text in keys)) <= (style.columns() or 80) - 2:
+        return [_key_row(keys, style)]
+    listed = [style.paint(f"      {pattern}", "muted") for pattern in patterns]
+    return [_key_row([yes], style), _key_row([("a", "always, for")], style), *listed, _key_row([no], style)]
+
+
+def _key_row(keys: Sequence[tuple[str, str]], style: Style) -> str:
+    return "  " + "   ".join(f"{style.paint(key, 'accent', 'bold')} {text}" for key, text in keys)

@@ -1,0 +1,56 @@
+"""Why an act asks, in words: the rule behind it, the folder it leaves, or that nobody can know what it will do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.engine.permission.ruleset import evaluate
+from opencode_tui.schema.permission import PermissionRequest, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the rules say of one pattern of a question."""
+
+    pattern: str
+    is_allowed: bool
+    reason: str
+
+
+def judge(request: PermissionRequest, rules: Sequence[Rule]) -> list[Verdict]:
+    """Return a verdict for each pattern; `rules` are the agent's, the last match wins."""
+    return [_verdict(request, pattern, rules) for pattern in request.patterns]
+
+
+def explain(request: PermissionRequest, verdicts: Sequence[Verdict], directory: Path) -> list[str]:
+    """Return why the whole question is put, in sentences; `directory` is the folder that is worked in."""
+    match request.permission:
+        case "external_directory":
+            return [f"It lies outside of {directory}."]
+        case "doom_loop":
+            return ["The same calls come again and again."]
+        case _:
+            pass
+    sentences: list[str] = []
+    if request.metadata.get("opaque"):
+        sentences.append("What it does cannot be known before it runs.")
+    if request.metadata.get("network"):
+        sentences.append("It uses the network.")
+    asking = [verdict for verdict in verdicts if not verdict.is_allowed]
+    if asking and len(verdicts) == 1:
+        sentences.append(f"{asking[0].reason[:1].upper()}{asking[0].reason[1:]}.")
+    elif asking:
+        sentences.append("One part asks, so the whole command asks.")
+    return sentences or ["Your rules allow it in general, but only one that names it word for word counts here."]
+
+
+def _verdict(request: PermissionRequest, pattern: str, rules: Sequence[Rule]) -> Verdict:
+    rule = evaluate(request.permission, pattern, rules)
+    if rule.action == "allow":
+        return Verdict(pattern, True, f"{_name(rule)} allows it")
+    reason = f"{_name(rule)} asks" if any(rule is known for known in rules) else "no rule allows it"
+    return Verdict(pattern, False, reason)
+
+
+def _name(rule: Rule) -> str:
+    return f"rule {rule.permission}: {rule.pattern}" if rule.permission != "*" else f"rule {rule.pattern}"

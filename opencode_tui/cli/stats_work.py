@@ -1,0 +1,103 @@
+"""What `stats` does."""
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from opencode_tui.cli.door import with_client
+from opencode_tui.cli.table import render_table
+from opencode_tui.cli.terminal import print_json, print_result
+from opencode_tui.client.local import LocalClient
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.record import JsonObject
+
+DAY_MS = 86_400_000
+
+
+@dataclass(slots=True)
+class ModelUse:
+    """What one model was used for; tokens, USD."""
+
+    steps: int = 0
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cost: Decimal = Decimal(0)
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over sessions."""
+
+    sessions: int = 0
+    messages: int = 0
+    models: dict[str, ModelUse] = field(default_factory=dict[str, ModelUse])
+    tools: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, message: MessageWithParts) -> None:
+        """Count one message with its parts."""
+        self.messages += 1
+        info = message.info
+        if isinstance(info, AssistantMessage):
+            use = self.models.setdefault(f"{info.provider_id}/{info.model_id}", ModelUse())
+            use.steps += 1
+            use.input += info.tokens.input
+            use.output += info.tokens.output
+            use.cached += info.tokens.cache.read
+            use.cost += Decimal(str(info.cost))
+        self.tools.update(part.tool for part in message.parts if isinstance(part, ToolPart))
+
+    def to_json(self) -> JsonObject:
+        """Return the sums as JSON data."""
+        return {
+            "sessions": self.sessions,
+            "messages": self.messages,
+            "cost": float(sum((use.cost for use in self.models.values()), Decimal(0))),
+            "models": {
+                name: {
+                    "steps": use.steps,
+                    "input": use.input,
+                    "output": use.output,
+                    "cached": use.cached,
+                    "cost": float(use.cost),
+                }
+                for name, use in self.models.items()
+            },
+            "tools": dict(self.tools.most_common()),
+        }
+
+
+def show_stats(*, days: int | None, style: str) -> None:
+    """Print the sums."""
+    since = time.time_ns() // 1_000_000 - days * DAY_MS if days else 0
+
+    async def work(client: LocalClient) -> Totals:
+        totals = Totals()
+        for info in await client.sessions.list():
+            if info.time.updated >= since:
+                totals.sessions += 1
+                for message in await client.messages.list(info.id):
+                    totals.add(message)
+        return totals
+
+    totals = with_client(work)
+    if style == "json":
+        print_json(totals.to_json())
+    else:
+        print_result(_render(totals))
+
+
+def _render(totals: Totals) -> str:
+    blocks = [f"{totals.sessions} sessions · {totals.messages} messages · ${totals.to_json()['cost']:.2f}"]
+    if totals.models:
+        rows = [
+            [name, str(use.steps), f"{use.input:,}", f"{use.cached:,}", f"{use.output:,}", f"${use.cost:.4f}"]
+            for name, use in sorted(totals.models.items(), key=lambda item: -item[1].cost)
+        ]
+        blocks.append(render_table(["MODEL", "STEPS", "INPUT", "CACHED", "OUTPUT", "COST"], rows))
+    if totals.tools:
+        blocks.append(render_table(["TOOL", "CALLS"], [[tool, str(n)] for tool, n in totals.tools.most_common()]))
+    return "\n\n".join(blocks)

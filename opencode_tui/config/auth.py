@@ -1,0 +1,121 @@
+"""Credentials of the providers: `auth.json` in OpenCode's shape, `{provider: {"type": "api", "key": …}}`.
+
+Mode 0600, written atomically under the lock of the store; entries of other kinds (oauth, wellknown) are kept as they are. A damaged
+file is an error and keeps its bytes. A key never stands in a message.
+"""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.schema.error import ConfigError, StorageError
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.paths import Paths
+
+_SAFE_MODE = 0o600
+_PROVIDER = re.compile(r"[A-Za-z0-9][\w.:@/-]{0,199}")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """Entries by provider as they stand in the file. `mended` says, in one line, that an unsafe mode was corrected."""
+
+    entries: dict[str, JsonObject]
+    mended: str | None = None
+
+    def key(self, provider_id: str) -> str | None:
+        """Return the API key of a provider, None when there is none of this kind."""
+        entry = self.entries.get(provider_id, {})
+        key = entry.get("key")
+        return key if entry.get("type") == "api" and isinstance(key, str) and key else None
+
+
+class AuthStore:
+    """The file of credentials."""
+
+    def __init__(self, *, paths: Paths) -> None:
+        self._paths = paths
+
+    def read(self) -> Credentials:
+        """Return what is stored, and make the file private if it was not; raises ConfigError for a damaged one. Blocks."""
+        try:
+            text = read_text(str(self._paths.auth))
+        except FileNotFoundError:
+            return Credentials({})
+        except UnreadableFileError as error:
+            raise ConfigError(f"{self._paths.auth}: {error}") from None
+        return Credentials(self._parse(text), self._mend_mode())
+
+    def login(self, provider_id: str, key: str) -> None:
+        """Store the API key of a provider. Raises ConfigError for a wrong name or key, StorageError when it cannot be written."""
+        if not _PROVIDER.fullmatch(provider_id):
+            raise ConfigError(f"{provider_id!r} cannot name a provider; `opencode-tui models` lists the names")
+        if not key or not key.isprintable() or not key.isascii() or " " in key:
+            raise ConfigError("the key is empty or holds blanks, line breaks or characters no key has; paste it again")
+        self._change(lambda entries: entries.__setitem__(provider_id, {"type": "api", "key": key}))
+
+    def logout(self, provider_id: str) -> bool:
+        """Forget the credentials of a provider; False when there are none. Raises as `login`."""
+        removed: list[JsonObject] = []
+
+        def remove(entries: dict[str, JsonObject]) -> None:
+            if provider_id in entries:
+                removed.append(entries.pop(provider_id))
+
+        self._change(remove)
+        return bool(removed)
+
+    def _change(self, change: Callable[[dict[str, JsonObject]], None]) -> None:
+        from opencode_tui.storage.locks import Locks  # only who writes needs it
+
+        with Locks(self._paths).store():
+            entries = dict(self.read().entries)
+            before = dict(entries)
+            change(entries)
+            if entries != before:
+                self._write(entries)
+
+    def _parse(self, text: str) -> dict[str, JsonObject]:
+        try:
+            loaded: Any = json.loads(text) if text.strip() else {}
+        except (ValueError, RecursionError) as error:
+            line = f" line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+            raise ConfigError(
+                f"{self._paths.auth}{line}: damaged, not JSON; mend it or move it away, it stays as it is"
+            ) from None
+        if not isinstance(loaded, dict) or not all(
+            isinstance(entry, dict) for entry in cast("JsonObject", loaded).values()
+        ):
+            raise ConfigError(
+                f"{self._paths.auth}: not an object of providers; mend it or move it away, it stays as it is"
+            )
+        return cast("dict[str, JsonObject]", loaded)
+
+    def _mend_mode(self) -> str | None:
+        path = os.path.realpath(self._paths.auth)
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        if not mode & 0o077:
+            return None
+        try:
+            os.chmod(path, _SAFE_MODE)
+        except OSError as error:
+            return f"{path} has mode {mode:04o}, others can read your keys, and it cannot be set to 0600 ({error.strerror})"
+        return f"{path} had mode {mode:04o}, others could read your keys; it has mode 0600 now"
+
+    def _write(self, entries: dict[str, JsonObject]) -> None:
+        from opencode_tui.storage.atomic import AtomicWriter  # only who writes needs it
+        from opencode_tui.storage.files import FileSystem
+
+        data = json.dumps(entries, indent=2).encode()
+        try:
+            AtomicWriter(FileSystem()).write(os.path.realpath(self._paths.auth), data, durable=True)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StorageError(
+                f"{self._paths.auth} cannot be written ({reason}); it is as it was, make room and repeat"
+            ) from error

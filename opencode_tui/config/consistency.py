@@ -1,0 +1,113 @@
+"""What only shows when all settings are together: agents that can begin, models without a limit, themes, keys, names of tools."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from opencode_tui.config.keybinds import find_captured_keys
+from opencode_tui.config.known_names import ACTIONS, PERMISSIONS, THEMES
+from opencode_tui.config.notice import Notice, describe
+from opencode_tui.config.settings import Settings
+from opencode_tui.config.settings_provider import ProviderSettings
+from opencode_tui.schema.error import ConfigError
+
+_BUILT_IN_AGENTS = {
+    "build": "primary", "plan": "primary", "general": "subagent", "explore": "subagent",
+    "compaction": "primary", "title": "primary", "summary": "primary",
+}  # fmt: skip
+"""Mode by name. Source: reference, section 26."""
+
+
+def check_consistency(settings: Settings, *, sources: Mapping[str, str], theme_folders: Sequence[Path]) -> list[Notice]:
+    """Return warnings about the settings as a whole; raises ConfigError when no agent could begin. May look at the disk."""
+    _check_agents(settings, sources)
+    return [
+        *_check_theme(settings, sources, theme_folders),
+        *_check_keybinds(settings, sources),
+        *_check_limits(settings, sources),
+        *_check_permissions(settings, sources),
+    ]
+
+
+def _fail(sources: Mapping[str, str], key: str, message: str) -> ConfigError:
+    return ConfigError(describe(sources.get(key, "settings"), None, key, message))
+
+
+def _check_agents(settings: Settings, sources: Mapping[str, str]) -> None:
+    """At least one agent must be there to begin with, and the default one must be among them."""
+    modes: dict[str, str] = dict(_BUILT_IN_AGENTS)
+    hidden = {"compaction", "title", "summary"}
+    for name, agent in (settings.agent or {}).items():
+        modes[name] = agent.mode or modes.get(name, "all")
+        if agent.disable:
+            del modes[name]
+        if agent.hidden:
+            hidden.add(name)
+    able = [name for name, mode in modes.items() if mode != "subagent" and name not in hidden]
+    if not able:
+        raise _fail(
+            sources, "agent", "no agent is left to begin with; enable build, plan or a primary agent of your own"
+        )
+    name = settings.default_agent
+    if name is None or name in able:
+        return
+    if name not in modes:
+        reason = "is disabled" if name in (settings.agent or {}) else "does not exist"
+    else:
+        reason = "is hidden" if name in hidden else "is a subagent"
+    raise _fail(sources, "default_agent", f"the agent {name!r} {reason}; choose one of {', '.join(able)}")
+
+
+def _check_theme(settings: Settings, sources: Mapping[str, str], folders: Sequence[Path]) -> Iterator[Notice]:
+    name = settings.theme
+    if (
+        name is None
+        or name in THEMES
+        or any((folder / f"{name}.json").is_file() for folder in folders if "/" not in name)
+    ):
+        return
+    near = _nearest(name, THEMES)
+    yield Notice(sources["theme"], "theme", f"no theme {name!r}{near}; the default one is used")
+
+
+def _check_keybinds(settings: Settings, sources: Mapping[str, str]) -> Iterator[Notice]:
+    for action, binding in (settings.keybinds or {}).items():
+        key = f"keybinds.{action}"
+        source = sources.get(key, sources.get("keybinds", ""))
+        if action not in ACTIONS:
+            yield Notice(source, key, f"unknown action{_nearest(action, ACTIONS)}; it has no effect")
+            continue
+        for captured in find_captured_keys(action, binding):
+            yield Notice(source, key, f"takes the key {captured} away from typing or stopping; choose another one")
+
+
+def _check_limits(settings: Settings, sources: Mapping[str, str]) -> Iterator[Notice]:
+    for provider_id, provider in (settings.provider or {}).items():
+        is_custom = _has_own_address(provider)
+        for model_id, model in (provider.models or {}).items():
+            if (model.limit is None and is_custom) or (model.limit is not None and not model.limit.context):
+                key = f"provider.{provider_id}.models.{model_id}"
+                source = sources.get(key, sources.get("provider", ""))
+                message = "limit.context is not known, so the context is never compacted in time; set it to the model's tokens"
+                yield Notice(source, key, message)
+
+
+def _has_own_address(provider: ProviderSettings) -> bool:
+    options = provider.options
+    return provider.api is not None or (options is not None and options.baseURL is not None)
+
+
+def _check_permissions(settings: Settings, sources: Mapping[str, str]) -> Iterator[Notice]:
+    maps = [("permission", settings.permission)]
+    maps += [(f"agent.{name}.permission", agent.permission) for name, agent in (settings.agent or {}).items()]
+    for key, rules in maps:
+        for tool in rules or {}:
+            if tool not in PERMISSIONS and not any(character in tool for character in "*?_"):
+                source = sources.get(f"{key}.{tool}", sources.get(key.split(".")[0], ""))
+                yield Notice(source, f"{key}.{tool}", f"no tool of this name{_nearest(tool, PERMISSIONS)}")
+
+
+def _nearest(name: str, known: frozenset[str]) -> str:
+    import difflib  # only for a mistake
+
+    found = difflib.get_close_matches(name.lower(), sorted(known), 1)
+    return f", did you mean {found[0]!r}?" if found else ""

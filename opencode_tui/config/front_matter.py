@@ -1,0 +1,113 @@
+"""Front matter of markdown files: YAML between two lines of three dashes, then the text.
+
+Values become what JSON knows. Aliases are refused, because a few lines of them can stand for gigabytes. People write
+`description: like this: with a colon`, which is no YAML: such values are read as plain text. Source: reference, section 31.
+"""
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import yaml
+
+from opencode_tui.config.jsonc import MAX_DEPTH
+
+MAX_CHARACTERS = 32_768
+"""Of front matter; YAML is slow to read."""
+
+_FENCE = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
+_KEY_LINE = re.compile(r"^([A-Za-z_][\w.-]*)[ \t]*:")
+_COLON_VALUE = re.compile(r"^([A-Za-z_][\w.-]*)[ \t]*:[ \t]+([^'\"|>\[{#\s].*:.*)$")
+
+
+class FrontMatterError(Exception):
+    """The front matter cannot be read; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """`values` from the front matter, `lines` of its keys (from 1 in the file), and the text after it, stripped."""
+
+    body: str
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    lines: dict[str, int] = field(default_factory=dict[str, int])
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML without aliases and without deep nesting."""
+
+    depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.events.AliasEvent):
+            raise yaml.YAMLError("aliases (*name) are not allowed")
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise yaml.YAMLError(f"nested too deeply, more than {MAX_DEPTH} levels")
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
+
+
+def split_front_matter(text: str) -> FrontMatter:
+    """Return the parts of a markdown text; without front matter everything is text. Raises FrontMatterError."""
+    match = _FENCE.match(text)
+    if match is None:
+        return FrontMatter(text.strip())
+    head = match.group(1)
+    if len(head) > MAX_CHARACTERS:
+        raise FrontMatterError(f"line 2: the front matter is longer than {MAX_CHARACTERS} characters; make it shorter")
+    values = _load(head)
+    lines: dict[str, int] = {}
+    for number, line in enumerate(head.splitlines(), start=2):
+        key = _KEY_LINE.match(line)
+        if key:
+            lines[key.group(1)] = number
+    return FrontMatter(text[match.end() :].strip(), values, lines)
+
+
+def _load(head: str) -> dict[str, Any]:
+    try:
+        loaded = _parse(head)
+    except yaml.YAMLError as error:
+        relaxed = "\n".join(_as_block(line) for line in head.splitlines())
+        try:
+            loaded = _parse(relaxed)
+        except yaml.YAMLError:
+            raise FrontMatterError(_describe(error)) from None
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise FrontMatterError("line 2: the front matter is a list of `key: value` lines, correct it")
+    return {key: value for key, value in cast("dict[str, Any]", loaded).items() if value is not None}
+
+
+def _parse(head: str) -> Any:
+    try:
+        return _plain(yaml.load(head, Loader=_Loader))
+    except (RecursionError, ValueError) as error:
+        raise yaml.YAMLError(f"{type(error).__name__} in the front matter") from None
+
+
+def _as_block(line: str) -> str:
+    match = _COLON_VALUE.match(line)
+    return f"{match.group(1)}: |-\n  {match.group(2)}" if match else line
+
+
+def _plain(value: Any) -> Any:
+    """Return YAML's value as JSON's kinds: dates and the like become text, keys are texts."""
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in cast("list[Any]", value)]
+    is_plain = (
+        value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value))
+    )
+    return value if is_plain else str(value)
+
+
+def _describe(error: yaml.YAMLError) -> str:
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        return f"line {error.problem_mark.line + 2}: the front matter is not YAML ({error.problem}); correct it"
+    return "the front matter is not YAML that can be used (" + " ".join(str(error).split()) + "); correct it"

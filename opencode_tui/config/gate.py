@@ -1,0 +1,275 @@
+"""What in a repository's own settings would start a program, send data elsewhere or loosen something.
+
+Such settings are inert until the folder is trusted. Everything else of a repository works at once: texts, looks, limits, and rules
+that make things stricter. Where a section is large, the harmless keys are listed, never the dangerous ones: a key that appears
+tomorrow is gated by itself.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from opencode_tui.config import permission
+from opencode_tui.config.jsonc import KeyPath
+from opencode_tui.config.substitute import Placeholder, find_placeholders, resolve_file
+from opencode_tui.schema.record import JsonObject
+
+STARTS = "starts programs"
+SENDS = "sends data elsewhere"
+LOOSENS = "loosens permissions"
+READS_ENVIRONMENT = "reads a variable of your environment"
+READS_OUTSIDE = "reads what lies outside the repository, or its secrets"
+ADDS_SKILLS = "adds skills from elsewhere"
+OPENS = "decides who can reach the server"
+WEAKENS = "switches a protection off"
+
+_PROVIDER_HARMLESS = {"name", "whitelist", "blacklist", "models"}
+_MODEL_HARMLESS = {
+    "name", "family", "release_date", "status", "experimental", "limit", "cost", "tool_call", "reasoning", "attachment",
+    "temperature", "interleaved", "modalities",
+}  # fmt: skip
+_AGENT_HARMLESS = {
+    "name", "description", "mode", "model", "variant", "prompt", "temperature", "top_p", "steps", "maxSteps", "disable",
+    "hidden", "color", "permission", "tools",
+}  # fmt: skip
+_EXPERIMENTAL_HARMLESS = {"disable_paste_summary", "batch_tool", "primary_tools", "mcp_timeout"}
+_DENIED_BY_DEFAULT = {
+    "plan": ("edit",),
+    "general": ("todoread", "todowrite"),
+    "explore": ("*",),
+    "compaction": ("*",),
+    "title": ("*",),
+    "summary": ("*",),
+}
+"""Tools that the rules of built-in agents deny, by agent. Source: reference, section 26."""
+
+_SNIPPET = re.compile(r"!`")
+_OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@(?:[~/$]|\S*\.\.(?:/|$)|\S*\.env)")
+_ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """A setting that needs trust. `only_over_deny`: a rule that asks; it loosens only where an earlier rule denies."""
+
+    path: KeyPath
+    effect: str
+    value: Any
+    only_over_deny: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryPlace:
+    """Where a repository's settings stand: the folder that its paths count from, the real worktree, the person's home."""
+
+    folder: Path
+    worktree: Path
+    home: Path
+
+    def is_inside(self, name: str) -> bool:
+        """Tell whether a path leads, links followed, to something in the worktree that holds no secrets. Blocks."""
+        if "\0" in name or name.startswith("$"):
+            return False
+        real = Path(os.path.realpath(resolve_file(name, self.folder, self.home)))
+        inside = real.is_relative_to(self.worktree)
+        return inside and not any(
+            part == ".git" or part.startswith(".env") for part in real.relative_to(self.worktree).parts
+        )
+
+
+def find_gated(settings: JsonObject, place: RepositoryPlace, *, has_placeholders: bool = True) -> list[Gated]:
+    """Return everything in a source's (migrated) settings that needs trust, in the order of the file."""
+    found: list[Gated] = []
+    for key, value in settings.items():
+        rule = _RULES.get(key)
+        if rule is not None:
+            found += rule(value, (key,), place)
+    covered = {gated.path for gated in found}
+    for placeholder in find_placeholders(settings) if has_placeholders else ():
+        path = placeholder.path
+        if not any(path[:length] in covered for length in range(1, len(path) + 1)):
+            found += _judge_placeholder(placeholder, settings, place)
+    return found
+
+
+def find_linked(settings: JsonObject, source: str, place: RepositoryPlace) -> list[Gated]:
+    """Return all sections of a markdown file that is a link to something outside the repository: its text is not its own."""
+    if place.is_inside(source):
+        return []
+    return [
+        Gated((section, name), READS_OUTSIDE, value)
+        for section in settings
+        for name, value in settings[section].items()
+    ]
+
+
+def is_loosening(gated: Gated, settings_so_far: JsonObject) -> bool:
+    """Tell whether a gated setting changes anything for the worse, given what is in force before it."""
+    if not gated.only_over_deny:
+        return True
+    agent, tool = _subject(gated.path)
+    denied = [*_DENIED_BY_DEFAULT.get(agent or "", ()), *_denied_tools(settings_so_far.get("permission"))]
+    agents = settings_so_far.get("agent")
+    if agent is not None and isinstance(agents, dict):
+        own = cast("JsonObject", agents).get(agent, {})
+        denied += _denied_tools(cast("JsonObject", own).get("permission"))
+    return any(permission.covers(tool, other) or permission.covers(other, tool) for other in denied)
+
+
+def _subject(path: KeyPath) -> tuple[str | None, str]:
+    """Return (agent or None, tool) of a rule's path."""
+    if path[0] == "agent":
+        return str(path[1]), str(path[3])
+    return None, str(path[1])
+
+
+def _denied_tools(setting: Any) -> list[str]:
+    return [tool for tool, _, action in permission.iterate(setting) if action == "deny"]
+
+
+def _judge_placeholder(placeholder: Placeholder, settings: Any, place: RepositoryPlace) -> Iterator[Gated]:
+    value = settings
+    for part in placeholder.path:
+        value = value[part]
+    if placeholder.kind == "env":
+        yield Gated(placeholder.path, READS_ENVIRONMENT, value)
+    elif not place.is_inside(placeholder.name):
+        yield Gated(placeholder.path, READS_OUTSIDE, value)
+
+
+def _whole(effect: str) -> Callable[[Any, KeyPath, RepositoryPlace], Iterator[Gated]]:
+    """Return a rule that gates a key as it is."""
+
+    def rule(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+        if value not in ({}, []):
+            yield Gated(path, effect, value)
+
+    return rule
+
+
+def _unless(harmless: tuple[Any, ...], effect: str) -> Callable[[Any, KeyPath, RepositoryPlace], Iterator[Gated]]:
+    """Return a rule that gates a key unless it has one of these values."""
+
+    def rule(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+        if not any(value is one or (isinstance(value, str) and value == one) for one in harmless):
+            yield Gated(path, effect, value)
+
+    return rule
+
+
+def _programs(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+    """MCP servers, language servers, formatters: all but switching one off."""
+    if value is False:
+        return
+    if not isinstance(value, dict):
+        yield Gated(path, STARTS, value)
+        return
+    for name, entry in cast("JsonObject", value).items():
+        if entry not in ({"enabled": False}, {"disabled": True}):
+            yield Gated((*path, name), STARTS, entry)
+
+
+def _provider(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+    for name, entry in _objects(value):
+        for key, inner in entry.items():
+            if key not in _PROVIDER_HARMLESS:
+                yield Gated((*path, name, key), SENDS, inner)
+        for model, settings in _objects(entry.get("models")):
+            for key, inner in settings.items():
+                if key not in _MODEL_HARMLESS:
+                    yield Gated((*path, name, "models", model, key), SENDS, inner)
+
+
+def _commands(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+    for name, entry in _objects(value):
+        template = entry.get("template")
+        if isinstance(template, str) and _SNIPPET.search(template):
+            yield Gated((*path, name), STARTS, entry)
+        elif isinstance(template, str) and _OUTSIDE_ATTACHMENT.search(template):
+            yield Gated((*path, name), READS_OUTSIDE, entry)
+
+
+def _agents(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+    for name, entry in _objects(value):
+        yield from _rules(entry.get("permission"), (*path, name, "permission"), place)
+        for key, inner in entry.items():
+            if key not in _AGENT_HARMLESS:
+                yield Gated((*path, name, key), SENDS, inner)
+
+
+def _rules(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+    if not isinstance(value, dict):
+        return
+    for tool, rules in cast("JsonObject", value).items():
+        actions = cast("JsonObject", rules).items() if isinstance(rules, dict) else [(None, rules)]
+        for pattern, action in actions:
+            place_of_rule = (*path, tool) if pattern is None else (*path, tool, pattern)
+            if action == "allow":
+                yield Gated(place_of_rule, LOOSENS, action)
+            elif action == "ask":
+                yield Gated(place_of_rule, LOOSENS, action, only_over_deny=True)
+
+
+def _instructions(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+    for index, entry in _texts(value):
+        if _ADDRESS.match(entry):
+            yield Gated((*path, index), SENDS, entry)
+        elif not any(find_placeholders(entry)) and not place.is_inside(entry):
+            yield Gated((*path, index), READS_OUTSIDE, entry)  # one with a placeholder is judged by that
+
+
+def _skills(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+    for key, entry in cast("JsonObject", value).items() if isinstance(value, dict) else ():
+        yield Gated((*path, key), ADDS_SKILLS, entry)
+
+
+def _experimental(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+    for key, entry in cast("JsonObject", value).items() if isinstance(value, dict) else ():
+        if key not in _EXPERIMENTAL_HARMLESS and entry is not False:
+            yield Gated((*path, key), SENDS if key == "openTelemetry" else WEAKENS, entry)
+
+
+def _objects(value: Any) -> list[tuple[str, JsonObject]]:
+    if not isinstance(value, dict):
+        return []
+    items = cast("JsonObject", value).items()
+    return [(name, cast("JsonObject", entry)) for name, entry in items if isinstance(entry, dict)]
+
+
+def _texts(value: Any) -> list[tuple[int, str]]:
+    if not isinstance(value, list):
+        return []
+    return [(index, entry) for index, entry in enumerate(cast("list[Any]", value)) if isinstance(entry, str)]
+
+
+_RULES: dict[str, Callable[[Any, KeyPath, RepositoryPlace], Iterator[Gated]]] = {
+    "plugin": _whole(STARTS),
+    "shell": _whole(STARTS),
+    "mcp": _programs,
+    "lsp": _programs,
+    "formatter": _programs,
+    "command": _commands,
+    "server": _whole(OPENS),
+    "enterprise": _whole(SENDS),
+    "provider": _provider,
+    "disabled_providers": _unless((), SENDS),
+    "enabled_providers": _unless((), SENDS),
+    "share": _unless(("disabled",), SENDS),
+    "autoshare": _unless((False,), SENDS),
+    "autoupdate": _unless((False, "notify"), STARTS),
+    "snapshot": _unless((True,), WEAKENS),
+    "skills": _skills,
+    "experimental": _experimental,
+    "instructions": _instructions,
+    "permission": _rules,
+    "agent": _agents,
+    "mode": _agents,
+    "tools": _whole(LOOSENS),
+}
+"""`tools`, `mode` and `autoshare` are met here only when their types are wrong; they are migrated otherwise.
+
+An empty list of disabled providers counts too: it replaces the person's.
+"""

@@ -1,0 +1,71 @@
+"""The JSON schema of the settings, for editors: types from the models, descriptions from the sentences under their fields."""
+
+import ast
+import importlib
+import inspect
+from typing import Any, cast
+
+from opencode_tui.config.settings import Settings
+from opencode_tui.schema.record import JsonObject
+
+_MODULES = ("settings", "settings_agent", "settings_provider", "settings_service")
+_OPEN_SECTIONS = ("AgentSettings", "ProviderOptions")
+_FORMER_KEYS = ("autoshare", "mode", "tools", "layout", "maxSteps")
+
+
+def build_schema() -> JsonObject:
+    """Return the schema of a settings file (JSON Schema 2020-12)."""
+    schema: JsonObject = Settings.model_json_schema(by_alias=True, mode="validation")
+    sentences = _read_sentences()
+    definitions = cast("dict[str, JsonObject]", schema.get("$defs", {}))
+    for name, definition in [("Settings", schema), *definitions.items()]:
+        _describe(name, definition, sentences.get(name, {}))
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "Settings of opencode-tui"
+    schema["allowComments"] = schema["allowTrailingCommas"] = True
+    return schema
+
+
+def _describe(name: str, definition: JsonObject, sentences: dict[str, str]) -> None:
+    properties = cast("dict[str, JsonObject]", definition.get("properties", {}))
+    if name not in _OPEN_SECTIONS:
+        definition["additionalProperties"] = False
+    for key, value in properties.items():
+        _forbid_null(value)
+        for noise in ("title", "default"):
+            value.pop(noise, None)
+        field = "schema_url" if key == "$schema" else key
+        if field in sentences:
+            value["description"] = sentences[field]
+        if key in _FORMER_KEYS:
+            value["deprecated"] = True
+
+
+def _forbid_null(value: JsonObject) -> None:
+    """An absent key is None inside the program; in a file null is a mistake."""
+    choices = [choice for choice in cast("list[JsonObject]", value.pop("anyOf", [])) if choice != {"type": "null"}]
+    if len(choices) == 1:
+        value.update(choices[0])
+    elif choices:
+        value["anyOf"] = choices
+
+
+def _read_sentences() -> dict[str, dict[str, str]]:
+    """Return the text under each field, by class and field: Python forgets it, the source does not."""
+    found: dict[str, dict[str, str]] = {}
+    for name in _MODULES:
+        module = importlib.import_module(f"opencode_tui.config.{name}")
+        for node in ast.parse(inspect.getsource(module)).body:
+            if isinstance(node, ast.ClassDef):
+                found[node.name] = _sentences_of(node)
+    return found
+
+
+def _sentences_of(node: ast.ClassDef) -> dict[str, str]:
+    sentences: dict[str, str] = {}
+    for field, text in zip(node.body, node.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(text, ast.Expr):
+            value: Any = text.value.value if isinstance(text.value, ast.Constant) else None
+            if isinstance(value, str):
+                sentences[field.target.id] = value
+    return sentences

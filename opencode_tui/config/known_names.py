@@ -1,0 +1,47 @@
+"""Names that settings speak of and that a typing mistake is compared with: actions of keys, themes, tools.
+
+Source: reference, sections 27 and 38.
+"""
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ACTIONS = _names(
+    """
+    leader app_exit editor_open theme_list sidebar_toggle scrollbar_toggle username_toggle status_view session_export session_new
+    session_list session_timeline session_fork session_rename session_delete stash_delete model_provider_list
+    model_favorite_toggle session_share session_unshare session_interrupt session_compact session_child_cycle
+    session_child_cycle_reverse session_parent messages_page_up messages_page_down messages_line_up messages_line_down
+    messages_half_page_up messages_half_page_down messages_first messages_last messages_next messages_previous messages_last_user
+    messages_copy messages_undo messages_redo messages_toggle_conceal tool_details model_list model_cycle_recent
+    model_cycle_recent_reverse model_cycle_favorite model_cycle_favorite_reverse command_list agent_list agent_cycle
+    agent_cycle_reverse variant_cycle input_clear input_paste input_submit input_newline input_move_left input_move_right
+    input_move_up input_move_down input_select_left input_select_right input_select_up input_select_down input_line_home
+    input_line_end input_select_line_home input_select_line_end input_visual_line_home input_visual_line_end
+    input_select_visual_line_home input_select_visual_line_end input_buffer_home input_buffer_end input_select_buffer_home
+    input_select_buffer_end input_delete_line input_delete_to_line_end input_delete_to_line_start input_backspace input_delete
+    input_undo input_redo input_word_forward input_word_backward input_select_word_forward input_select_word_backward
+    input_delete_word_forward input_delete_word_backward history_previous history_next terminal_suspend terminal_title_toggle
+    tips_toggle display_thinking context_view diff_view help_view
+    """
+)
+"""Actions that keys can be bound to; ours beside OpenCode's: `leader`, `context_view`, `diff_view`, `help_view`."""
+
+THEMES = _names(
+    """
+    aura ayu carbonfox catppuccin catppuccin-frappe catppuccin-macchiato cobalt2 cursor dark dracula everforest flexoki github
+    gruvbox kanagawa light lucent-orng material matrix mercury monokai nightowl nord one-dark opencode orng osaka-jade palenight
+    rosepine solarized synthwave84 system tokyonight vercel vesper zenburn
+    """
+)
+"""Themes that come with the program."""
+
+PERMISSIONS = _names(
+    """
+    read edit glob grep list bash task external_directory todowrite todoread question webfetch websearch codesearch lsp doom_loop
+    skill plan_enter plan_exit write patch multiedit apply_patch recall batch
+    """
+)
+"""What rules are about; tools of MCP servers come on top, their names hold an underscore."""

@@ -1,0 +1,122 @@
+"""One source of settings: a file, a variable, or a markdown file of a settings folder, with the places of its keys."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from opencode_tui.config.jsonc import Document, JsoncError, KeyPath, Position, parse
+from opencode_tui.config.notice import Notice, config_error, describe, dotted
+from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.record import JsonObject
+
+Origin = Literal["person", "repository", "administrator"]
+"""Who wrote it: what a repository says is inert until it is trusted, what the administrator says comes last."""
+
+_FORMER_NAMES = {"agent": "mode", "permission": "tools", "share": "autoshare", "steps": "maxSteps"}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Settings of one source. `source` is an absolute path or a variable's name; relative paths count from `folder`."""
+
+    source: str
+    origin: Origin
+    folder: Path
+    value: JsonObject
+    positions: dict[KeyPath, Position] = field(default_factory=dict[KeyPath, Position])
+    warnings: tuple[Notice, ...] = ()
+    has_placeholders: bool = True
+    """Whether `{env:…}` and `{file:…}` mean something; in the prose of a markdown file they do not."""
+
+    def position(self, path: KeyPath) -> Position | None:
+        """Return where a key stands, or the nearest one around it; keys that were renamed are found under their former name."""
+        for end in range(len(path), 0, -1):
+            inner = path[:end]
+            former = tuple(_FORMER_NAMES.get(part, part) if isinstance(part, str) else part for part in inner)
+            for known in (inner, former):
+                if known in self.positions:
+                    return self.positions[known]
+        return None
+
+    def error(self, path: KeyPath, message: str) -> ConfigError:
+        """Return the error to raise for a key of this source."""
+        return config_error(self.source, self.position(path), dotted(path), message)
+
+    def notice(self, path: KeyPath, message: str) -> Notice:
+        """Return a notice about a key of this source."""
+        position = self.position(path)
+        return Notice(self.source, dotted(path), message, position.line if position else None)
+
+
+def read_layer(path: Path, origin: Origin) -> Layer | None:
+    """Return the settings of a file, None when there is no such file. Raises ConfigError. Blocks."""
+    try:
+        text = read_text(str(path))
+    except FileNotFoundError:
+        return None
+    except UnreadableFileError as error:
+        raise ConfigError(describe(str(path), None, "", str(error))) from None
+    return parse_layer(text, source=str(path), origin=origin, folder=path.parent)
+
+
+def parse_layer(text: str, *, source: str, origin: Origin, folder: Path) -> Layer:
+    """Return the settings that a text holds. Raises ConfigError, which never quotes the text."""
+    document = _parse(text, source)
+    if not isinstance(document.value, dict):
+        raise ConfigError(f"{source} line 1: settings are one object, write them between {{ and }}")
+    return _layer(document, source=source, origin=origin, folder=folder)
+
+
+def parse_value(text: str, *, key: str, source: str, folder: Path) -> Layer:
+    """Return settings of one key, whose value a variable of the person holds. Raises ConfigError."""
+    document = _parse(text, source)
+    positions = {(key, *path): position for path, position in document.positions.items()}
+    wrapped = Document({key: document.value}, positions, document.repetitions)
+    return _layer(wrapped, source=source, origin="person", folder=folder)
+
+
+def _parse(text: str, source: str) -> Document:
+    try:
+        return parse(text)
+    except JsoncError as error:
+        raise ConfigError(f"{source}: {error.position}: {error}") from None
+
+
+def _layer(document: Document, *, source: str, origin: Origin, folder: Path) -> Layer:
+    repeated = tuple(
+        Notice(source, dotted(again.path), "stands twice here, the last value counts", again.position.line)
+        for again in document.repetitions
+    )
+    layer = Layer(source, origin, folder, cast("JsonObject", document.value), document.positions, repeated)
+    visit(layer.value, layer.error)
+    return layer
+
+
+_FREE_FORM = {"options", "initialization", "variants"}
+
+
+def visit(value: Any, fail: Callable[[KeyPath, str], ConfigError], path: KeyPath = ()) -> None:
+    """Raise what `fail` returns for the first null or control character; free-form options may hold null."""
+    if isinstance(value, dict):
+        for key, inner in cast("JsonObject", value).items():
+            if _has_control_character(key) or "\n" in key:
+                raise fail((*path, key), "a key with a control character, remove it")
+            visit(inner, fail, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(cast("list[Any]", value)):
+            visit(inner, fail, (*path, index))
+    elif value is None and not _FREE_FORM.intersection(path):
+        raise fail(path, "null says nothing here, remove the key")
+    elif isinstance(value, str) and _has_control_character(value):
+        raise fail(path, "a control character stands in this text, remove it")
+
+
+def _has_control_character(text: str) -> bool:
+    return not text.isprintable() and any(_is_control(character) for character in text)
+
+
+def _is_control(character: str) -> bool:
+    code = ord(character)
+    return (code < 0x20 and character not in "\t\n\r") or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000

@@ -1,0 +1,214 @@
+"""Loads the settings of a directory: every source in its order, checked, gated by trust, merged.
+
+One wrong value anywhere raises ConfigError; what is only strange becomes a warning; what a repository may not decide by itself has
+no effect and stands in `ignored`. Nothing is fetched, started, imported or written.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from opencode_tui.config import permission
+from opencode_tui.config.check import SettingsCheck, describe_unknown, find_unknown_keys, find_unsupported
+from opencode_tui.config.consistency import check_consistency
+from opencode_tui.config.flags import Flags
+from opencode_tui.config.gate import Gated, RepositoryPlace, is_loosening
+from opencode_tui.config.layer import Layer, parse_layer, parse_value, read_layer, visit
+from opencode_tui.config.merge import Merged, without
+from opencode_tui.config.migrate import migrate
+from opencode_tui.config.notice import Notice, dotted
+from opencode_tui.config.review import ReviewItem, review_extensions, review_settings
+from opencode_tui.config.settings import Settings
+from opencode_tui.config.settings_folder import Extension, find_extensions, read_markdown
+from opencode_tui.config.sources import SettingsSource, find_worktree, list_administrator_sources, list_sources
+from opencode_tui.config.substitute import Substitution
+from opencode_tui.config.trust import TrustedFolder, TrustStore, Verdict, judge
+from opencode_tui.schema.error import ConfigError, TrustError
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.paths import Paths
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """The settings in force in a directory.
+
+    `effective` is what `settings` was made of, under OpenCode's key names; `sources` maps dotted keys to the file or variable that
+    set them last; `extensions` are the plugins, tools and skills that may be loaded, weakest place first.
+    """
+
+    settings: Settings
+    effective: JsonObject
+    sources: dict[str, str]
+    warnings: list[Notice]
+    ignored: list[Notice]
+    extensions: list[Extension]
+    worktree: Path
+
+
+def load_config(*, paths: Paths, flags: Flags, directory: Path, environ: Mapping[str, str]) -> LoadedConfig:
+    """Return the settings of a directory; raises ConfigError. Blocks, a few milliseconds for the usual one or two files."""
+    return _Loading(paths=paths, flags=flags, directory=directory, environ=environ).load()
+
+
+class _Loading:
+    def __init__(self, *, paths: Paths, flags: Flags, directory: Path, environ: Mapping[str, str]) -> None:
+        self._paths = paths
+        self._flags = flags
+        self._directory = directory
+        self._worktree = find_worktree(directory)
+        self._substitution = Substitution(environ=environ, home=paths.home)
+        self._check = SettingsCheck()
+        self._merged = Merged()
+        self._warnings: list[Notice] = []
+        self._unsupported: list[Notice] = []
+        self._ignored: list[Notice] = []
+        self._extensions: list[Extension] = []
+        self._trusted: TrustedFolder | None = None
+        self._is_trust_read = False
+
+    def load(self) -> LoadedConfig:
+        sources = list_sources(paths=self._paths, flags=self._flags, directory=self._directory, worktree=self._worktree)
+        for source in sources:
+            self._take(source)
+        self._add_flags()
+        for source in list_administrator_sources(self._flags, self._directory):
+            self._take(source)
+        effective, origins = self._merged.value, self._merged.present_sources()
+        final = Layer(", ".join(dict.fromkeys(origins.values())) or "settings", "person", self._directory, effective)
+        settings = self._check.validate(final)
+        themes = [source.path / "themes" for source in sources if source.kind == "folder"]
+        self._warnings += check_consistency(settings, sources=origins, theme_folders=themes)
+        return LoadedConfig(
+            settings=settings,
+            effective=effective,
+            sources=origins,
+            warnings=list(dict.fromkeys([*self._warnings, *self._unsupported])),
+            ignored=list(dict.fromkeys(self._ignored)),
+            extensions=self._extensions,
+            worktree=self._worktree,
+        )
+
+    def _take(self, source: SettingsSource) -> None:
+        for layer in self._layers(source):
+            self._add(layer)
+        if source.kind == "folder":
+            self._take_extensions(source)
+
+    def _layers(self, source: SettingsSource) -> Iterator[Layer]:
+        match source.kind:
+            case "text":
+                yield parse_layer(source.text, source=source.name, origin=source.origin, folder=source.path)
+            case "folder":
+                yield from read_markdown(source.path, source.origin)
+            case "file":
+                layer = read_layer(source.path, source.origin)
+                if layer is not None:
+                    yield layer
+                elif source.is_required:
+                    raise ConfigError(
+                        f"{source.name}: the file {source.path} does not exist; correct or unset the variable"
+                    )
+
+    def _add(self, layer: Layer) -> None:
+        """Check one layer and lay it over what is there."""
+        self._warnings += [*layer.warnings, *self._shadowing(layer)]
+        layer = replace(layer, value=migrate(layer.value))
+        if layer.origin == "repository":
+            layer = self._gate(layer)
+        known = {notice.key for notice in self._unsupported}
+        self._unsupported += [notice for notice in find_unsupported(layer) if notice.key not in known]
+        written = layer.value
+        substituted = self._substitution.apply(layer)
+        if substituted.value != written:
+            layer = replace(layer, value=substituted.value)
+            visit(layer.value, layer.error)
+        self._warnings += substituted.warnings
+        unknown = find_unknown_keys(self._check.validate(layer, written=written))
+        self._warnings += [layer.notice(path, describe_unknown(near)) for path, near in unknown]
+        self._merged.add(without(layer.value, [path for path, _ in unknown]), layer.source)
+        if layer.origin == "administrator" and "permission" in layer.value:
+            self._merged.value = _put_last(self._merged.value, layer.value["permission"])
+
+    def _shadowing(self, layer: Layer) -> list[Notice]:
+        path = Path(layer.source)
+        if path.name != "opencode.jsonc" or not path.with_suffix(".json").exists():
+            return []
+        return [
+            Notice(
+                layer.source, "", "opencode.json stands beside it and wins where both say something; keep one of them"
+            )
+        ]
+
+    def _gate(self, layer: Layer) -> Layer:
+        """Return the layer without what the repository may not decide until it is trusted."""
+        place = RepositoryPlace(layer.folder, self._worktree, self._paths.home)
+        item, gated = review_settings(layer, place)
+        if not gated:
+            return layer
+        verdict = self._judge(item)
+        if verdict == "trusted":
+            return layer
+        inert = [one for one in gated if is_loosening(one, self._merged.value)]
+        self._ignored += [layer.notice(one.path, self._refusal(one.effect, verdict)) for one in _distinct(inert)]
+        return replace(layer, value=without(layer.value, [one.path for one in inert]))
+
+    def _take_extensions(self, source: SettingsSource) -> None:
+        found = list(find_extensions(source.path, source.origin))
+        refused: set[Path] = set()
+        if source.origin == "repository" and found:
+            for item, members in review_extensions(found, self._worktree):
+                verdict = self._judge(item)
+                if verdict != "trusted":
+                    refused.update(member.path for member in members)
+                    self._ignored += [
+                        Notice(str(one.path), "", self._refusal(f"a {one.kind} that starts programs", verdict))
+                        for one in members
+                    ]
+        self._extensions += [extension for extension in found if extension.path not in refused]
+
+    def _judge(self, item: ReviewItem) -> Verdict:
+        if not self._is_trust_read:
+            self._is_trust_read = True
+            try:
+                self._trusted = TrustStore(paths=self._paths).find(self._worktree)
+            except TrustError as error:
+                self._warnings.append(Notice(str(self._paths.trust), "", str(error)))
+        return judge(self._trusted, item)
+
+    def _refusal(self, effect: str, verdict: Verdict) -> str:
+        if verdict == "changed":
+            since = "it changed since you trusted this folder; look at it, then"
+        else:
+            since = "no effect before you trust this folder; look at it, then"
+        return f"{effect}: {since} `opencode-tui trust`"
+
+    def _add_flags(self) -> None:
+        if self._flags.permission is not None:
+            text = self._flags.permission
+            self._add(parse_value(text, key="permission", source="OPENCODE_PERMISSION", folder=self._directory))
+        for is_set, value, name in (
+            (self._flags.is_autocompact_disabled, {"compaction": {"auto": False}}, "OPENCODE_DISABLE_AUTOCOMPACT"),
+            (self._flags.is_prune_disabled, {"compaction": {"prune": False}}, "OPENCODE_DISABLE_PRUNE"),
+            (self._flags.is_share_automatic, {"share": "auto"}, "OPENCODE_AUTO_SHARE"),
+            (self._flags.is_share_disabled, {"share": "disabled"}, "OPENCODE_DISABLE_SHARE"),
+        ):
+            if is_set:
+                self._merged.add(cast("JsonObject", value), name)
+
+
+def _distinct(gated: list[Gated]) -> list[Gated]:
+    """Return one of each key: a text with two placeholders is gated twice."""
+    return list({dotted(one.path): one for one in gated}.values())
+
+
+def _put_last(settings: JsonObject, rules: Any) -> JsonObject:
+    """Return the settings with the administrator's rules behind those of each agent, which would otherwise win."""
+    agents = settings.get("agent")
+    if not isinstance(agents, dict) or not isinstance(rules, dict):
+        return settings
+    stricter: JsonObject = {}
+    for name, agent in cast("dict[str, JsonObject]", agents).items():
+        own = agent.get("permission")
+        stricter[name] = {**agent, "permission": permission.merge(own, cast("JsonObject", rules))} if own else agent
+    return {**settings, "agent": stricter}

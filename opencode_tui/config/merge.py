@@ -1,0 +1,93 @@
+"""Several layers of settings as one: objects are merged, lists replaced, except that `plugin` and `instructions` are united.
+
+Rules of permissions keep their order (`config/permission.py`). For every value the source that set it last is remembered.
+"""
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from opencode_tui.config import permission
+from opencode_tui.config.jsonc import KeyPath
+from opencode_tui.config.notice import dotted
+from opencode_tui.schema.record import JsonObject
+
+UNITED = ("plugin", "instructions")
+"""Lists whose members of all sources count."""
+
+
+class Merged:
+    """Settings merged so far, and where each value came from (dotted key to source)."""
+
+    def __init__(self) -> None:
+        self.value: JsonObject = {}
+        self.sources: dict[str, str] = {}
+
+    def add(self, value: JsonObject, source: str) -> None:
+        """Lay the settings of one source over what is there."""
+        self.value = _merge(self.value, value, ())
+        self._note(value, source, ())
+
+    def present_sources(self) -> dict[str, str]:
+        """Return the sources of the values that are still there, in the order of the settings."""
+        present: dict[str, str] = {}
+        for path in _paths(self.value, ()):
+            around = present.get(dotted(path[:-1]), "")  # a rule that changed its form keeps the source of its tool
+            present[dotted(path)] = self.sources.get(dotted(path), around)
+        return present
+
+    def _note(self, value: Any, source: str, path: KeyPath) -> None:
+        if path:
+            self.sources[dotted(path)] = source
+        if isinstance(value, dict):
+            for key, inner in cast("JsonObject", value).items():
+                self._note(inner, source, (*path, key))
+
+
+def _paths(value: Any, path: KeyPath) -> Iterator[KeyPath]:
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, inner in cast("JsonObject", value).items():
+            yield from _paths(inner, (*path, key))
+
+
+def _merge(earlier: Any, later: Any, path: KeyPath) -> Any:
+    if isinstance(earlier, dict) and isinstance(later, dict):
+        before, after = cast("JsonObject", earlier), cast("JsonObject", later)
+        if _is_permission(path):
+            return permission.merge(before, after)
+        result = dict(before)
+        for key, value in after.items():
+            result[key] = _merge(before[key], value, (*path, key)) if key in before else value
+        return result
+    if isinstance(earlier, list) and isinstance(later, list) and len(path) == 1 and path[0] in UNITED:
+        return list(dict.fromkeys([*cast("list[str]", earlier), *cast("list[str]", later)]))
+    return cast("Any", later)
+
+
+def _is_permission(path: KeyPath) -> bool:
+    return path == ("permission",) or (len(path) == 3 and path[0] == "agent" and path[2] == "permission")
+
+
+def without(settings: JsonObject, paths: list[KeyPath]) -> JsonObject:
+    """Return a copy without the values at these paths, and without objects that became empty thereby."""
+    doomed = set(paths)
+    return cast("JsonObject", _prune(settings, (), doomed) or {})
+
+
+def _prune(value: Any, path: KeyPath, doomed: set[KeyPath]) -> Any:
+    """Return the pruned value, None when nothing of it is left."""
+    if isinstance(value, dict):
+        kept: JsonObject = {}
+        for key, inner in cast("JsonObject", value).items():
+            pruned = None if (*path, key) in doomed else _prune(inner, (*path, key), doomed)
+            if pruned is not None or (inner is None and (*path, key) not in doomed):
+                kept[key] = pruned
+        return kept if kept or not value else None
+    if isinstance(value, list):
+        members = cast("list[Any]", value)
+        inner_values = [
+            _prune(inner, (*path, index), doomed) for index, inner in enumerate(members) if (*path, index) not in doomed
+        ]
+        return inner_values if inner_values or not members else None
+    return value

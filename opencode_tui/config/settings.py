@@ -1,0 +1,171 @@
+"""Every key of the settings with its type: OpenCode's names, and ours beside them. What the engine gets.
+
+A value that is absent everywhere is None, or the default of its section. Source: reference, section 31.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from opencode_tui.config.settings_agent import AgentSettings, CommandSettings
+from opencode_tui.config.settings_provider import ProviderSettings
+from opencode_tui.config.settings_section import Line, Milliseconds, ModelName, Section, Tokens, Url
+from opencode_tui.config.settings_service import FormatterSettings, LspSettings, McpSettings, ServerSettings
+from opencode_tui.schema.permission import Action
+
+DEFAULT_PREPARE = 0.75
+"""Share of the usable context from which a summary is prepared. Source: SPEC, section 3."""
+
+
+class CompactionSettings(Section):
+    """What happens when the context fills."""
+
+    auto: bool = True
+    """Compact by itself when the context is full."""
+    prune: bool = True
+    """Take old tool outputs out of the context."""
+    reserved: Tokens = 0
+    """Tokens of the model's input limit that are kept free."""
+    prepare: Literal[False] | Annotated[float, Field(gt=0, le=1)] = DEFAULT_PREPARE
+    """Share of the usable context from which a summary is prepared in the background, or false for never."""
+
+
+class ScrollAccelerationSettings(Section):
+    """Scrolling that gains speed."""
+
+    enabled: bool | None = None
+    """Use it."""
+
+
+class TuiSettings(Section):
+    """The screen."""
+
+    scroll_speed: Annotated[float, Field(ge=0.001, le=100)] | None = None
+    """Lines per step of the wheel."""
+    scroll_acceleration: ScrollAccelerationSettings | None = None
+    """Scrolling that gains speed."""
+    diff_style: Literal["auto", "stacked"] | None = None
+    """Show changes side by side where there is room, or always stacked."""
+
+
+class SkillsSettings(Section):
+    """Where skills are found beside the usual folders."""
+
+    paths: list[str] | None = None
+    """Further folders with skills."""
+    urls: list[Url] | None = None
+    """Addresses of skills."""
+
+
+class WatcherSettings(Section):
+    """Watching files for changes."""
+
+    ignore: list[str] | None = None
+    """Patterns of paths that are not watched."""
+
+
+class EnterpriseSettings(Section):
+    """A company's own service."""
+
+    url: Url | None = None
+    """Its address."""
+
+
+class ExperimentalSettings(Section):
+    """Things that may change or vanish."""
+
+    disable_paste_summary: bool | None = None
+    """Show a long pasted text as it is."""
+    batch_tool: bool | None = None
+    """Offer a tool that calls several tools."""
+    openTelemetry: bool | None = None
+    """Send traces."""
+    primary_tools: list[str] | None = None
+    """Tools that only primary agents have."""
+    continue_loop_on_deny: bool | None = None
+    """Go on with the turn after a call was rejected."""
+    mcp_timeout: Milliseconds | None = None
+    """Milliseconds to wait for an MCP server."""
+
+
+class Settings(Section):
+    """All settings in force, as one object."""
+
+    schema_url: str | None = Field(default=None, alias="$schema")
+    """Address of the JSON schema for editors; never fetched."""
+    theme: Line | None = None
+    """Name of the colour theme."""
+    keybinds: dict[str, str] | None = None
+    """Keys by action; `none` switches one off, a comma separates alternatives, <leader> stands for the leader key."""
+    logLevel: Literal["DEBUG", "INFO", "WARN", "ERROR"] | None = None
+    """How much goes to the log."""
+    tui: TuiSettings | None = None
+    """The screen."""
+    server: ServerSettings | None = None
+    """Our own HTTP server."""
+    command: dict[str, CommandSettings] | None = None
+    """Slash commands by name."""
+    skills: SkillsSettings | None = None
+    """Where skills are found beside the usual folders."""
+    watcher: WatcherSettings | None = None
+    """Watching files for changes."""
+    plugin: list[str] | None = None
+    """Plugins: Python files or modules; lists of several files are united."""
+    snapshot: bool | None = None
+    """Record the state of files so that it can be brought back; on by default."""
+    share: Literal["manual", "auto", "disabled"] | None = None
+    """Publish sessions by command, always, or never."""
+    autoshare: bool | None = None
+    """Former way to say `share: auto`."""
+    autoupdate: bool | Literal["notify"] | None = None
+    """Look for newer versions."""
+    disabled_providers: list[str] | None = None
+    """Providers that are not used."""
+    enabled_providers: list[str] | None = None
+    """If given, only these providers are used."""
+    model: ModelName | None = None
+    """The model to use, as provider/model."""
+    small_model: ModelName | None = None
+    """The model for titles and other small things, as provider/model."""
+    default_agent: Line | None = None
+    """The agent to begin with; must be a primary one."""
+    username: Line | None = None
+    """Your name in conversations."""
+    agent: dict[str, AgentSettings] | None = None
+    """Agents by name."""
+    mode: dict[str, AgentSettings] | None = None
+    """Former name of `agent` for primary agents."""
+    provider: dict[str, ProviderSettings] | None = None
+    """Providers of models by id."""
+    mcp: dict[str, McpSettings] | None = None
+    """MCP servers by name."""
+    formatter: bool | dict[str, FormatterSettings] | None = None
+    """Formatters by name, or false for none."""
+    lsp: bool | dict[str, LspSettings] | None = None
+    """Language servers by name, or false for none."""
+    instructions: list[str] | None = None
+    """Further files with instructions, patterns, or addresses; lists of several files are united."""
+    layout: Literal["auto", "stretch"] | None = None
+    """Former setting of the screen; has no effect."""
+    permission: dict[str, Action | dict[str, Action]] | None = None
+    """Rules: tool to action, or tool to pattern to action, where an action is ask, allow or deny; the last match wins."""
+    tools: dict[str, bool] | None = None
+    """Former way to switch tools on and off; `permission` says it now."""
+    shell: str | None = None
+    """The shell that runs commands."""
+    enterprise: EnterpriseSettings | None = None
+    """A company's own service."""
+    compaction: CompactionSettings = Field(default_factory=CompactionSettings.model_construct)
+    """What happens when the context fills."""
+    experimental: ExperimentalSettings | None = None
+    """Things that may change or vanish."""
+
+
+UNSUPPORTED = (
+    "mcp", "lsp", "formatter", "share", "autoupdate", "watcher", "enterprise", "layout", "shell", "skills.urls",
+    "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
+)  # fmt: skip
+"""Keys that are OpenCode's and have no effect here yet; each is named once when it asks for something."""
+
+SILENT_VALUES = (False, None, "disabled", "manual")
+"""Values of an unsupported key that ask for nothing, as empty objects and lists do."""

@@ -1,0 +1,116 @@
+"""Settings of programs beside the agent: MCP and language servers, formatters, our own server. Source: reference, section 31."""
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Discriminator, Field, Tag
+
+from opencode_tui.config.settings_section import Milliseconds, Section, Url, Words
+
+
+class McpOauthSettings(Section):
+    """How to sign in to a remote MCP server."""
+
+    clientId: str | None = None
+    """The client's id; without one it is registered."""
+    clientSecret: str | None = Field(default=None, repr=False)
+    """The client's secret."""
+    scope: str | None = None
+    """What to ask for."""
+
+
+class McpLocalSettings(Section):
+    """An MCP server that is started here."""
+
+    type: Literal["local"]
+    """A program on this machine."""
+    command: Words
+    """The program and its arguments."""
+    environment: dict[str, str] | None = Field(default=None, repr=False)
+    """Its environment variables."""
+    enabled: bool | None = None
+    """Start it."""
+    timeout: Milliseconds | None = None
+    """Milliseconds to wait for its list of tools."""
+
+
+class McpRemoteSettings(Section):
+    """An MCP server that is reached over HTTP."""
+
+    type: Literal["remote"]
+    """A server elsewhere."""
+    url: Url
+    """Its address."""
+    headers: dict[str, str] | None = Field(default=None, repr=False)
+    """HTTP headers of each request."""
+    oauth: McpOauthSettings | Literal[False] | None = None
+    """How to sign in, or false for never."""
+    enabled: bool | None = None
+    """Connect to it."""
+    timeout: Milliseconds | None = None
+    """Milliseconds to wait for its list of tools."""
+
+
+class McpSwitch(Section):
+    """Switches an MCP server of an earlier file on or off."""
+
+    enabled: bool
+    """Whether it is used."""
+
+
+def _mcp_kind(value: Any) -> str:
+    """Return the tag of an MCP entry: its type, or `switch` for a lone `enabled`."""
+    if not isinstance(value, dict):
+        return str(getattr(value, "type", "switch"))
+    entry = cast("dict[str, Any]", value)
+    return "switch" if set(entry) == {"enabled"} else str(entry.get("type", "missing"))
+
+
+McpSettings = Annotated[
+    Annotated[McpLocalSettings, Tag("local")]
+    | Annotated[McpRemoteSettings, Tag("remote")]
+    | Annotated[McpSwitch, Tag("switch")],
+    Discriminator(_mcp_kind),
+]
+
+
+class LspSettings(Section):
+    """A language server."""
+
+    disabled: bool | None = None
+    """Do not start it."""
+    command: Words | None = None
+    """The program and its arguments."""
+    extensions: list[str] | None = None
+    """File name endings that it is for."""
+    env: dict[str, str] | None = Field(default=None, repr=False)
+    """Its environment variables."""
+    initialization: dict[str, Any] | None = None
+    """What it is told at its start."""
+
+
+class FormatterSettings(Section):
+    """A program that formats a file after an edit."""
+
+    disabled: bool | None = None
+    """Do not use it."""
+    command: Words | None = None
+    """The program and its arguments; $FILE stands for the file."""
+    environment: dict[str, str] | None = Field(default=None, repr=False)
+    """Its environment variables."""
+    extensions: list[str] | None = None
+    """File name endings that it is for."""
+
+
+class ServerSettings(Section):
+    """Our own HTTP server."""
+
+    port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    """The port; 0 takes a free one."""
+    hostname: str | None = None
+    """The address to listen on; other than loopback only with a password."""
+    mdns: bool | None = None
+    """Announce the server in the local network."""
+    mdnsDomain: str | None = None
+    """The name under which it is announced."""
+    cors: list[str] | None = None
+    """Further origins that may use it."""

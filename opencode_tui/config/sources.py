@@ -1,0 +1,111 @@
+"""Where settings come from, in their order: later wins.
+
+The person's folder, `~/.opencode`, OPENCODE_CONFIG, then per folder from the repository's root down to here `opencode.jsonc`,
+`opencode.json` and `.opencode/`, then OPENCODE_CONFIG_DIR and OPENCODE_CONFIG_CONTENT; the administrator's folder last.
+Source: SPEC, section 1.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from opencode_tui.config.flags import Flags
+from opencode_tui.config.layer import Origin
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.storage.paths import APP_NAME, Paths
+
+FILE_NAMES = ("opencode.jsonc", "opencode.json")
+"""In one folder the later one wins."""
+
+Kind = Literal["file", "folder", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsSource:
+    """A file that may hold settings, a settings folder (markdown, plugins, tools, skills), or the text of a variable.
+
+    `name` is what messages call it; `path` is the file or folder, for a text the folder that its relative paths count from.
+    """
+
+    kind: Kind
+    origin: Origin
+    name: str
+    path: Path
+    text: str = ""
+    is_required: bool = False
+
+
+def find_worktree(directory: Path) -> Path:
+    """Return the real folder of the repository that a folder lies in, or the folder itself without one. Blocks."""
+    real = Path(os.path.realpath(directory))
+    for folder in (real, *real.parents):
+        if os.path.lexists(folder / ".git"):
+            return folder
+    return real
+
+
+def repository_folders(directory: Path, worktree: Path) -> list[Path]:
+    """Return the folders from the worktree down to the directory."""
+    real = Path(os.path.realpath(directory))
+    inner = [real, *real.parents]
+    return list(reversed(inner[: inner.index(worktree) + 1]))
+
+
+def list_sources(*, paths: Paths, flags: Flags, directory: Path, worktree: Path) -> list[SettingsSource]:
+    """Return every place to look at, weakest first; what does not exist is listed too."""
+    own = [*_folder(paths.config, "person"), *_folder(paths.home / ".opencode", "person")]
+    if flags.config is not None:
+        own.append(SettingsSource("file", "person", "OPENCODE_CONFIG", directory / flags.config, is_required=True))
+    own_folders = {os.path.realpath(source.path) for source in own if source.kind == "folder"}
+    found = [*own, *_repository(directory, worktree, own_folders)]
+    if flags.config_dir is not None:
+        found += _folder(_existing_folder(directory / flags.config_dir), "person")
+    if flags.config_content is not None:
+        found.append(SettingsSource("text", "person", "OPENCODE_CONFIG_CONTENT", directory, flags.config_content))
+    return found
+
+
+def list_administrator_sources(flags: Flags, directory: Path) -> list[SettingsSource]:
+    """Return the administrator's files, which win over everything."""
+    folder = Path(flags.managed_config_dir) if flags.managed_config_dir else _system_folder()
+    return list(_folder(directory / folder, "administrator"))
+
+
+def list_repository_sources(directory: Path, worktree: Path) -> list[SettingsSource]:
+    """Return the places that belong to the repository."""
+    return list(_repository(directory, worktree, set()))
+
+
+def _repository(directory: Path, worktree: Path, own_folders: set[str]) -> Iterator[SettingsSource]:
+    """The person's own folders keep being the person's, also when one works inside them."""
+    for folder in repository_folders(directory, worktree):
+        if str(folder) not in own_folders:
+            yield from _files(folder, "repository")
+        inner = folder / ".opencode"
+        if os.path.realpath(inner) not in own_folders:
+            yield from _folder(inner, "repository")
+
+
+def _folder(folder: Path, origin: Origin) -> Iterator[SettingsSource]:
+    yield from _files(folder, origin)
+    yield SettingsSource("folder", origin, str(folder), folder)
+
+
+def _files(folder: Path, origin: Origin) -> Iterator[SettingsSource]:
+    for name in FILE_NAMES:
+        yield SettingsSource("file", origin, str(folder / name), folder / name)
+
+
+def _existing_folder(folder: Path) -> Path:
+    if not folder.is_dir():
+        raise ConfigError(f"OPENCODE_CONFIG_DIR: {folder} is not a folder; correct or unset the variable")
+    return folder
+
+
+def _system_folder() -> Path:
+    if sys.platform == "darwin":
+        return Path("/Library/Application Support") / APP_NAME
+    return Path("/etc") / APP_NAME

@@ -1,0 +1,134 @@
+"""Which folders may start programs, bound to the content that the person saw.
+
+Trust belongs to the real folder of a worktree and to the fingerprint of each of its items (`config/review.py`). What changes or is
+added later is not trusted. The home folder and what contains it are refused: they would cover every clone.
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from opencode_tui.config.review import ReviewItem
+from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.schema.error import TrustError
+from opencode_tui.schema.ids import Clock, system_clock
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.paths import Paths
+
+Verdict = Literal["trusted", "changed", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedFolder:
+    """A worktree, when it was trusted (ms), and the fingerprint of each item by its name relative to the worktree."""
+
+    worktree: str
+    time: int
+    content: dict[str, str]
+
+
+class TrustStore:
+    """The file of trusted folders; writers exclude each other, a reader sees a whole file."""
+
+    def __init__(self, *, paths: Paths, clock: Clock = system_clock) -> None:
+        self._paths = paths
+        self._clock = clock
+
+    def folders(self) -> list[TrustedFolder]:
+        """Return the trusted folders, sorted; raises TrustError when the file is damaged. Blocks."""
+        entries = self._read()
+        return [_to_folder(worktree, entries[worktree]) for worktree in sorted(entries)]
+
+    def find(self, worktree: Path) -> TrustedFolder | None:
+        """Return what is trusted of a worktree, None when it never was. Raises TrustError. Blocks."""
+        entry = self._read().get(str(worktree))
+        return None if entry is None else _to_folder(str(worktree), entry)
+
+    def grant(self, worktree: Path, items: list[ReviewItem]) -> None:
+        """Trust the present content of these items, beside what was trusted of other parts of the worktree. Blocks.
+
+        Raises TrustError for the home folder, for what cannot be read as a whole, and when it cannot be stored.
+        """
+        check_trustable(worktree, self._paths.home)
+        content: dict[str, str] = {}
+        for item in items:
+            fingerprint = item.take_fingerprint()
+            if fingerprint is None:
+                raise TrustError(
+                    f"{item.path} names or holds files that cannot be read as a whole; mend or remove them first"
+                )
+            content[item.name] = fingerprint
+        with self._lock():
+            entries = self._read()
+            before = _to_folder(str(worktree), entries.get(str(worktree), {}))
+            entries[str(worktree)] = {"time": self._clock(), "content": {**before.content, **content}}
+            self._write(entries)
+
+    def revoke(self, worktree: Path) -> bool:
+        """Forget a folder; False when it was not trusted. Raises TrustError. Blocks."""
+        with self._lock():
+            entries = self._read()
+            if entries.pop(str(worktree), None) is None:
+                return False
+            self._write(entries)
+        return True
+
+    def _lock(self) -> Any:
+        from opencode_tui.storage.locks import Locks  # only who writes needs it
+
+        return Locks(self._paths).store()
+
+    def _read(self) -> dict[str, JsonObject]:
+        try:
+            loaded: Any = json.loads(read_text(str(self._paths.trust)) or "{}")
+        except FileNotFoundError:
+            return {}
+        except (UnreadableFileError, ValueError, RecursionError) as error:
+            reason = str(error) if isinstance(error, UnreadableFileError) else "it is not JSON"
+            raise TrustError(
+                f"{self._paths.trust}: {reason}; until it is mended or removed no folder is trusted"
+            ) from None
+        if not isinstance(loaded, dict) or not all(
+            isinstance(one, dict) for one in cast("JsonObject", loaded).values()
+        ):
+            raise TrustError(f"{self._paths.trust}: not an object of folders; until it is removed no folder is trusted")
+        return cast("dict[str, JsonObject]", loaded)
+
+    def _write(self, entries: dict[str, JsonObject]) -> None:
+        from opencode_tui.storage.atomic import AtomicWriter  # only who writes needs it
+        from opencode_tui.storage.files import FileSystem
+
+        data = json.dumps(entries, indent=2).encode()
+        try:
+            AtomicWriter(FileSystem()).write(os.path.realpath(self._paths.trust), data, durable=True)
+        except OSError as error:
+            raise TrustError(
+                f"{self._paths.trust} cannot be written ({error.strerror}); nothing was changed"
+            ) from error
+
+
+def judge(folder: TrustedFolder | None, item: ReviewItem) -> Verdict:
+    """Return whether an item is trusted as it stands, or changed or was added since its folder was. Blocks."""
+    if folder is None:
+        return "unknown"
+    known = folder.content.get(item.name)
+    return "trusted" if known is not None and known == item.take_fingerprint() else "changed"
+
+
+def check_trustable(worktree: Path, home: Path) -> None:
+    """Raise TrustError for the home folder and everything above it."""
+    real_home = Path(os.path.realpath(home))
+    if real_home.is_relative_to(worktree):
+        name = "your home folder" if worktree == real_home else "a folder that contains your home folder"
+        raise TrustError(
+            f"{worktree} is {name} and cannot be trusted, that would cover every clone in it; trust one project"
+        )
+
+
+def _to_folder(worktree: str, entry: JsonObject) -> TrustedFolder:
+    time, content = entry.get("time"), entry.get("content")
+    pairs = cast("JsonObject", content).items() if isinstance(content, dict) else ()
+    texts = {name: value for name, value in pairs if isinstance(value, str)}
+    return TrustedFolder(worktree, time if isinstance(time, int) else 0, texts)

@@ -1,0 +1,17 @@
+"""The texts that tell an agent how to work; each is a file in `prompts/`."""
+
+from functools import lru_cache
+from importlib.resources import files
+from typing import Literal
+
+PromptName = Literal["default", "plan", "build_switch", "explore", "general", "compaction", "title", "summary"]
+
+
+@lru_cache(maxsize=16)
+def read_prompt(name: PromptName) -> str:
+    """Return a prompt's text without surrounding blank lines.
+
+    `default` is the system prompt of every agent without one of its own; `plan` and `build_switch` are reminders that the loop
+    puts beside the newest user message (reference, section 24).
+    """
+    return files("opencode_tui.engine.agent").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()

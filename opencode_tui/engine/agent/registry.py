@@ -1,0 +1,107 @@
+"""All agents of a folder: the built-in ones and those of the settings, with their whole rulesets.
+
+Order of an agent's rules, later wins: defaults, what the built-in agent adds, `permission` of the settings, `permission` of the
+agent's own entry. Two things hold whatever the settings allow for all: `plan` and `explore` do not edit (only an entry of their own
+loosens that), and the full texts of cut outputs can be read unless exactly their folder is denied. Source: reference, section 26.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from opencode_tui.engine.agent.agents import PLAN_FILES, AgentInfo, built_in_agents
+from opencode_tui.engine.agent.settings import apply_entry, entry_rules
+from opencode_tui.engine.permission.defaults import (
+    PermissionFolders,
+    default_rules,
+    rule,
+    tool_output_pattern,
+)
+from opencode_tui.engine.permission.ruleset import evaluate, from_config, merge
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.record import JsonObject
+
+
+class AgentRegistry:
+    """The agents by the keys under which they are asked for."""
+
+    def __init__(self, agents: Mapping[str, AgentInfo], *, default: str | None = None) -> None:
+        self._agents = dict(agents)
+        self._default = default
+
+    def get(self, name: str) -> AgentInfo | None:
+        """Return an agent by its key, else by the name that its entry gave it; None when there is none."""
+        by_name = (agent for agent in self._agents.values() if agent.name == name)
+        return self._agents.get(name) or next(by_name, None)
+
+    def default(self) -> AgentInfo:
+        """Return the agent that answers when none is named. Raises ConfigError when the chosen one cannot, or none can."""
+        if self._default is not None:
+            return self._chosen(self._default)
+        for agent in self._agents.values():
+            if agent.mode != "subagent" and not agent.hidden:
+                return agent
+        raise ConfigError("every agent that could answer is disabled; enable build, or define one with mode primary")
+
+    def all(self) -> list[AgentInfo]:
+        """Return all agents, the hidden ones too: the default one first, then in the order of their definition."""
+        first = self._default or "build"
+        return [self._agents[key] for key in sorted(self._agents, key=lambda key: key != first)]
+
+    def subagents(self, caller: Sequence[Rule]) -> list[AgentInfo]:
+        """Return the agents that the task tool may start for a caller with these rules."""
+        return [
+            agent
+            for agent in self._agents.values()
+            if agent.mode != "primary" and evaluate("task", agent.name, caller).action != "deny"
+        ]
+
+    def _chosen(self, name: str) -> AgentInfo:
+        agent = self.get(name)
+        if agent is None:
+            names = ", ".join(other.name for other in self._agents.values() if not other.hidden)
+            raise ConfigError(f"default_agent {name!r} does not exist; choose one of {names}")
+        if agent.mode == "subagent" or agent.hidden:
+            kind = "a subagent" if agent.mode == "subagent" else "hidden"
+            raise ConfigError(f"default_agent {name!r} is {kind}; choose one of mode primary or all")
+        return agent
+
+
+def build_registry(
+    *,
+    folders: PermissionFolders,
+    entries: Mapping[str, JsonObject],
+    permission: JsonObject | str,
+    default: str | None = None,
+) -> AgentRegistry:
+    """Return the agents for the settings' `agent` entries, global `permission` and `default_agent`. Raises ConfigError."""
+    global_rules = from_config(permission, home=folders.home)
+    defaults = default_rules(folders)
+    agents: dict[str, AgentInfo] = {}
+    for agent in built_in_agents(folders):
+        rules = merge(defaults, agent.permission, global_rules)
+        agents[agent.name] = agent.changed(permission=[*rules, *_limits(agent.name, rules)])
+    for key, entry in entries.items():
+        if entry.get("disable") is True:
+            agents.pop(key, None)
+            continue
+        base = agents.get(key) or AgentInfo(name=key, mode="all", permission=merge(defaults, global_rules))
+        own_rules = entry_rules(key, entry, home=folders.home)
+        agents[key] = apply_entry(base, key, entry).changed(permission=[*base.permission, *own_rules])
+    return AgentRegistry({key: _with_tool_output(agent, folders) for key, agent in agents.items()}, default=default)
+
+
+def _limits(name: str, rules: Sequence[Rule]) -> list[Rule]:
+    """Return what ends a looking agent's editing again when the settings allow it for all agents."""
+    if name not in ("plan", "explore"):
+        return []
+    limits = [rule("edit", "*", "deny")]
+    if name == "plan":
+        limits.append(rule("edit", PLAN_FILES, evaluate("edit", PLAN_FILES, rules).action))
+    return limits
+
+
+def _with_tool_output(agent: AgentInfo, folders: PermissionFolders) -> AgentInfo:
+    pattern = tool_output_pattern(folders)
+    if any(known.pattern == pattern and known.action == "deny" for known in agent.permission):
+        return agent
+    return agent.changed(permission=[*agent.permission, rule("external_directory", pattern, "allow")])

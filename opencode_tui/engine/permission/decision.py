@@ -1,0 +1,59 @@
+"""Pure decision about one question: refused by a rule, allowed, or open for the person. Source: reference, section 27."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencode_tui.engine.permission.ruleset import evaluate, evaluate_layers, matches
+from opencode_tui.schema.error import DeniedError
+from opencode_tui.schema.permission import Rule, Ruleset, ToolCallRef
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What an act needs: every pattern must be allowed. `always` is what an `always` reply would allow from now on.
+
+    The patterns in `must_ask` are allowed only by a rule that names them word for word: what they will do cannot be known.
+    """
+
+    session_id: str
+    permission: str
+    patterns: Sequence[str]
+    always: Sequence[str] = ()
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    tool: ToolCallRef | None = None
+    must_ask: Collection[str] = ()
+
+
+def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
+    """Return the patterns that rules neither allow nor deny; `layers` are the agent's rules and those of its parents.
+
+    Without any pattern nothing is known of the act: the permission as a whole is asked for. Raises DeniedError at the first
+    pattern that one of the layers denies.
+    """
+    undecided: list[str] = []
+    for pattern in query.patterns or ("*",):
+        rule = evaluate_layers(query.permission, pattern, layers)
+        if rule.action == "deny":
+            raise DeniedError(query.permission, pattern, _rules_about(query.permission, layers))
+        if rule.action == "ask" or (pattern in query.must_ask and not _is_named(query.permission, pattern, layers)):
+            undecided.append(pattern)
+    return undecided
+
+
+def is_granted(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
+    """Tell whether something that the person allowed for good covers a pattern that is open."""
+    return any(
+        grant.pattern == pattern if pattern in query.must_ask else matches(grant.pattern, pattern)
+        for grant in grants
+        if grant.action == "allow" and matches(grant.permission, query.permission)
+    )
+
+
+def _is_named(permission: str, pattern: str, layers: Sequence[Ruleset]) -> bool:
+    """Tell whether in every layer the deciding rule is the pattern itself, word for word."""
+    return pattern != "*" and all(evaluate(permission, pattern, layer).pattern == pattern for layer in layers)
+
+
+def _rules_about(permission: str, layers: Sequence[Ruleset]) -> list[Rule]:
+    return [rule for layer in layers for rule in layer if matches(rule.permission, permission)]

@@ -1,0 +1,118 @@
+"""What the person allowed for good (`always`), kept for each worktree and revocable.
+
+Record `permission/{projectID}`: a ruleset as OpenCode reads it, each of ours with `metadata: {worktree, created}`. The worktrees
+of a project share the record and see only their own rules; rules of other programs are kept and not obeyed. Changes are made under
+the lock `store`; reading needs none. Source: SPEC, section 3, "project id" and "always".
+"""
+
+import json
+import logging
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from opencode_tui.schema.error import NotFoundError, StorageError
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.record import JsonObject
+
+logger = logging.getLogger(__name__)
+
+Lock = Callable[[], AbstractAsyncContextManager[object]]
+"""Makes the lock that excludes other processes while the record changes."""
+
+
+class GrantStore(Protocol):
+    """The part of the storage that grants need."""
+
+    async def read(self, key: tuple[str, ...]) -> bytes:
+        """Return a record. Raises NotFoundError, or another StorageError."""
+        ...
+
+    async def write(self, key: tuple[str, ...], data: bytes) -> None:
+        """Replace a record. Raises StorageError."""
+        ...
+
+
+class Grant(Rule):
+    """A stored rule; `metadata.worktree` is the real path of the worktree where it holds, `created` is in ms since 1970."""
+
+    metadata: JsonObject = Field(default_factory=JsonObject)
+
+
+_GRANTS: TypeAdapter[list[Grant]] = TypeAdapter(list[Grant])
+
+
+class Grants:
+    """The grants of one worktree."""
+
+    def __init__(self, *, store: GrantStore, lock: Lock, project_id: str, worktree: Path, clock: Clock) -> None:
+        self._store = store
+        self._lock = lock
+        self._key = ("permission", project_id)
+        self._worktree = os.path.realpath(worktree)
+        self._clock = clock
+        self.version = 0
+        """Rises with every grant that is added here."""
+
+    async def rules(self) -> list[Grant]:
+        """Return what holds in this worktree; nothing when the record cannot be read, so that the person is asked again."""
+        try:
+            return await self.listed()
+        except StorageError as error:
+            logger.warning("grants cannot be read, asking instead: %s", error)
+            return []
+
+    async def listed(self) -> list[Grant]:
+        """Return what holds in this worktree, oldest first. Raises StorageError when the record cannot be read."""
+        return [grant for grant in await self._all() if self._is_ours(grant)]
+
+    async def add(self, permission: str, patterns: Sequence[str]) -> None:
+        """Keep patterns as allowed from now on; known ones stay as they are. Raises StorageError."""
+        metadata = {"worktree": self._worktree, "created": self._clock()}
+        async with self._lock():
+            grants = await self._all()
+            known = {(grant.permission, grant.pattern) for grant in grants if self._is_ours(grant)}
+            new = [pattern for pattern in dict.fromkeys(patterns) if (permission, pattern) not in known]
+            added = [Grant(permission=permission, pattern=text, action="allow", metadata=metadata) for text in new]
+            if added:
+                await self._write([*grants, *added])
+        self.version += 1
+
+    async def revoke(self, permission: str, pattern: str | None = None) -> list[Grant]:
+        """Forget a grant, or all of a permission, and return what was forgotten. Raises StorageError."""
+        async with self._lock():
+            grants = await self._all()
+            revoked = [
+                grant
+                for grant in grants
+                if self._is_ours(grant) and grant.permission == permission and pattern in (None, grant.pattern)
+            ]
+            if revoked:
+                await self._write([grant for grant in grants if grant not in revoked])
+        return revoked
+
+    def _is_ours(self, grant: Grant) -> bool:
+        return grant.metadata.get("worktree") == self._worktree and grant.action == "allow"
+
+    async def _all(self) -> list[Grant]:
+        try:
+            return _GRANTS.validate_json(await self._store.read(self._key))
+        except NotFoundError:
+            return []
+        except ValidationError as error:
+            name = "/".join(self._key)
+            raise StorageError(f"record {name} holds no list of rules; `opencode-tui doctor` sets it aside") from error
+
+    async def _write(self, grants: Sequence[Grant]) -> None:
+        data = json.dumps([_plain(grant) for grant in grants], indent=2, ensure_ascii=False)
+        await self._store.write(self._key, data.encode("utf-8", "replace"))
+
+
+def _plain(grant: Grant) -> JsonObject:
+    fields = grant.to_dict()
+    return fields if "metadata" in grant.model_fields_set else {key: fields[key] for key in fields if key != "metadata"}

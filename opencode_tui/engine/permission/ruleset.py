@@ -1,0 +1,119 @@
+"""Pure evaluation of permission rules: which rule decides, which tools are hidden, rules out of a settings value.
+
+In a list the last rule whose permission and pattern both match decides; how specific it is never matters; none means ask.
+Source: seed 002; reference, section 27.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import cast
+
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.permission import Action, Rule
+from opencode_tui.schema.record import JsonObject
+
+EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch"})
+"""Tools that ask for the permission `edit`."""
+
+_STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
+_CACHED_PATTERNS = 2_048
+
+
+@lru_cache(maxsize=_CACHED_PATTERNS)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    # Each piece between stars is taken at its first place and held (an atomic group), so time stays linear in the text.
+    head, *tail = [
+        "".join("." if letter == "?" else re.escape(letter) for letter in piece) for piece in _pieces(pattern)
+    ]
+    if not tail:
+        return re.compile(head, re.DOTALL)
+    middle = "".join(f"(?>.*?{piece})" for piece in tail[:-1])
+    return re.compile(f"{head}{middle}.*{tail[-1]}", re.DOTALL)
+
+
+def _pieces(pattern: str) -> list[str]:
+    return re.sub(r"\*+", "*", pattern).split("*")
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Tell whether a wildcard pattern covers the whole text.
+
+    `*` stands for any characters, slashes and newlines included, `?` for one, all else for itself. A pattern that ends in a
+    space and `*` also covers the text without that tail: `ls *` covers `ls`.
+    """
+    if _compiled(pattern).fullmatch(text) is not None:
+        return True
+    return pattern.endswith(" *") and _compiled(pattern[:-2]).fullmatch(text) is not None
+
+
+def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule]) -> Rule:
+    """Return the rule that decides; later rulesets win over earlier ones. Without one: ask for the whole permission."""
+    for ruleset in reversed(rulesets):
+        for rule in reversed(ruleset):
+            if matches(rule.permission, permission) and matches(rule.pattern, pattern):
+                return rule
+    return Rule(permission=permission, pattern="*", action="ask")
+
+
+def merge(*rulesets: Sequence[Rule]) -> list[Rule]:
+    """Return all rules in order, so that those of later rulesets win."""
+    return [rule for ruleset in rulesets for rule in ruleset]
+
+
+def strictness(action: Action) -> int:
+    """Return a number that orders actions: allow before ask before deny."""
+    return _STRICTNESS[action]
+
+
+def most_restrictive(rules: Iterable[Rule]) -> Rule:
+    """Return the strictest of the rules, the first of equal ones. Raises ValueError when there is none."""
+    return max(rules, key=lambda rule: strictness(rule.action))
+
+
+def evaluate_layers(permission: str, pattern: str, layers: Sequence[Sequence[Rule]]) -> Rule:
+    """Return the strictest decision of several rulesets that all must agree: an agent's and those of its parents.
+
+    Without any layer nothing is known, so the answer is ask.
+    """
+    return most_restrictive(evaluate(permission, pattern, layer) for layer in layers or [[]])
+
+
+def disabled(tools: Iterable[str], ruleset: Sequence[Rule]) -> set[str]:
+    """Return the tools that can never run: the last rule that speaks of their permission denies every pattern."""
+    return {tool for tool in tools if _is_denied_outright("edit" if tool in EDIT_TOOLS else tool, ruleset)}
+
+
+def _is_denied_outright(permission: str, ruleset: Sequence[Rule]) -> bool:
+    for rule in reversed(ruleset):
+        if matches(rule.permission, permission):
+            return rule.pattern == "*" and rule.action == "deny"
+    return False
+
+
+def from_config(permission: JsonObject | str, *, home: Path) -> list[Rule]:
+    """Return the rules of a settings value `action` or `{permission: action | {pattern: action}}`, in its order.
+
+    A leading `~` or `$HOME` of a pattern becomes `home`. Raises ConfigError for anything that is not an action.
+    """
+    table: JsonObject = {"*": permission} if isinstance(permission, str) else permission
+    rules: list[Rule] = []
+    for name, value in table.items():
+        patterns = cast(JsonObject, value) if isinstance(value, dict) else {"*": value}
+        for pattern, action in patterns.items():
+            rules.append(Rule(permission=name, pattern=expand_home(pattern, home), action=_action(name, action)))
+    return rules
+
+
+def expand_home(pattern: str, home: Path) -> str:
+    """Return the pattern with a leading `~` or `$HOME` replaced; elsewhere they stand for themselves."""
+    head, slash, rest = pattern.partition("/")
+    return f"{home}{slash}{rest}" if head in ("~", "$HOME") else pattern
+
+
+def _action(permission: str, value: object) -> Action:
+    for action in _STRICTNESS:
+        if value == action:
+            return action
+    raise ConfigError(f'permission.{permission} is {value!r}; write "allow", "ask" or "deny" there')

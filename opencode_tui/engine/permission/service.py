@@ -1,0 +1,183 @@
+"""Questions about what an act may do: decide, ask the person, wait, and take the answer.
+
+Every asked question is closed by exactly one `permission.replied`: by the first reply, by a rejection or a grant that settles it as
+well, or, as `reject`, when the task that asked is cancelled. Later replies have no effect. All methods belong to the event loop.
+Source: reference, section 27; SPEC, section 3, "children" and "always".
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencode_tui.engine.permission.decision import Query, is_granted, open_patterns
+from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.schema.error import RejectedError
+from opencode_tui.schema.event import PermissionAsked, PermissionReplied
+from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.permission import PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
+
+Publish = Callable[[PermissionAsked | PermissionReplied], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A question that waits; `undecided` are those of its patterns that the person must allow."""
+
+    request: PermissionRequest
+    query: Query
+    undecided: Sequence[str]
+    answer: asyncio.Future[None]
+
+    def settle(self, error: RejectedError | None) -> None:
+        if self.answer.done():
+            return
+        if error is None:
+            self.answer.set_result(None)
+        else:
+            self.answer.set_exception(error)
+
+
+class PermissionService:
+    """One for each instance folder; all its sessions ask here."""
+
+    def __init__(self, *, publish: Publish, identifier: Identifier, grants: Grants) -> None:
+        self._publish = publish
+        self._identifier = identifier
+        self._grants = grants
+        self._pending: dict[str, _Pending] = {}
+
+    async def ask(self, query: Query, *, layers: Sequence[Ruleset], policy: Policy) -> None:
+        """Return when the act may be done. `layers` are the rulesets that all must allow it: the session's, its parents'.
+
+        Waits for the person as long as that takes. Raises DeniedError, RejectedError, or what the policy raises.
+        """
+        undecided = open_patterns(query, layers)
+        if not undecided:
+            return
+        grants = await self._current_grants()
+        undecided = [pattern for pattern in undecided if not is_granted(query, pattern, grants)]
+        if not undecided:
+            return
+        request = self._request(query)
+        if policy.settle(request):
+            return
+        await self._wait(_Pending(request, query, undecided, asyncio.get_running_loop().create_future()))
+
+    async def reply(self, request_id: str, reply: Reply, message: str | None = None) -> bool:
+        """Answer a question and return whether it was still open.
+
+        `always` is stored before it counts, and settles every open question that it covers. `reject` closes the open
+        questions of the same session too; with a message all of them are told it. Raises StorageError when a grant cannot
+        be stored: the one act is allowed all the same.
+        """
+        pending = self._pending.pop(request_id, None)
+        if pending is None:
+            return False
+        match reply:
+            case "once":
+                self._close(pending, "once")
+            case "always":
+                await self._allow_always(pending)
+            case "reject":
+                self._reject(pending, message)
+        return True
+
+    def pending(self, session_id: str | None = None) -> list[PermissionRequest]:
+        """Return the open questions, oldest first: all, or those of one session."""
+        return [
+            pending.request
+            for pending in self._pending.values()
+            if session_id is None or pending.request.session_id == session_id
+        ]
+
+    async def _current_grants(self) -> Sequence[Rule]:
+        while True:
+            version = self._grants.version
+            grants = await self._grants.rules()
+            if version == self._grants.version:
+                return grants
+
+    async def _wait(self, pending: _Pending) -> None:
+        request = pending.request
+        self._pending[request.id] = pending
+        self._publish(PermissionAsked.model_validate(request.model_dump()))
+        try:
+            await pending.answer
+        finally:
+            if self._pending.pop(request.id, None) is not None:
+                self._publish_reply(pending, "reject")
+
+    async def _allow_always(self, pending: _Pending) -> None:
+        try:
+            if pending.request.always:
+                await self._grants.add(pending.request.permission, pending.request.always)
+        finally:
+            self._close(pending, "always")
+        grants = await self._current_grants()
+        for other in list(self._pending.values()):
+            if all(is_granted(other.query, pattern, grants) for pattern in other.undecided):
+                self._pending.pop(other.request.id, None)
+                self._close(other, "always")
+
+    def _reject(self, pending: _Pending, message: str | None) -> None:
+        session_id = pending.request.session_id
+        others = [other for other in self._pending.values() if other.request.session_id == session_id]
+        for rejected in (pending, *others):
+            self._pending.pop(rejected.request.id, None)
+            self._close(rejected, "reject", RejectedError(message or None))
+
+    def _close(self, pending: _Pending, reply: Reply, error: RejectedError | None = None) -> None:
+        pending.settle(error)
+        self._publish_reply(pending, reply)
+
+    def _publish_reply(self, pending: _Pending, reply: Reply) -> None:
+        request = pending.request
+        self._publish(PermissionReplied(session_id=request.session_id, request_id=request.id, reply=reply))
+
+    def _request(self, query: Query) -> PermissionRequest:
+        return PermissionRequest(
+            id=self._identifier.ascending("per"),
+            session_id=query.session_id,
+            permission=query.permission,
+            patterns=list(query.patterns),
+            metadata=dict(query.metadata),
+            always=list(query.always),
+            tool=query.tool,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CallPermission:
+    """The questions of one tool call; an instance is what a tool gets as its `ask`.
+
+    `layers` is called at each question, so that rules changed meanwhile count at once.
+    """
+
+    service: PermissionService
+    session_id: str
+    tool: ToolCallRef
+    layers: Callable[[], Sequence[Ruleset]]
+    policy: Policy
+
+    async def __call__(
+        self,
+        permission: str,
+        patterns: Sequence[str],
+        *,
+        always: Sequence[str] = (),
+        metadata: dict[str, Any] | None = None,
+        must_ask: Collection[str] = (),
+    ) -> None:
+        """Return when the call may do this. Raises PermissionRefused."""
+        query = Query(
+            session_id=self.session_id,
+            permission=permission,
+            patterns=patterns,
+            always=always,
+            metadata=metadata or {},
+            tool=self.tool,
+            must_ask=must_ask,
+        )
+        await self.service.ask(query, layers=self.layers(), policy=self.policy)

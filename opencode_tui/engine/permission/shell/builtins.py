@@ -1,0 +1,198 @@
+"""Commands of the shell itself: they move it, define things for later, or evaluate text."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from opencode_tui.engine.permission.shell.call import Call
+from opencode_tui.engine.permission.shell.environment import is_dangerous
+from opencode_tui.engine.permission.shell.operands import apply_spec
+from opencode_tui.engine.permission.shell.state import moved
+from opencode_tui.engine.permission.shell.tables import parse_spec
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, literal
+
+_FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
+_DIGITS = re.compile(r"[+-]\d+")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def change_directory(call: Call) -> None:
+    """`cd`, `pushd`: later relative paths start elsewhere; a folder outside is itself a path outside."""
+    words = [word for word in call.arguments if not re.fullmatch(r"-[LPe@n]+|--", word.text)]
+    target = words[0] if words else literal(call.state.home)
+    if call.name == "pushd":
+        call.state.stack = (*call.state.stack, call.state.folders)
+        if not words or _DIGITS.fullmatch(target.text):
+            _lose(call)
+            return
+    if target.text == "-" or not target.known or target.glob:
+        call.runner.findings.path(target, "r", call.state.folders)
+        _lose(call)
+        return
+    if not call.state.passing:
+        call.use(target, "r")
+    _note_search_path(call, target)
+    folders = moved(call.state.folders, target.text)
+    files = call.runner.findings
+    settled = folders is not None and all(files.filesystem.is_folder(files.real(folder)) for folder in folders)
+    call.state.move(folders, settled=settled)
+    if folders is None:
+        call.opaque()
+
+
+def _note_search_path(call: Call, target: Word) -> None:
+    if "CDPATH" in call.state.variables and not target.text.startswith(("/", ".")):
+        _lose(call)
+
+
+def _lose(call: Call) -> None:
+    call.state.move(None, settled=True)
+    call.opaque()
+
+
+def pop_directory(call: Call) -> None:
+    """`popd`: back to where the last `pushd` left."""
+    if call.arguments or not call.state.stack:
+        _lose(call)
+        return
+    *rest, last = call.state.stack
+    call.state.stack = tuple(rest)
+    call.state.move(last, settled=True)
+
+
+def evaluate(call: Call) -> None:
+    """`eval`: its words are a script of this very shell."""
+    call.opaque()
+    call.runner.run_text(" ".join(call.texts()), call.state)
+
+
+def source(call: Call) -> None:
+    """`source`, `.`: a file's commands run in this shell."""
+    call.opaque()
+    for word in call.arguments[:1]:
+        call.use(word, "r")
+    call.state.move(None if call.state.folders is None else call.state.folders, settled=True)
+
+
+def trap(call: Call) -> None:
+    """`trap`: a script for later."""
+    words = [word for word in call.arguments if word.text not in ("--", "-l", "-p")]
+    if len(words) > 1 and words[0].text not in ("-", ""):
+        call.opaque()
+        call.run_text(words[0].text)
+
+
+def alias(call: Call) -> None:
+    """`alias`: a name gets another meaning."""
+    for word in call.arguments:
+        name, equals, value = word.text.partition("=")
+        if equals and name:
+            call.opaque()
+            call.run_text(value)
+
+
+def declare(call: Call) -> None:
+    """`export`, `declare` and the like: the assignments are noted before; names may hold subscripts that bash evaluates."""
+    for word in call.arguments:
+        name, _, value = word.text.partition("=")
+        _evaluate_subscript(call, name)
+        if not word.known and not name:
+            call.opaque()
+        elif "=" in word.text and _NAME.fullmatch(name):
+            call.state.variables.setdefault(name, value)
+            if is_dangerous(name):
+                call.runner.poison()
+
+
+def set_options(call: Call) -> None:
+    """`set`, `shopt`: positional words and options; some options change what text means."""
+    if call.name == "shopt" and any(
+        word.text in ("expand_aliases", "extglob", "sourcepath") for word in call.arguments
+    ):
+        call.opaque()
+
+
+def read_variables(call: Call) -> None:
+    """`read`, `mapfile`: variables get what comes in; `-C` runs a command for it."""
+    words = call.arguments
+    for index, word in enumerate(words):
+        if word.text == "-C" and index + 1 < len(words):
+            call.opaque()
+            call.run_text(words[index + 1].text)
+        _evaluate_subscript(call, word.text)
+        if _NAME.fullmatch(word.text):
+            call.state.variables[word.text] = UNKNOWN
+
+
+def print_formatted(call: Call) -> None:
+    """`printf`: `-v` names a variable, whose subscript bash evaluates."""
+    words = call.arguments
+    if len(words) > 1 and words[0].text == "-v":
+        _evaluate_subscript(call, words[1].text)
+        call.state.variables[words[1].text] = UNKNOWN
+
+
+def test(call: Call) -> None:
+    """`test`: tested files count as read; the operand of `-v` is evaluated."""
+    words = call.arguments
+    for index, word in enumerate(words[:-1]):
+        if word.text == "-v":
+            _evaluate_subscript(call, words[index + 1].text)
+        elif _FILE_TEST.fullmatch(word.text):
+            call.runner.findings.path(words[index + 1], "r", call.state.folders)
+
+
+def calculate(call: Call) -> None:
+    """`let`, `unset`, `wait`, `getopts`: arithmetic or names with subscripts."""
+    for word in call.arguments:
+        _evaluate_subscript(call, word.text)
+        if call.name == "unset" and is_dangerous(word.text):
+            call.runner.poison()
+
+
+def _evaluate_subscript(call: Call, text: str) -> None:
+    if "$(" in text or "`" in text:
+        call.runner.evaluate(text, call.state)
+
+
+def history(call: Call) -> None:
+    """`history`, `fc`: files of former commands, and running them again."""
+    words = call.arguments
+    if call.name == "fc" and not any(word.text.startswith("-l") for word in words):
+        call.opaque()
+    for index, word in enumerate(words):
+        if re.fullmatch(r"-[anrw]", word.text):
+            default = literal(f"{call.state.home}/.bash_history")
+            call.use(words[index + 1] if index + 1 < len(words) else default, "r" if word.text[1] in "nr" else "w")
+
+
+def hash_programs(call: Call) -> None:
+    """`hash -p`, `enable -f`, `complete -C`, `bind -x`: later names mean something else."""
+    if call.name == "enable" or any(re.match(r"-[pCFx]", word.text) for word in call.arguments):
+        call.runner.poison()
+        apply_spec(call, parse_spec("b", "-p=b -f=b -C=x -x=x"))
+
+
+def nothing(call: Call) -> None:
+    """A word of the grammar that came through as a command: `{`, `}`."""
+
+
+BUILTINS: Mapping[str, Callable[[Call], None]] = {
+    "cd": change_directory,
+    "pushd": change_directory,
+    "popd": pop_directory,
+    "eval": evaluate,
+    "source": source,
+    ".": source,
+    "trap": trap,
+    "alias": alias,
+    **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), declare),
+    **dict.fromkeys(("set", "shopt"), set_options),
+    **dict.fromkeys(("read", "mapfile", "readarray"), read_variables),
+    "printf": print_formatted,
+    **dict.fromkeys(("test", "["), test),
+    **dict.fromkeys(("let", "unset", "wait", "getopts"), calculate),
+    **dict.fromkeys(("history", "fc"), history),
+    **dict.fromkeys(("hash", "enable", "complete", "compgen", "bind", "compopt"), hash_programs),
+    **dict.fromkeys(("{", "}"), nothing),
+}
+"""Commands of the shell itself that need more than the table."""

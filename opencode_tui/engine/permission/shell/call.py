@@ -1,0 +1,65 @@
+"""One simple command as the analysers see it, and what they can say about it."""
+
+from dataclasses import dataclass, replace
+
+from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.runner import Runner
+from opencode_tui.engine.permission.shell.state import State, moved
+from opencode_tui.engine.permission.shell.words import Word, literal
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A command: its program, its words after expansion, where it runs, and the text that it gets on standard input if known."""
+
+    program: Word
+    arguments: list[Word]
+    state: State
+    runner: Runner
+    stdin: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The program's name without its folder."""
+        return self.program.text.rsplit("/", 1)[-1]
+
+    def use(self, word: Word, mode: Mode, *, follows: bool = True) -> None:
+        """Note that the command uses a path; one that is not fully known makes the command opaque."""
+        if not self.runner.findings.path(word, mode, self.state.folders, follows=follows):
+            self.runner.mark_opaque()
+
+    def use_text(self, text: str, mode: Mode) -> None:
+        """Note the use of a path that a text names."""
+        self.use(literal(text), mode)
+
+    def tree(self, word: Word) -> None:
+        """Note that the command reads everything below a folder."""
+        self.runner.findings.tree(word, self.state.folders)
+
+    def opaque(self) -> None:
+        """Note that what the command does cannot be known."""
+        self.runner.mark_opaque()
+
+    def network(self) -> None:
+        """Note that the command talks to other machines."""
+        self.runner.findings.network = True
+
+    def run_words(self, words: list[Word]) -> None:
+        """Look at a command that this one starts."""
+        if words:
+            self.runner.run_words(words, self.state, stdin=self.stdin)
+
+    def run_text(self, text: str) -> None:
+        """Look at a script that this command runs in a shell of its own."""
+        self.runner.run_text(text, self.state.fork())
+
+    def inside(self, folder: Word) -> "Call":
+        """Return the call as made in another folder."""
+        state = self.state.fork()
+        known = folder.known and not folder.glob
+        state.folders = moved(state.folders, folder.text) if known else None
+        return replace(self, state=state)
+
+    def texts(self) -> list[str]:
+        """Return the arguments as texts."""
+        return [word.text for word in self.arguments]

@@ -1,0 +1,60 @@
+"""`[ … ]`, `[[ … ]]`, `(( … ))` and `$(( … ))`: commands in them, files that are tested, text that bash evaluates once more."""
+
+import re
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.permission.shell.expansion import node_text
+from opencode_tui.engine.permission.shell.runner import Interpreter
+from opencode_tui.engine.permission.shell.state import State
+from opencode_tui.engine.permission.shell.syntax import embedded_programs
+from opencode_tui.engine.permission.shell.words import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tree_sitter import Node
+
+_FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
+_INTERESTING = re.compile(rb"[A-Za-z_$`]")
+_SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
+
+
+def look_at_expression(node: "Node", state: State, interpreter: Interpreter) -> None:
+    """Note what an expression runs and which files it asks about."""
+    look_at_arithmetic(node, state, interpreter, is_test=node.type == "test_command")
+    for current in _parts(node):
+        if current.type in ("raw_string", "ansi_c_string"):
+            interpreter.evaluate(node_text(current).strip("'"), state)
+        elif current.type == "unary_expression" and _FILE_TEST.match(node_text(current)):
+            for word in interpreter.words(current.named_children[-1], state):
+                interpreter.findings.path(word, "r", state.folders)
+
+
+def look_at_arithmetic(node: "Node", state: State, interpreter: Interpreter, *, is_test: bool = False) -> None:
+    """Note what an arithmetic expression runs, also through the values of its variables, which bash evaluates in their turn."""
+    if not _INTERESTING.search(node.text or b""):
+        return
+    interpreter.substitute(node, state)
+    for current in _parts(node):
+        if current.type == "variable_name":
+            value = state.variables.get(node_text(current), "")
+            interpreter.evaluate(value, state)
+            if UNKNOWN in value and not is_test:
+                interpreter.mark_opaque()
+
+
+def look_at_evaluated(text: str, state: State, interpreter: Interpreter) -> None:
+    """Note the substitutions in text that bash evaluates; they run even where the text stands in single quotes."""
+    for program in embedded_programs(text):
+        interpreter.mark_opaque()
+        interpreter.run_text(program, state.fork())
+
+
+def _parts(node: "Node") -> "Iterator[Node]":
+    """Yield every node of an expression outside of substitutions, which are shells of their own."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if current.type not in _SUBSTITUTIONS:
+            yield current
+            waiting.extend(current.named_children)

@@ -1,0 +1,158 @@
+"""What a scan has found so far: members, paths outside, protected paths, and whether something stays unknown."""
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import Literal
+
+from opencode_tui.engine.permission.shell.filesystem import ShellFileSystem
+from opencode_tui.engine.permission.shell.paths import (
+    expand_glob,
+    glob_folder,
+    is_device,
+    is_inside,
+    is_network_device,
+    is_run_later,
+    is_secret,
+    resolve,
+)
+from opencode_tui.engine.permission.shell.words import Word
+
+Mode = Literal["r", "w", "rw"]
+
+
+PATH_LIMIT = 4_096
+"""Characters of a path that the kernel accepts; links in a longer one do not matter. Source: Linux, PATH_MAX."""
+
+GLOB_LIMIT = 200
+"""Globs that are looked up in one scan."""
+
+
+@dataclass(slots=True)
+class FoundMember:
+    """A command that would run: the texts that rules are matched against (the first is the source), and what is known of it."""
+
+    texts: tuple[str, ...]
+    words: tuple[str, ...] | None = None
+    opaque: bool = False
+    moves_only: bool = False
+
+
+@dataclass(slots=True)
+class Findings:
+    """Collects; `root` is the project's real path. Paths are judged from the folders that the shell may be in."""
+
+    root: str
+    filesystem: ShellFileSystem
+    members: list[FoundMember] = field(default_factory=list[FoundMember])
+    external: dict[str, Mode] = field(default_factory=dict[str, Mode])
+    sensitive: dict[str, None] = field(default_factory=dict[str, None])
+    opaque: bool = False
+    poisoned: bool = False
+    network: bool = False
+    _resolved: dict[str, str] = field(default_factory=dict[str, str])
+    _expanded: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    _searched: set[str] = field(default_factory=set[str])
+
+    def path(self, word: Word, mode: Mode, folders: frozenset[str] | None, *, follows: bool = True) -> bool:
+        """Note that a command uses the path that a word names; tells whether it is known which one that is.
+
+        Without `follows` a link at the end of the path is meant itself.
+        """
+        text = word.text if word.known else word.fixed
+        if not word.known and not text.startswith("/"):
+            return False
+        for path in self._absolute(text, folders):
+            if word.glob or not word.known:
+                self._note_pattern(path if word.known else path + "*", mode, follows=follows)
+            else:
+                self.absolute_path(path, mode, follows=follows)
+        return word.known and (folders is not None or text.startswith("/"))
+
+    def absolute_path(self, path: str, mode: Mode, *, follows: bool = True) -> None:
+        """Note the use of one absolute path."""
+        if "/dev/" in path or "//" in path:
+            device = posixpath.normpath(path)
+            if is_network_device(device):
+                self.network = True
+                return
+            if is_device(device):
+                return
+        real = self.real(path) if follows else self._real_entry(path)
+        if not is_inside(real, self.root):
+            self.external[real] = _joined(self.external.get(real), mode)
+        if is_secret(path) or is_secret(real) or (mode != "r" and is_run_later(real, self.root)):
+            self.sensitive[real if is_inside(real, self.root) else path] = None
+
+    def real(self, path: str) -> str:
+        """Return the path with links followed."""
+        known = self._resolved.get(path)
+        if known is None:
+            known = self._resolved[path] = self._follow(path)
+        return known
+
+    def _follow(self, path: str) -> str:
+        """Look only at the last part when the folders above are known."""
+        if len(path) > PATH_LIMIT:
+            return posixpath.normpath(path)
+        folder, _, name = path.rpartition("/")
+        if name in ("", ".", "..") or not folder or folder not in self._resolved:
+            self._resolved[folder] = resolve(folder, self.filesystem) if folder else "/"
+            return resolve(path, self.filesystem)
+        step = f"{self._resolved[folder].rstrip('/')}/{name}"
+        is_link = not step.startswith("/proc/") and self.filesystem.link_target(step) is not None
+        return resolve(step, self.filesystem) if is_link else step
+
+    def _real_entry(self, path: str) -> str:
+        """Return the path with the links of its folders followed, not the one at its end."""
+        folder, _, name = path.rpartition("/")
+        return self.real(path) if name in ("", ".", "..") else f"{self.real(folder or '/').rstrip('/')}/{name}"
+
+    def tree(self, word: Word, folders: frozenset[str] | None) -> None:
+        """Note the protected files below a folder whose content a command reads as a whole."""
+        if not word.known:
+            return
+        for path in self._absolute(word.text, folders):
+            for folder in self._expand(path) if word.glob else [path]:
+                self._search(self.real(folder))
+
+    def _search(self, folder: str) -> None:
+        if folder in self._searched or not is_inside(folder, self.root):
+            return
+        self._searched.add(folder)
+        for path in self.filesystem.files_below(folder):
+            if is_secret(path):
+                self.sensitive[path] = None
+
+    def _note_pattern(self, path: str, mode: Mode, *, follows: bool) -> None:
+        folder = self.real(glob_folder(path))
+        if not is_inside(folder, self.root):
+            self.external[folder] = _joined(self.external.get(folder), mode)
+            return
+        for one in self._expand(path):
+            self.absolute_path(one, mode, follows=follows)
+        self._note_climb(path, mode)
+
+    def _expand(self, path: str) -> list[str]:
+        known = self._expanded.get(path)
+        if known is None and len(self._expanded) >= GLOB_LIMIT:
+            self.opaque = self.poisoned = True
+            return []
+        if known is None:
+            known = self._expanded[path] = expand_glob(path, self.filesystem)
+        return known
+
+    def _note_climb(self, path: str, mode: Mode) -> None:
+        """A glob that is followed by `..` leads out even where nothing matches now."""
+        real = self.real(path)
+        if not is_inside(real, self.root):
+            folder = self.real(glob_folder(real))
+            self.external[folder] = _joined(self.external.get(folder), mode)
+
+    def _absolute(self, text: str, folders: frozenset[str] | None) -> list[str]:
+        if text.startswith("/"):
+            return [text]
+        return [f"{folder}/{text}" for folder in folders or ()]
+
+
+def _joined(known: Mode | None, mode: Mode) -> Mode:
+    return mode if known is None or known == mode else "rw"

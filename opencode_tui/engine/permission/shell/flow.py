@@ -1,0 +1,120 @@
+"""Branches, loops and chains: every way through is followed, and the folders that each may leave the shell in are joined."""
+
+import re
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.permission.shell.expansion import node_text
+from opencode_tui.engine.permission.shell.runner import Interpreter
+from opencode_tui.engine.permission.shell.state import State, union
+from opencode_tui.engine.permission.shell.words import UNKNOWN, matched
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+VALUE_LIMIT = 32
+"""Values of a loop variable for which the body is followed one by one; with more of them the value is unknown."""
+
+_BODIES = frozenset({"do_group", "compound_statement"})
+_CLAUSES = frozenset({"elif_clause", "else_clause", "case_item"})
+_EXIT = re.compile(rb"exit(?: +\d+)?")
+
+
+def follow_chain(node: "Node", state: State, interpreter: Interpreter) -> None:
+    """Follow `a && b || c`: what comes next starts where success, or failure, left the shell."""
+    first, chain = _flatten(node)
+    if first.type == "list":
+        interpreter.sequence(first, state)
+    else:
+        interpreter.statement(first, state)
+    succeeded, failed, settled = state.folders, state.after_failure, state.settled
+    for operator, member in chain:
+        is_and = operator == "&&"
+        state.folders = state.after_failure = succeeded if is_and else failed
+        state.settled = True
+        interpreter.statement(member, state)
+        if is_and:
+            succeeded, failed, settled = state.folders, union(failed, state.after_failure), settled and state.settled
+        elif _leaves(member):
+            settled = True
+        else:
+            succeeded, failed, settled = (
+                union(succeeded, state.folders),
+                state.after_failure,
+                settled and state.settled,
+            )
+    state.folders, state.after_failure, state.settled = succeeded, failed, settled
+
+
+def _flatten(node: "Node") -> "tuple[Node, list[tuple[str, Node]]]":
+    """Return the first member of a left-leaning chain and the others with the operator before each."""
+    chain: list[tuple[str, Node]] = []
+    while node.type == "list":
+        parts = [child for child in node.children if child.type != "comment"]
+        operator = next((part.type for part in parts if part.type in ("&&", "||")), "")
+        if len(parts) < 2 or not operator:
+            break
+        chain.append((operator, parts[-1]))
+        node = parts[0]
+    return node, chain[::-1]
+
+
+def _leaves(node: "Node") -> bool:
+    """Whether a statement ends the shell, so that nothing after it follows a failure."""
+    return node.type == "command" and _EXIT.fullmatch(node.text or b"") is not None
+
+
+def follow_branches(node: "Node", state: State, interpreter: Interpreter) -> None:
+    """Follow `if` and `case`: each branch may or may not run."""
+    start = state.folders
+    for child in node.named_children:
+        if child.type in _CLAUSES:
+            state.folders = union(start, state.folders)
+        interpreter.statement(child, state)
+        state.settle()
+    state.folders = union(start, state.folders)
+    state.settle()
+
+
+def follow_loop(node: "Node", state: State, interpreter: Interpreter) -> None:
+    """Follow `while`, `until` and `for ((…))`: again from where the body left the shell, until nothing new comes."""
+    start = state.folders
+    interpreter.sequence(node, state)
+    if state.folders != start:
+        seen = state.folders = union(start, state.folders)
+        interpreter.sequence(node, state)
+        if union(seen, state.folders) != seen:
+            state.folders = None
+            interpreter.sequence(node, state)
+    state.folders = union(start, state.folders)
+    state.settle()
+
+
+def follow_for(node: "Node", state: State, interpreter: Interpreter) -> None:
+    """Follow `for` and `select` over words: the body once for each value."""
+    named = node.named_children
+    name = next((node_text(child) for child in named if child.type == "variable_name"), "")
+    bodies = [child for child in named if child.type in _BODIES]
+    values = _values(node, state, interpreter)
+    start = state.folders
+    for value in values:
+        state.assign(name, value)
+        _run(bodies, state, interpreter)
+    if state.folders != start:
+        state.folders = None
+        _run(bodies, state, interpreter)
+    state.assign(name, values[0] if len(values) == 1 else UNKNOWN)
+    state.folders = union(start, state.folders)
+    state.settle()
+
+
+def _values(node: "Node", state: State, interpreter: Interpreter) -> list[str]:
+    heads = [child for child in node.named_children[1:] if child.type not in _BODIES]
+    values = [matched(word) for child in heads for word in interpreter.words(child, state)]
+    is_over_words = any(child.type == "in" for child in node.children)
+    return values if is_over_words and 0 < len(values) <= VALUE_LIMIT else [UNKNOWN]
+
+
+def _run(bodies: "list[Node]", state: State, interpreter: Interpreter) -> None:
+    for body in bodies:
+        interpreter.statement(body, state)
+        state.settle()

@@ -1,0 +1,142 @@
+"""Shells and language interpreters: programs given as an argument, a file or on standard input."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from opencode_tui.engine.permission.shell.call import Call
+from opencode_tui.engine.permission.shell.naming import names
+from opencode_tui.engine.permission.shell.operands import apply_spec, split_options
+from opencode_tui.engine.permission.shell.paths import is_secret
+from opencode_tui.engine.permission.shell.tables import UNLISTED, parse_spec
+from opencode_tui.engine.permission.shell.words import Word, literal
+
+_SHELL_VALUED = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
+_SCHEDULER = parse_spec("t", "-f=r -u=t -q=t -t=t")
+_LITERAL = re.compile(r"(['\"])((?:~|\.\.|/)[^'\"\s]*|[^'\"\s]*\.env(?:\.\w+)?)\1")
+_CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEprR]")
+_QUIET = re.compile(r"-[A-Za-z]*[VvhI?]|--version|--help")
+_MODULES = names(
+    "pytest unittest doctest ruff black isort mypy pyright flake8 pylint coverage compileall py_compile json.tool tabnanny"
+    " timeit this calendar ast tokenize dis platform site sysconfig"
+)
+_NETWORK_MODULES = names("pip http.server ensurepip twine venv build smtpd ftplib webbrowser")
+
+
+def run_shell(call: Call) -> None:
+    """`bash` and its like: `-c` takes a script, a word is a script's file, else the script comes from standard input."""
+    call.opaque()
+    waiting = list(call.arguments)
+    is_text = False
+    while waiting and waiting[0].known and re.match(r"[-+].", waiting[0].text):
+        text = waiting.pop(0).text
+        if text in _SHELL_VALUED and waiting:
+            _use_startup_file(call, text, waiting.pop(0))
+        elif text == "--":
+            break
+        elif not text.startswith("--"):
+            is_text = is_text or (text[0] == "-" and "c" in text)
+    if is_text and waiting:
+        call.run_text(waiting[0].text)
+    elif waiting and waiting[0].text not in ("-", "-s"):
+        call.use(waiting[0], "r")
+        apply_spec(replace(call, arguments=waiting[1:]), UNLISTED)
+    elif call.stdin is not None:
+        call.run_text(call.stdin)
+
+
+def _use_startup_file(call: Call, option: str, word: Word) -> None:
+    if option.startswith("--"):
+        call.use(word, "r")
+
+
+def switch_user(call: Call) -> None:
+    """`su`, `runuser`, `sg`, `script`: another shell, whose script follows `-c`."""
+    call.opaque()
+    words = call.arguments
+    for index, word in enumerate(words):
+        if re.fullmatch(r"-[A-Za-z]*c|--command", word.text) and index + 1 < len(words):
+            call.run_text(words[index + 1].text)
+        elif word.text.startswith("--command="):
+            call.run_text(word.text.partition("=")[2])
+        elif call.name == "sg" and index == len(words) - 1 and index:
+            call.run_text(word.text)
+        elif word.text == "--" and call.name == "runuser":
+            call.run_words(words[index + 1 :])
+    if call.name == "script":
+        operands = [
+            word
+            for index, word in enumerate(words)
+            if word.text[:1] != "-" and (not index or words[index - 1].text != "-c")
+        ]
+        for word in operands:
+            call.use(word, "w")
+
+
+def schedule(call: Call) -> None:
+    """`at`, `batch`, `crontab`: the script comes on standard input or from a file, and runs later."""
+    call.opaque()
+    if call.stdin is not None:
+        call.run_text(call.stdin)
+    for word in split_options(call, _SCHEDULER)[0]:
+        if "/" in word.text:
+            call.use(word, "r")
+
+
+def run_language(call: Call) -> None:
+    """`python`, `node` and the like: the program is code; paths and names of secrets that stand in it are noted."""
+    words = call.arguments
+    texts = call.texts()
+    if texts and all(_QUIET.fullmatch(text) for text in texts):
+        return
+    if len(texts) > 1 and texts[0] == "-m":
+        _run_module(call)
+        return
+    call.opaque()
+    code = [words[index + 1].text for index, text in enumerate(texts[:-1]) if _CODE_OPTION.fullmatch(text)]
+    code += [text for text in texts if text.startswith(("--eval=", "--print=", "-e"))]
+    code += [
+        words[index + 1].text for index, text in enumerate(texts[:-1]) if text in ("--eval", "--print", "--command")
+    ]
+    for program in (*code, call.stdin or ""):
+        note_literals(call, program)
+    rest = [word for word in words if word.text not in code]
+    apply_spec(replace(call, arguments=rest), UNLISTED)
+
+
+def _run_module(call: Call) -> None:
+    module = call.arguments[1].text
+    if module not in _MODULES:
+        call.opaque()
+    if module in _NETWORK_MODULES:
+        call.network()
+    if module == "pip":
+        call.run_words([literal("pip"), *call.arguments[2:]])
+    else:
+        apply_spec(replace(call, arguments=call.arguments[2:]), UNLISTED)
+
+
+def note_literals(call: Call, program: str) -> None:
+    """Note quoted texts of a program that are paths outside or names of secrets; what it does with them is unknown."""
+    for found in _LITERAL.finditer(program[:20_000]):
+        text = found.group(2)
+        if is_secret(text) or (len(text) > 1 and not text.startswith("//") and re.fullmatch(r"[\w./~+-]+", text)):
+            call.use(literal(call.state.home + text[1:] if text.startswith("~") else text), "rw")
+
+
+INTERPRETERS: Mapping[str, Callable[[Call], None]] = {
+    **dict.fromkeys(
+        names("bash sh dash ash zsh ksh mksh yash fish csh tcsh rbash nu elvish xonsh pwsh powershell cmd"), run_shell
+    ),
+    **dict.fromkeys(names("su runuser sg newgrp script"), switch_user),
+    **dict.fromkeys(("at", "batch", "crontab", "anacron"), schedule),
+    **dict.fromkeys(
+        names(
+            "python pypy python2 perl ruby node nodejs php lua luajit Rscript R julia ghci runghc runhaskell groovy scala"
+            " kotlin clojure elixir iex erl escript tclsh wish guile racket sbcl clisp java jshell swipl ocaml raku irb"
+            " ipython jupyter streamlit uvicorn gunicorn flask django-admin octave m4"
+        ),
+        run_language,
+    ),
+}
+"""Programs whose argument is a program."""

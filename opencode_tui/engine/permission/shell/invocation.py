@@ -1,0 +1,95 @@
+"""From the words of a simple command to what it does: which program it is, and who knows about it.
+
+Order: functions of the script, programs given by path, wrappers, programs with rules of their own, the table of plain commands,
+and for everything else the assumption that any argument that looks like a path is read and written.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache, partial
+
+from opencode_tui.engine.permission.shell.analysers import find_analyser
+from opencode_tui.engine.permission.shell.call import Call
+from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
+from opencode_tui.engine.permission.shell.findings import FoundMember
+from opencode_tui.engine.permission.shell.operands import apply_spec
+from opencode_tui.engine.permission.shell.runner import Runner
+from opencode_tui.engine.permission.shell.simple_command import SimpleCommand, is_plain_name, system_program
+from opencode_tui.engine.permission.shell.state import State
+from opencode_tui.engine.permission.shell.tables import UNLISTED, find_spec
+from opencode_tui.engine.permission.shell.words import literal
+from opencode_tui.engine.permission.shell.wrappers import is_wrapper, unwrap
+
+_VERSION = re.compile(r"-?\d+(?:\.\d+)*$")
+_SIGNS = frozenset({".", ":", "[", "!", "{", "}"})
+_MOVES = frozenset({"cd", "pushd", "popd", "dirs"})
+_CACHED_NAMES = 1_024
+
+
+def invoke(command: SimpleCommand, member: FoundMember, state: State, runner: Runner) -> None:
+    """Look at one command and everything that it starts."""
+    _note_assignments(command, state, runner)
+    words = command.words
+    if not words:
+        return
+    call = Call(words[0], words[1:], state, runner, stdin=command.redirections.stdin)
+    if words[0].computed or words[0].glob:
+        call.opaque()
+    if not words[0].known:
+        apply_spec(call, UNLISTED)
+        return
+    _run_program(call, member)
+
+
+def _note_assignments(command: SimpleCommand, state: State, runner: Runner) -> None:
+    for name, value in command.assignments:
+        if command.declares:
+            state.assign(name, value)
+        if not is_dangerous(name) or (name == "IFS" and not command.declares):
+            continue
+        if command.declares:
+            runner.poison()
+        runner.mark_opaque()
+        if holds_command(name, value):
+            runner.run_text(value, state.fork())
+
+
+def _run_program(call: Call, member: FoundMember) -> None:
+    name = call.program.text
+    if name in call.state.functions:
+        call.runner.call_function(name, call.arguments, call.state)
+        return
+    if "/" in name:
+        system = system_program(name)
+        if system is None:
+            _run_file(call)
+            return
+        call = replace(call, program=literal(system))
+        name = system
+    if name not in _SIGNS and not is_plain_name(name):
+        call.opaque()
+    member.moves_only = name in _MOVES
+    if len(call.arguments) == 1 and call.arguments[0].text in ("--version", "--help"):
+        return
+    _knowledge(name)(call)
+
+
+@lru_cache(maxsize=_CACHED_NAMES)
+def _knowledge(name: str) -> Callable[[Call], None]:
+    """Return what knows about a program; one with a version in its name (`python3.12`) is like the one without."""
+    for known in (name, _VERSION.sub("", name)):
+        if is_wrapper(known):
+            return partial(unwrap, name=known)
+        if analyser := find_analyser(known):
+            return analyser
+        if spec := find_spec(known):
+            return partial(apply_spec, spec=spec)
+    return partial(apply_spec, spec=UNLISTED)
+
+
+def _run_file(call: Call) -> None:
+    """A program given by its path can be anything, also what was written a moment ago."""
+    call.use(call.program, "r")
+    call.opaque()
+    apply_spec(call, UNLISTED)

@@ -1,0 +1,221 @@
+"""Roles of a command's arguments: which are read, written, run, and how options take their values."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from opencode_tui.engine.permission.shell.call import Call
+from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.words import Word
+
+
+class Role(StrEnum):
+    """What an argument is to its command; the values are the letters of the table."""
+
+    TEXT = "t"
+    READ = "r"
+    WRITE = "w"
+    BOTH = "b"
+    ENTRY = "e"  # written as an entry of its folder: a link itself, not what it leads to
+    MOVED = "m"  # read, and taken away as an entry
+    TREE = "T"  # read with everything below
+    TARGET = "d"  # the folder to write to, instead of the last operand
+    PATTERN = "p"  # text that an option gives in place of the first operand
+    PATTERN_FILE = "q"  # a file that is read, in place of the first operand
+    NO_PATTERN = "0"  # no value; there is no first operand of another kind
+    DATA = "@"  # text, or the name of a file behind an `@`
+    PROGRAM = "x"  # a command line that will be run
+    FLAG = "!"  # no value; what the command does is unknown with it
+    SPREAD = "*"  # no value; folders are read with everything below
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """How a command uses its arguments.
+
+    `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` tells that
+    nothing is known about the command, so that unknown words and options count as paths.
+    """
+
+    rest: Role = Role.BOTH
+    first: Role | None = None
+    last: Role | None = None
+    options: Mapping[str, Role] = field(default_factory=dict[str, Role])
+    network: bool = False
+    opaque: bool = False
+    assumed: bool = False
+    spreads: bool = False
+
+
+_PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.\.(?:/[^=:,]*)?)")
+_URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
+_ABBREVIATED = re.compile(r"--\w[\w-]*")
+HIDDEN_LIMIT = 50
+"""Paths inside one word that are looked at."""
+
+_VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN})
+_MODES: Mapping[Role, Mode] = {
+    Role.READ: "r",
+    Role.TREE: "r",
+    Role.PATTERN_FILE: "r",
+    Role.WRITE: "w",
+    Role.TARGET: "w",
+    Role.ENTRY: "w",
+    Role.BOTH: "rw",
+}
+
+
+def apply_spec(call: Call, spec: Spec) -> None:
+    """Note what a command does with its arguments."""
+    if spec.network:
+        call.network()
+    if spec.opaque:
+        call.opaque()
+    operands, seen = split_options(call, spec)
+    first, rest, last = spec.first, spec.rest, None if Role.TARGET in seen else spec.last
+    spread = spec.spreads or Role.SPREAD in seen
+    if first is Role.TEXT and seen & {Role.PATTERN, Role.PATTERN_FILE, Role.NO_PATTERN}:
+        first = None
+    for index, word in enumerate(operands):
+        role = rest
+        if first is not None and index == 0:
+            role = first
+        elif last is not None and index == len(operands) - 1 and index > 0:
+            role = last
+        if spread and role is Role.READ:
+            role = Role.TREE
+        use_operand(call, word, role, assumed=spec.assumed)
+    if spread and not operands[1 if first else 0 :]:
+        call.tree(Word(text=".", fixed="."))
+
+
+def split_options(call: Call, spec: Spec) -> tuple[list[Word], set[Role]]:
+    """Return the operands, and the roles of the options that were given; the values of options are noted."""
+    operands: list[Word] = []
+    seen: set[Role] = set()
+    waiting = list(reversed(call.arguments))
+    while waiting:
+        word = waiting.pop()
+        text = word.text
+        if text == "--":
+            operands.extend(reversed(waiting))
+            break
+        if len(text) < 2 or text[0] not in "-+" or not (word.known or word.fixed):
+            operands.append(word)
+            continue
+        role, value, needs = _option(word, spec)
+        if needs and waiting:
+            value = waiting.pop()
+        if role is not None:
+            seen.add(role)
+        _use_option(call, role, value, word, spec)
+    return operands, seen
+
+
+def _option(word: Word, spec: Spec) -> tuple[Role | None, Word | None, bool]:
+    """Return the role of an option, its value when it is attached, and whether the value is the next word."""
+    text = word.text
+    role = spec.options.get(text)
+    if role is not None:
+        return role, None, role not in _VALUELESS
+    if text.startswith("--"):
+        name, equals, value = text.partition("=")
+        return _long_role(name, spec), tail(word, len(text) - len(value)) if equals else None, False
+    for index in range(1, len(text)):
+        role = spec.options.get(f"-{text[index]}")
+        if role in _VALUELESS:
+            return role, None, False
+        if role is not None:
+            attached = text[index + 1 :]
+            return role, tail(word, index + 1) if attached else None, not attached
+    return None, None, False
+
+
+def _long_role(name: str, spec: Spec) -> Role | None:
+    exact = spec.options.get(name)
+    if exact is not None or not _ABBREVIATED.fullmatch(name):
+        return exact
+    return next((role for option, role in spec.options.items() if option.startswith(name)), None)
+
+
+def tail(word: Word, start: int) -> Word:
+    """Return what follows the first characters of a word; a tilde that comes first then may be resolved by shell or program."""
+    return Word(text=word.text[start:], fixed=word.fixed[start:], glob=word.glob, computed=word.computed)
+
+
+def _use_option(call: Call, role: Role | None, value: Word | None, word: Word, spec: Spec) -> None:
+    if role is Role.FLAG:
+        call.opaque()
+    elif role is not None and value is not None:
+        use_operand(call, at_home(value, call.state.home), role, assumed=False)
+    elif role is None and value is not None and _URL.match(value.text):
+        call.network()
+    elif role is None and value is not None:
+        is_path = _PATH_START.search(value.text) is not None or ".env" in value.text
+        use_operand(call, at_home(value, call.state.home), Role.BOTH if is_path else Role.TEXT, assumed=False)
+    elif role is None:
+        use_hidden_paths(call, word)
+        if spec.assumed and not word.known:
+            call.opaque()
+
+
+def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
+    """Note the use of one argument."""
+    if role is Role.DATA and (found := _DATA_FILE.search(word.text)):
+        call.use(tail(word, found.end()), "r")
+    if word.text.startswith("file://"):
+        call.use(tail(word, len("file://")), "r")
+    if role in (Role.TEXT, Role.SPREAD, Role.PATTERN, Role.DATA):
+        return
+    if role is Role.PROGRAM:
+        call.opaque()
+        call.run_text(word.text.removeprefix("exec="))
+        return
+    if assumed:
+        _use_assumed(call, word)
+        return
+    call.use(word, _MODES.get(role, "rw"), follows=role not in (Role.ENTRY, Role.MOVED))
+    if role is Role.TREE:
+        call.tree(word)
+
+
+def _use_assumed(call: Call, word: Word) -> None:
+    """An argument of a command that nobody knows: whatever looks like a path counts as one."""
+    if _URL.match(word.text):
+        call.network()
+        return
+    if "=" in word.text or ":" in word.text or "@" in word.text:
+        use_hidden_paths(call, word)
+        if word.known:
+            return
+    call.use(word, "rw")
+
+
+def use_hidden_paths(call: Call, word: Word) -> None:
+    """Note paths that stand inside a word, behind a sign such as `=` or `:`, or attached to a short option."""
+    text = word.text
+    if _URL.match(text):
+        return
+    for count, found in enumerate(_PATH_START.finditer(text)):
+        if count >= HIDDEN_LIMIT:
+            call.opaque()
+            break
+        path = tail(word, found.start(1))
+        call.use(at_home(path, call.state.home), "rw")
+    if text.startswith("-") and not text.startswith("--") and (place := _first_path(text)):
+        call.use(tail(word, place), "rw")
+
+
+def at_home(word: Word, home: str) -> Word:
+    """Return the word with a tilde at its start resolved, for places where the shell may or the program will do it."""
+    if not word.text.startswith("~/") and word.text != "~":
+        return word
+    return Word(text=home + word.text[1:], fixed=home + word.fixed[1:], glob=word.glob, computed=word.computed)
+
+
+def _first_path(text: str) -> int | None:
+    """Return where a path begins that is attached to a short option (`-I/usr/include`)."""
+    found = re.match(r"-[A-Za-z](?=[/~]|\.\.)", text)
+    return found.end() if found else None

@@ -1,0 +1,102 @@
+"""Where a path of a command leads: links followed, globs looked up, devices and protected files recognised.
+
+Paths are absolute POSIX texts. Nothing here raises for a path that does not exist.
+"""
+
+import fnmatch
+import posixpath
+import re
+
+from opencode_tui.engine.permission.shell.filesystem import LINK_LIMIT, ShellFileSystem
+
+GLOB_LIMIT = 500
+"""Paths that one glob is looked up to; a glob with more stands for its folder alone."""
+
+_DEVICE = re.compile(r"/dev/(?:null|zero|full|u?random|tty|std(?:in|out|err)|fd/\d+)")
+_NETWORK_DEVICE = re.compile(r"/dev/(?:tcp|udp)/")
+_GLOB_PART = re.compile(r"[*?\[]")
+_RUN_LATER = re.compile(r"(?:\.git|\.opencode|\.husky)(?:/.*)?|opencode\.jsonc?|\.envrc")
+
+
+def is_device(path: str) -> bool:
+    """Whether the path is a device that holds nothing of anybody's, such as `/dev/null`."""
+    return _DEVICE.fullmatch(path) is not None
+
+
+def is_network_device(path: str) -> bool:
+    """Whether bash opens a connection for this path. Source: bash manual, Redirections."""
+    return _NETWORK_DEVICE.match(path) is not None
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether a path is the folder or below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def is_secret(path: str) -> bool:
+    """Whether the name is that of a file with secrets: `.env`, `x.env`, `.env.local`; an `.env.example` is none.
+
+    Source: reference, section 26, rules for `read`.
+    """
+    name = path.rstrip("/").rsplit("/", 1)[-1]
+    return (name.endswith(".env") or ".env." in name) and not name.endswith(".env.example")
+
+
+def is_run_later(path: str, root: str) -> bool:
+    """Whether what is written to this path of the project can be run without a further question (git hooks, our settings)."""
+    return (
+        path != root and is_inside(path, root) and _RUN_LATER.fullmatch(path[len(root.rstrip("/")) + 1 :]) is not None
+    )
+
+
+def resolve(path: str, filesystem: ShellFileSystem) -> str:
+    """Return the path with links followed and `..` applied as the kernel does; a missing rest is kept as it is."""
+    waiting = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+    current = ""
+    links = 0
+    while waiting:
+        part = waiting.pop()
+        if part == "..":
+            current = current.rpartition("/")[0]
+            continue
+        step = f"{current}/{part}"
+        # what /proc links to is that of the process which looks, not of the command
+        target = None if current.startswith("/proc") else filesystem.link_target(step)
+        if target is None or links >= LINK_LIMIT:
+            current = step
+            continue
+        links += 1
+        if target.startswith("/"):
+            current = ""
+        waiting.extend(piece for piece in reversed(target.split("/")) if piece not in ("", "."))
+    return current or "/"
+
+
+def glob_folder(path: str) -> str:
+    """Return the folder above the first part of a path that holds a glob."""
+    parts = path.split("/")
+    for index, part in enumerate(parts):
+        if _GLOB_PART.search(part):
+            return "/".join(parts[:index]) or "/"
+    return posixpath.dirname(path)
+
+
+def expand_glob(path: str, filesystem: ShellFileSystem) -> list[str]:
+    """Return the existing paths that a glob stands for, at most `GLOB_LIMIT`; as in bash a leading dot must be written."""
+    found = [""]
+    for part in path.split("/")[1:]:
+        if _GLOB_PART.search(part) is None:
+            found = [f"{base}/{part}" for base in found]
+            continue
+        found = [
+            f"{base}/{name}" for base in found for name in _matching(part, resolve(base or "/", filesystem), filesystem)
+        ]
+        if len(found) > GLOB_LIMIT:
+            return found[:GLOB_LIMIT]
+    return found
+
+
+def _matching(part: str, folder: str, filesystem: ShellFileSystem) -> list[str]:
+    names = filesystem.names(folder)
+    shown = names if part.startswith(".") else [name for name in names if not name.startswith(".")]
+    return fnmatch.filter(shown, part.replace("[^", "[!"))

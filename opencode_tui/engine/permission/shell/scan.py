@@ -1,0 +1,127 @@
+"""What a shell command would do, found out by reading it: its members, the paths outside the project, what stays unknown.
+
+Pure: nothing is run, the file system is only asked about links, folders and names. A scan never raises for any text; what it
+cannot follow makes the command opaque.
+"""
+
+import unicodedata
+from dataclasses import dataclass, field
+
+from opencode_tui.engine.permission.shell.arity import command_prefix
+from opencode_tui.engine.permission.shell.filesystem import RealFileSystem, ShellFileSystem
+from opencode_tui.engine.permission.shell.findings import Findings, FoundMember, Mode
+from opencode_tui.engine.permission.shell.paths import is_inside, resolve
+from opencode_tui.engine.permission.shell.state import State
+from opencode_tui.engine.permission.shell.walker import Walker
+from opencode_tui.engine.permission.shell.words import PRIVATE
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalPath:
+    """A path outside the project, links followed, and how it is used; `folder` is itself or the folder that it lies in."""
+
+    path: str
+    mode: Mode
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One command that would run. Every text must be allowed; the first is its source, others are the same with quoting resolved.
+
+    `moves_only` marks a `cd` and the like, for which there is nothing to ask beside the folder.
+    """
+
+    texts: tuple[str, ...]
+    opaque: bool = False
+    moves_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """The facts about a command line, in order of appearance.
+
+    `always` are the patterns that may be allowed for good. `parsed` is false when bash's grammar may not accept the text.
+    """
+
+    members: list[Member] = field(default_factory=list[Member])
+    external: list[ExternalPath] = field(default_factory=list[ExternalPath])
+    sensitive: list[str] = field(default_factory=list[str])
+    opaque: bool = False
+    network: bool = False
+    always: list[str] = field(default_factory=list[str])
+    parsed: bool = True
+
+    @property
+    def commands(self) -> list[str]:
+        """The source of every member."""
+        return [member.texts[0] for member in self.members]
+
+    @property
+    def patterns(self) -> list[str]:
+        """The texts that rules for `bash` must allow, each once; a `cd` is not among them."""
+        return list(dict.fromkeys(text for member in self.members if not member.moves_only for text in member.texts))
+
+
+def scan(command: str, *, cwd: str, home: str, project_root: str, filesystem: ShellFileSystem | None = None) -> Scan:
+    """Return what a command line would do when bash runs it in `cwd`.
+
+    Paths are absolute texts. Blocks for look-ups of links and names, no longer than milliseconds for each path.
+    """
+    files = filesystem if filesystem is not None else RealFileSystem()
+    findings = Findings(root=resolve(project_root, files), filesystem=files)
+    walker = Walker(findings)
+    if "\0" in command:
+        return Scan(members=[Member((command,), opaque=True)], opaque=True, parsed=False)
+    if _has_hidden_characters(command):
+        walker.poison()
+    walker.run_text(PRIVATE.sub("\ufffd", command), State(home=home, folders=frozenset({cwd})))
+    return _result(findings, certain=walker.certain)
+
+
+def _result(findings: Findings, *, certain: bool) -> Scan:
+    members = [
+        Member(member.texts, opaque=member.opaque or findings.poisoned, moves_only=member.moves_only)
+        for member in findings.members
+        if member.texts[0].strip()
+    ]
+    opaque = findings.opaque or not certain
+    return Scan(
+        members=members,
+        external=[ExternalPath(path, mode, _folder(path, findings)) for path, mode in findings.external.items()],
+        sensitive=list(findings.sensitive),
+        opaque=opaque,
+        network=findings.network,
+        always=_always(findings.members, opaque=opaque),
+        parsed=certain,
+    )
+
+
+def _folder(path: str, findings: Findings) -> str:
+    if findings.filesystem.is_folder(path) or is_inside(findings.root, path):
+        return path
+    return path.rpartition("/")[0] or "/"
+
+
+def _always(members: list[FoundMember], *, opaque: bool) -> list[str]:
+    """Return what an `always` would allow: the command's kind for plain words, else these very texts."""
+    patterns: dict[str, None] = {}
+    for member in members:
+        if member.moves_only:
+            continue
+        prefix = command_prefix(member.words) if member.words is not None and not opaque else ()
+        if prefix and not any(word.startswith("-") and word != "-m" for word in prefix[1:]):
+            patterns[" ".join((*prefix, "*"))] = None
+        else:
+            patterns.update((text, None) for text in member.texts if not any(one in text for one in "*?"))
+    return list(patterns)
+
+
+def _has_hidden_characters(command: str) -> bool:
+    """Whether the text holds characters that a person does not see or that move what they see."""
+    if command.isascii() and command.isprintable():
+        return False
+    return any(
+        unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs", "Zl", "Zp") and character not in "\n\t\u200d"
+        for character in command
+    )

@@ -1,0 +1,139 @@
+"""From the parser's node of a simple command to its words, assignments, redirections and the texts that rules see."""
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.permission.shell.expansion import Expander, node_text
+from opencode_tui.engine.permission.shell.redirection import REDIRECTS, Redirections
+from opencode_tui.engine.permission.shell.state import State
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, literal
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+WORD_LIMIT = 20_000
+"""Words of one command that are read."""
+
+_SYSTEM_PROGRAM = re.compile(r"(?:/usr|/usr/local|/opt/homebrew)?/s?bin/([^/]+)")
+_PLAIN_NAME = re.compile(r"[\w.+:-]+", re.ASCII)
+_DESCRIPTOR = re.compile(rb"\{\w+\}")
+_BLANKS = re.compile(r"[ \t]+")
+_SKIPPED = frozenset({"comment", "ERROR"})
+
+
+@dataclass(slots=True)
+class SimpleCommand:
+    """A command's words after expansion, and the assignments before it; `declares` is for `export` and the like."""
+
+    source: str
+    declares: bool = False
+    words: list[Word] = field(default_factory=list[Word])
+    assignments: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    redirections: Redirections = field(default_factory=Redirections)
+    blocks: list["Node"] = field(default_factory=list["Node"])
+
+    def texts(self, shown: str) -> tuple[str, ...]:
+        """Return the texts that rules must allow: the statement as shown, and the words where quoting or blanks hide them."""
+        words = self.words
+        resolved = " ".join([word.text for word in words])
+        if resolved == shown and shown[:1] != "/":
+            return (shown,)
+        if not words or UNKNOWN in resolved:
+            return (shown,)
+        texts = [shown]
+        is_bare = shown == self.source and (self.declares or not self.assignments)
+        if is_bare or _BLANKS.sub(" ", self.source) != resolved:
+            texts.append(resolved)
+        if program := system_program(words[0].text):
+            texts.append(" ".join((program, *(word.text for word in words[1:]))))
+        return tuple(dict.fromkeys(texts))
+
+    def plain_words(self) -> tuple[str, ...] | None:
+        """Return the words when the command is nothing but words, so that a pattern can stand for its kind; else None."""
+        words = self.words
+        if not words or self.redirections.texts or not self.source.startswith(words[0].text):
+            return None
+        if not _PLAIN_NAME.fullmatch(words[0].text) or any([word.computed for word in words]):
+            return None
+        return tuple([word.text for word in words])
+
+
+def system_program(path: str) -> str | None:
+    """Return the name of a program that is given by its path in one of the system's folders."""
+    found = _SYSTEM_PROGRAM.fullmatch(path) if path[:1] == "/" else None
+    return found.group(1) if found else None
+
+
+def is_plain_name(name: str) -> bool:
+    """Whether a program's name is written in the letters that programs have."""
+    return _PLAIN_NAME.fullmatch(name) is not None
+
+
+def joined(words: list[Word]) -> str:
+    """Return words as one text."""
+    return " ".join([word.text for word in words])
+
+
+def from_words(words: list[Word], stdin: str | None) -> SimpleCommand:
+    """Return the command that another command starts."""
+    return SimpleCommand(joined(words), words=words, redirections=Redirections(stdin=stdin))
+
+
+class CommandReader:
+    """Reads command nodes of one text. `source` is that text as it was given, `read_write` where `<>` stands in it."""
+
+    def __init__(self, expander: Expander, source: bytes, read_write: frozenset[int]) -> None:
+        self._expander = expander
+        self._source = source
+        self._read_write = read_write
+
+    def shown(self, node: "Node") -> str:
+        """Return the text of a node as it was given."""
+        return self._source[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape")
+
+    def shown_statement(self, node: "Node", command: SimpleCommand) -> str:
+        """Return the text of a command with its redirections, but without the body of a here-document."""
+        texts = command.redirections.texts
+        if not texts:
+            return command.source
+        shown = self.shown(node)
+        return " ".join((command.source, *texts)) if "<<" in shown and "\n" in shown else shown
+
+    def redirections(self, nodes: "list[Node]", state: State) -> Redirections:
+        """Return what redirection nodes open."""
+        redirections = Redirections()
+        redirections.read(nodes, self._expander, state, read_write=self._read_write)
+        return redirections
+
+    def read(self, node: "Node", state: State, redirections: Redirections) -> SimpleCommand:
+        """Return the command of a node; `redirections` are those of the statement around it."""
+        is_keyword = node.type != "command"
+        command = SimpleCommand(self.shown(node), declares=is_keyword, redirections=redirections)
+        if is_keyword:
+            command.words.append(literal(node_text(node.children[0])))
+        for child in node.named_children:
+            kind = child.type
+            if kind == "variable_assignment":
+                self._assignment(child, state, command)
+            elif kind in REDIRECTS:
+                redirections.read([child], self._expander, state, read_write=self._read_write)
+            elif kind in ("subshell", "compound_statement"):
+                command.blocks.append(child)
+            elif kind not in _SKIPPED and not (kind == "concatenation" and self._is_descriptor(child)):
+                command.words.extend(self._expander.words(child, state))
+                if len(command.words) > WORD_LIMIT:
+                    break
+        command.words.extend(redirections.arguments)
+        return command
+
+    def _assignment(self, node: "Node", state: State, command: SimpleCommand) -> None:
+        name, value = self._expander.assignment(node, state)
+        command.assignments.append((name, value))
+        if command.declares:
+            command.words.append(literal(f"{name}={value}"))
+
+    def _is_descriptor(self, node: "Node") -> bool:
+        """Whether a word is the `{name}` before a redirection, which takes a free descriptor."""
+        follows = self._source[node.end_byte : node.end_byte + 1]
+        return follows in (b"<", b">") and _DESCRIPTOR.fullmatch(node.text or b"") is not None

@@ -1,0 +1,122 @@
+"""What a shell knows while a script runs, as far as a scan follows it: folder, variables, functions."""
+
+import posixpath
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.permission.shell.naming import names
+from opencode_tui.engine.permission.shell.words import UNKNOWN
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+FOLDER_LIMIT = 8
+"""Folders that a shell may be in at one point; with more of them it is unknown where it is."""
+
+VALUE_LIMIT = 4_096
+"""Characters of a variable's value that are followed."""
+
+_NUMERIC = names(
+    "? $ ! # - RANDOM SECONDS LINENO UID EUID PPID BASHPID SHLVL COLUMNS LINES EPOCHSECONDS OPTIND SRANDOM"
+)
+
+Folders = frozenset[str] | None
+"""The folders that the shell may be in; None when that is unknown."""
+
+
+@dataclass(slots=True)
+class State:
+    """`folders` is where the shell may be now; `after_failure` is where it is if the last command failed.
+
+    `settled` tells that the last command cannot have failed in a way that matters for the folder; `passing` is for a shell that
+    ends with its one command, so that a `cd` there leads nowhere. Variables hold their text, unknown pieces as `UNKNOWN`.
+    """
+
+    home: str
+    folders: Folders
+    after_failure: Folders = None
+    settled: bool = True
+    passing: bool = False
+    variables: dict[str, str] = field(default_factory=dict[str, str])
+    functions: dict[str, "Node"] = field(default_factory=dict[str, "Node"])
+    stack: tuple[Folders, ...] = ()
+
+    @property
+    def folder(self) -> str | None:
+        """The folder when there is only one possibility."""
+        return next(iter(self.folders)) if self.folders is not None and len(self.folders) == 1 else None
+
+    def fork(self) -> "State":
+        """Return the state of a subshell: the same now, separate from here on."""
+        return State(
+            home=self.home,
+            folders=self.folders,
+            after_failure=self.folders,
+            variables=dict(self.variables),
+            functions=dict(self.functions),
+            stack=self.stack,
+        )
+
+    def variable(self, name: str) -> str:
+        """Return the value of a variable; what the scan has not seen being set is unknown."""
+        if name in _NUMERIC:
+            return "0"
+        value = self.variables.get(name)
+        if value is not None:
+            return value
+        match name:
+            case "HOME":
+                return self.home
+            case "PWD":
+                return self.folder or UNKNOWN
+            case "SHELL" | "BASH":
+                return "/bin/bash"
+            case _:
+                return UNKNOWN
+
+    def assign(self, name: str, value: str) -> None:
+        """Give a variable a value; one too long to follow is unknown."""
+        self.variables[name] = value if len(value) <= VALUE_LIMIT else UNKNOWN
+
+    def bind(self, arguments: list[str]) -> dict[str, str]:
+        """Set the positional parameters; returns what they were, unknown if nobody has set them."""
+        positional = {str(number): text for number, text in enumerate(arguments, start=1)}
+        positional["@"] = positional["*"] = " ".join(arguments)
+        outer = {name: self.variables.get(name, UNKNOWN) for name in positional}
+        for name, value in positional.items():
+            self.assign(name, value)
+        return outer
+
+    def is_set(self, name: str) -> bool:
+        """Whether the value of a variable is known to the scan."""
+        return UNKNOWN not in self.variable(name)
+
+    def move(self, folders: Folders, *, settled: bool) -> None:
+        """Go somewhere; where the shell was is where it stays if that fails."""
+        self.after_failure = self.folders
+        self.folders = limited(folders)
+        self.settled = settled
+
+    def settle(self) -> None:
+        """Take both outcomes of the last command together, as a `;` does."""
+        if not self.settled:
+            self.folders = union(self.folders, self.after_failure)
+        self.after_failure = self.folders
+        self.settled = True
+
+
+def limited(folders: Folders) -> Folders:
+    """Return the folders, None when there are too many to follow."""
+    return None if folders is not None and len(folders) > FOLDER_LIMIT else folders
+
+
+def union(one: Folders, other: Folders) -> Folders:
+    """Return the folders of both; unknown with anything is unknown."""
+    return None if one is None or other is None else limited(one | other)
+
+
+def moved(folders: Folders, target: str) -> Folders:
+    """Return where a `cd` to a known path leads: the shell takes `..` away in the text, links are not looked at."""
+    if target.startswith("/"):
+        return frozenset({posixpath.normpath(target)})
+    return None if folders is None else frozenset(posixpath.normpath(f"{folder}/{target}") for folder in folders)

@@ -1,0 +1,160 @@
+"""sed and awk: their program text can read, write and run; what is not understood makes the command opaque."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from opencode_tui.engine.permission.shell.call import Call
+from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.interpreters import note_literals
+from opencode_tui.engine.permission.shell.operands import split_options
+from opencode_tui.engine.permission.shell.tables import parse_spec
+from opencode_tui.engine.permission.shell.words import Word, literal
+
+_SED = parse_spec("r", "-e=t --expression=t -f=r --file=r -l=t --line-length=t")
+_SED_PROGRAM = re.compile(r"-[nErszu]*e|--expression")
+_SED_IN_PLACE = re.compile(r"-[nErszu]*i.*|--in-place(?:=.*)?", re.DOTALL)
+_SED_SKIPPED = re.compile(r"[\s;{}!]+|\d+(?:~\d+)?|\$|,|[+~]\d+|[MI](?=[\s,;a-zA-Z{!])")
+_SED_FLAGS = re.compile(r"[gpiImM\d]*")
+_SED_LABEL = re.compile(r"[bTt:]\s*[^\s;}]*|[qQlL]\s*\d*|v[^\n;]*")
+_AWK = parse_spec(
+    "r", "-F=t -v=t -f=r --file=r -i=! -l=! -E=! --exec=! --include=! --load=! -o=w -p=w -d=w --dump-variables=w"
+)
+_AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<=[~(,!&|{;\n])\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/')
+_AWK_FILE = re.compile(r'(>>?|getline\s*(?:\w+\s*)?<)\s*"((?:[^"\\\n]|\\.)*)"')
+_AWK_RUNS = re.compile(r"\bsystem\b|\|&?|@\s*(?:load|include|\w+\s*\()|/inet")
+_AWK_OPENS = re.compile(r">>?|getline\s*(?:\w+\s*)?<")
+
+
+def run_sed(call: Call) -> None:
+    """`sed`: the program is the first operand unless an option gave it; `-i` writes the files."""
+    texts = call.texts()
+    programs = [texts[index + 1] for index, text in enumerate(texts[:-1]) if _SED_PROGRAM.fullmatch(text)]
+    programs += [text.partition("=")[2] for text in texts if text.startswith("--expression=")]
+    has_file = any(re.fullmatch(r"-[nErszu]*f.*|--file(?:=.*)?", text, re.DOTALL) for text in texts)
+    operands, _ = split_options(call, _SED)
+    if has_file:
+        call.opaque()
+    elif not programs and operands:
+        programs, operands = [operands[0].text], operands[1:]
+    mode: Mode = "rw" if any(_SED_IN_PLACE.fullmatch(text) for text in texts) else "r"
+    for word in operands:
+        call.use(word, mode)
+    for program in programs:
+        _note_sed_program(call, program)
+
+
+def _note_sed_program(call: Call, program: str) -> None:
+    for kind, text in sed_effects(program):
+        if kind == "unknown":
+            call.opaque()
+            call.run_text(text) if text else None
+        else:
+            call.use(literal(text), "r" if kind == "reads" else "w")
+
+
+def sed_effects(program: str) -> Iterator[tuple[str, str]]:
+    """Yield what a sed program does beside editing: (`reads`, file), (`writes`, file), (`unknown`, command or nothing)."""
+    place = 0
+    while place < len(program):
+        if found := _SED_SKIPPED.match(program, place) or _SED_LABEL.match(program, place):
+            place = max(found.end(), place + 1)
+            continue
+        letter = program[place]
+        line_end = _line_end(program, place)
+        if letter in "/\\":
+            place = _after(program, place + (letter == "\\"), is_pattern=True)
+        elif letter in "sy":
+            place = _after(program, place + 1, is_pattern=letter == "s")
+            place = _after(program, place - 1)
+            place, effects = _substitute_flags(program, place) if letter == "s" else (place, [])
+            yield from effects
+        elif letter in "rRwW":
+            yield ("reads" if letter in "rR" else "writes", program[place + 1 : line_end].strip())
+            place = line_end
+        elif letter in "aic":
+            place = line_end
+        elif letter in "=dDgGhHnNpPxzF#":
+            place = line_end if letter == "#" else place + 1
+        else:
+            yield "unknown", program[place + 1 : line_end].strip() if letter == "e" else ""
+            place = line_end
+
+
+def _substitute_flags(program: str, place: int) -> tuple[int, list[tuple[str, str]]]:
+    found = _SED_FLAGS.match(program, place)
+    place = found.end() if found else place
+    letter = program[place : place + 1]
+    if letter == "w":
+        end = _line_end(program, place)
+        return end, [("writes", program[place + 1 : end].strip())]
+    if letter in ("e", "m") or (letter and letter not in ";}\n\t# "):
+        return place + 1, [("unknown", "")]
+    return place, []
+
+
+def _line_end(program: str, place: int) -> int:
+    end = program.find("\n", place)
+    return len(program) if end < 0 else end
+
+
+def _after(program: str, start: int, *, is_pattern: bool = False) -> int:
+    """Return the place behind the text that begins at a delimiter and ends at the next one like it, not in a `[…]`."""
+    delimiter = program[start : start + 1]
+    place = start + 1
+    while place < len(program):
+        character = program[place]
+        if character == "\\":
+            place += 1
+        elif character == delimiter:
+            return place + 1
+        elif is_pattern and character == "[":
+            place = _class_end(program, place)
+        place += 1
+    return len(program)
+
+
+def _class_end(program: str, start: int) -> int:
+    """Return the place of the bracket that closes a character class, the opening one's if there is none on the line."""
+    found = re.compile(r"\[\^?\]?(?:\[:\w+:\]|[^\]\n])*\]").match(program, start)
+    return found.end() - 1 if found else start
+
+
+def run_awk(call: Call) -> None:
+    """`awk`: the program is the first operand unless a file has it."""
+    operands, _ = split_options(call, _AWK)
+    if any(re.match(r"-f|--file", text) for text in call.texts()):
+        call.opaque()
+    elif operands:
+        _note_awk_program(call, operands.pop(0))
+    for word in operands:
+        if not re.match(r"[A-Za-z_]\w*=", word.text):
+            call.use(word, "r")
+
+
+def _note_awk_program(call: Call, word: Word) -> None:
+    program = word.text
+    if not word.known:
+        call.opaque()
+    for found in _AWK_FILE.finditer(program):
+        if found.group(2) not in ("/dev/stderr", "/dev/stdout", "-"):
+            call.use(literal(found.group(2)), "r" if found.group(1).startswith("getline") else "w")
+    code = _AWK_TEXT.sub(" ", _AWK_FILE.sub(" ", program)).replace("||", " ")
+    opens = _AWK_OPENS.search(re.sub(r"\([^()]*\)", " ", code))
+    if (
+        _AWK_RUNS.search(code)
+        or "/inet" in program
+        or (opens and re.search(r"\bprintf?\b[^;}\n]*>|getline\s*(?:\w+\s*)?<", code))
+    ):
+        call.opaque()
+        note_literals(call, program)
+        for found in re.finditer(
+            r'(?:system\s*\(\s*|\|\s*)"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|\s*getline', program
+        ):
+            call.run_text(found.group(1) or found.group(2) or "")
+
+
+TEXT_PROGRAMS: Mapping[str, Callable[[Call], None]] = {
+    **dict.fromkeys(("sed", "gsed", "ssed"), run_sed),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), run_awk),
+}
+"""Programs with a small language of their own."""

@@ -1,0 +1,328 @@
+"""Follows a script statement by statement and hands each simple command to `invocation`.
+
+Nothing is skipped because a condition looks false. Depth, commands, words and text are bounded; what lies beyond is not looked
+at and makes every command of the script opaque.
+"""
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
+from opencode_tui.engine.permission.shell.expansion import Expander, node_text
+from opencode_tui.engine.permission.shell.expressions import look_at_arithmetic, look_at_evaluated, look_at_expression
+from opencode_tui.engine.permission.shell.findings import Findings, FoundMember
+from opencode_tui.engine.permission.shell.flow import follow_branches, follow_chain, follow_for, follow_loop
+from opencode_tui.engine.permission.shell.invocation import invoke
+from opencode_tui.engine.permission.shell.naming import names
+from opencode_tui.engine.permission.shell.redirection import REDIRECTS, Redirections
+from opencode_tui.engine.permission.shell.simple_command import WORD_LIMIT, CommandReader, SimpleCommand, from_words
+from opencode_tui.engine.permission.shell.state import State
+from opencode_tui.engine.permission.shell.syntax import Script, embedded_programs, parse
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from tree_sitter import Node
+
+DEPTH_LIMIT = 60
+"""Scripts inside scripts, substitutions and blocks that are followed."""
+
+COMMAND_LIMIT = 500
+"""Simple commands that are followed, those in repeated loop bodies counted each time; nobody reads more before saying yes."""
+
+TEXT_LIMIT = 200_000
+"""Characters of scripts inside the script that are parsed."""
+
+_IGNORED = frozenset({"comment", "heredoc_body", "heredoc_end", "heredoc_start", "file_descriptor"})
+_COMMANDS = frozenset({"command", "declaration_command", "unset_command"})
+_BLOCKS = names(
+    "program variable_assignments compound_statement do_group negated_command else_clause elif_clause case_item ERROR"
+)
+_VALUES = names(
+    "word number string raw_string ansi_c_string translated_string concatenation simple_expansion expansion variable_name"
+    " command_substitution process_substitution arithmetic_expansion brace_expression extglob_pattern regex test_operator"
+    " special_variable_name array subscript binary_expression unary_expression postfix_expression ternary_expression"
+    " parenthesized_expression"
+)
+_SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
+_RESERVED = re.compile(r"(?:do|done|then|fi|else|elif|esac|in)\b")
+_PRINTS = (b"echo ", b"printf ")
+
+
+class Walker:
+    """One scan. Implements `Interpreter` for the parts that need to look into commands inside commands."""
+
+    def __init__(self, findings: Findings) -> None:
+        self.findings = findings
+        self.certain = True
+        self._expander = Expander(self)
+        self._reader = CommandReader(self._expander, b"", frozenset())
+        self._members: list[FoundMember] = []
+        self._upstream: str | None = None
+        self._scripts = 0
+        self._depth = 0
+        self._commands = 0
+        self._words = 0
+        self._text = 0
+
+    def mark_opaque(self) -> None:
+        """Note that the present command, or the script as a whole outside of any, is not fully known."""
+        self.findings.opaque = True
+        if self._members:
+            self._members[-1].opaque = True
+        else:
+            self.findings.poisoned = True
+
+    def poison(self) -> None:
+        """Note that no command of the script can be known any more."""
+        self.findings.opaque = self.findings.poisoned = True
+
+    def words(self, node: "Node", state: State) -> list[Word]:
+        """Return the words that a node expands to."""
+        return self._expander.words(node, state)
+
+    def run_text(self, text: str, state: State) -> None:
+        """Look at a script: its commands are members like any other."""
+        self._text += len(text) if self._scripts else 0
+        is_possible = self._depth < DEPTH_LIMIT and self._text <= TEXT_LIMIT and UNKNOWN not in text
+        script = parse(text) if is_possible else None
+        if script is None:
+            self.mark_opaque()
+            return
+        with self._inside(script):
+            if not script.certain:
+                self._doubt()
+            self.sequence(script.root, state)
+
+    @contextmanager
+    def _inside(self, script: Script) -> "Generator[None]":
+        outer = self._reader, self._upstream
+        self._reader = CommandReader(self._expander, script.source, script.read_write)
+        self._upstream = None
+        self._scripts += 1
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            self._scripts -= 1
+            self._reader, self._upstream = outer
+
+    def _doubt(self) -> None:
+        """Note that bash may not accept the script; of the outermost one that is all that counts."""
+        self.mark_opaque()
+        self.certain = self.certain and self._scripts > 1
+
+    def run_words(self, words: list[Word], state: State, *, stdin: str | None = None) -> None:
+        """Look at a command that another command starts."""
+        if self._depth >= DEPTH_LIMIT:
+            self.mark_opaque()
+            return
+        self._depth += 1
+        command = from_words(words, stdin)
+        self._run(FoundMember(texts=(command.source,), words=command.plain_words()), command, state)
+        self._depth -= 1
+
+    def substitute(self, node: "Node", state: State) -> None:
+        """Look at every command inside a node; each runs in a shell of its own."""
+        waiting = [node]
+        while waiting:
+            current = waiting.pop()
+            if current.type not in _SUBSTITUTIONS:
+                waiting.extend(reversed(current.named_children))
+            elif self._depth >= DEPTH_LIMIT:
+                self.mark_opaque()
+            else:
+                self._depth += 1
+                self._substitution(current, state.fork())
+                self._depth -= 1
+
+    def _substitution(self, node: "Node", state: State) -> None:
+        text = node_text(node)
+        if text.startswith("`") and "\\" in text:
+            self.run_text(text[1:-1].replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"), state)
+        else:
+            self.sequence(node, state)
+
+    def calculate(self, node: "Node", state: State) -> None:
+        """Look at an arithmetic expression."""
+        look_at_arithmetic(node, state, self)
+
+    def evaluate(self, text: str, state: State) -> None:
+        """Look at text that bash evaluates as arithmetic or as a subscript."""
+        look_at_evaluated(text, state, self)
+
+    def sequence(self, node: "Node", state: State) -> None:
+        """Statements one after the other, as between `;`; one that ends in `&` runs in a shell of its own."""
+        children = node.children
+        for index, child in enumerate(children):
+            if not child.is_named:
+                continue
+            if self._is_exhausted():
+                self.poison()
+                return
+            behind = index + 1 < len(children) and children[index + 1].type == "&"
+            self.statement(child, state.fork() if behind else state)
+            state.settle()
+
+    def _is_exhausted(self) -> bool:
+        return self._commands > COMMAND_LIMIT or self._words > WORD_LIMIT
+
+    def statement(self, node: "Node", state: State) -> None:
+        """Follow one statement."""
+        kind = node.type
+        if kind in _IGNORED:
+            return
+        if self._depth >= DEPTH_LIMIT or self._is_exhausted():
+            self.poison()
+        elif kind in _COMMANDS:
+            self._command(node, state, Redirections(), statement=node)
+        else:
+            self._depth += 1
+            state.after_failure, state.settled = state.folders, True
+            self._dispatch(node, state)
+            self._depth -= 1
+
+    def _dispatch(self, node: "Node", state: State) -> None:
+        match node.type:
+            case "redirected_statement":
+                self._redirected(node, state)
+            case "list":
+                follow_chain(node, state, self)
+            case "pipeline":
+                self._pipeline(node, state)
+            case "variable_assignment":
+                self._assign(node, state)
+            case "for_statement":
+                follow_for(node, state, self)
+            case "while_statement" | "c_style_for_statement":
+                follow_loop(node, state, self)
+            case "if_statement" | "case_statement":
+                follow_branches(node, state, self)
+            case "function_definition":
+                self._define(node, state)
+            case "subshell":
+                self.sequence(node, state.fork())
+            case "test_command":
+                look_at_expression(node, state, self)
+            case "compound_statement" if node.children and node.children[0].type == "((":
+                look_at_expression(node, state, self)
+            case kind if kind in _BLOCKS:
+                self.sequence(node, state)
+            case kind if kind in REDIRECTS:
+                self._open(self._reader.redirections([node], state), state)
+            case kind:
+                if kind not in _VALUES:
+                    self.mark_opaque()
+                self.substitute(node, state)
+
+    def _pipeline(self, node: "Node", state: State) -> None:
+        """Each member runs in a shell of its own; text that is printed plainly is known to the next one."""
+        given, text = self._upstream, None
+        members = [child for child in node.named_children if child.type not in _IGNORED]
+        for child in members:
+            self._upstream = given if given is not None and child is members[-1] else text
+            fork = state.fork()
+            fork.passing = child.type == "command"
+            self.statement(child, fork)
+            if self._is_exhausted():
+                break
+            text = self._printed(child, state)
+        self._upstream = given
+        state.settle()
+
+    def _printed(self, node: "Node", state: State) -> str | None:
+        """Return what a plain echo or printf gives to the next member of a pipeline."""
+        if node.type != "command" or not (node.text or b"").startswith(_PRINTS) or b"$(" in (node.text or b""):
+            return None
+        words = [word.text for child in node.named_children[1:] for word in self.words(child, state)]
+        return " ".join([word for word in words if not word.startswith("-")])
+
+    def _redirected(self, node: "Node", state: State) -> None:
+        redirections = self._reader.redirections([one for one in node.named_children if one.type in REDIRECTS], state)
+        bodies = [child for child in node.named_children if child.type not in REDIRECTS]
+        outer = self._upstream
+        for child in bodies:
+            if child.type in _COMMANDS:
+                self._command(child, state, redirections, statement=node)
+            else:
+                self._upstream = redirections.stdin if redirections.stdin is not None else outer
+                self.statement(child, state)
+        if not any(child.type in _COMMANDS for child in bodies):
+            self._open(redirections, state)
+        for follower in redirections.statements:
+            self._upstream = redirections.stdin
+            self.statement(follower, state.fork())
+        self._upstream = outer
+
+    def _open(self, redirections: Redirections, state: State) -> None:
+        for word, mode in redirections.opened:
+            if not self.findings.path(word, mode, state.folders):
+                self.mark_opaque()
+        for text in redirections.programs:
+            for program in embedded_programs(text):
+                if self._is_exhausted():
+                    self.poison()
+                    return
+                self.run_text(program, state.fork())
+
+    def _assign(self, node: "Node", state: State) -> None:
+        """An assignment that stays: what later commands depend on must not hide in it."""
+        name, value = self._expander.assignment(node, state)
+        state.assign(name, value)
+        if is_dangerous(name):
+            self.poison()
+            if holds_command(name, value):
+                self.run_text(value, state.fork())
+
+    def _define(self, node: "Node", state: State) -> None:
+        """A function's body counts as run, with unknown arguments, whether or not it is called."""
+        name, *rest = node.named_children
+        self._open(self._reader.redirections([one for one in rest if one.type in REDIRECTS], state), state)
+        for body in rest:
+            if body.type not in REDIRECTS:
+                self.statement(body, state.fork())
+                state.functions[node_text(name)] = body
+
+    def call_function(self, name: str, arguments: list[Word], state: State) -> None:
+        """Run the body of a function that the script has defined; it cannot run itself again."""
+        body = state.functions.pop(name)
+        outer = state.bind([word.text for word in arguments])
+        self.statement(body, state)
+        state.variables.update(outer)
+        state.functions.setdefault(name, body)
+
+    def _command(self, node: "Node", state: State, redirections: Redirections, *, statement: "Node") -> None:
+        source = self._reader.shown(node)
+        if source == "}":
+            return  # closes a block whose beginning the grammar took for words
+        if _RESERVED.match(source) and node_text(node.children[0]) in source.split():
+            self._doubt()
+        member = FoundMember(texts=(source,))
+        self._members.append(member)
+        self.findings.members.append(member)
+        command = self._reader.read(node, state, redirections)
+        member.texts = command.texts(self._reader.shown_statement(statement, command))
+        member.words = command.plain_words()
+        for block in command.blocks:
+            self.statement(block, state.fork())
+        self._open(redirections, state)
+        if redirections.stdin is None:
+            redirections.stdin = self._upstream
+        self._members.pop()
+        self._run(member, command, state, is_listed=True)
+
+    def _run(self, member: FoundMember, command: SimpleCommand, state: State, *, is_listed: bool = False) -> None:
+        self._commands += 1
+        self._words += len(command.words)
+        if not is_listed:
+            self.findings.members.append(member)
+        if self._is_exhausted():
+            self.poison()
+            return
+        state.after_failure, state.settled = state.folders, True
+        self._members.append(member)
+        invoke(command, member, state, self)
+        self._members.pop()

@@ -1,0 +1,147 @@
+"""The words of a command as the shell would see them after expansion, as far as that can be known without running anything.
+
+A word travels as one string in which characters of a private area stand for what plain text cannot say: a quoted character that
+would otherwise be special, an unknown piece, a border where an unquoted variable splits. `finish` turns such strings into words.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+UNKNOWN = "\ue007"
+SPLIT = "\ue008"
+_SPECIAL = "*?[{},~"
+_QUOTE = str.maketrans(_SPECIAL, "\ue000\ue001\ue002\ue003\ue004\ue005\ue006")
+_MATCHED = str.maketrans("*?[", "\ue009\ue00a\ue00b")
+_PLAIN = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue009\ue00a\ue00b", _SPECIAL + "*?[", "\ue008")
+PRIVATE = re.compile("[\ue000-\ue00b]")
+
+_ACTIVE = re.compile(f"[*?\\[\ue009\ue00a\ue00b{UNKNOWN}]")
+_GLOB = re.compile("[*?\\[\ue009\ue00a\ue00b]")
+_BRACE = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"(-?\w+)\.\.(-?\w+)(?:\.\.-?\d+)?")
+_BLANK = re.compile(r"[ \t\n]+")
+_TILDE = re.compile(r"~([^/:]*)")
+
+WORD_LIMIT = 1_000
+"""Words that one brace expansion may give; more make the command unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word after expansion.
+
+    `text` is what is known of it, unknown pieces as `UNKNOWN`; `fixed` is its beginning before the first unknown piece or glob;
+    `computed` tells that an expansion gave it, so that the source does not show it.
+    """
+
+    text: str
+    fixed: str
+    glob: bool = False
+    computed: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether every character is known (a glob's characters are)."""
+        return UNKNOWN not in self.text
+
+
+def literal(text: str) -> Word:
+    """Return a word that stands for itself."""
+    return Word(text=text, fixed=text)
+
+
+def quote(text: str) -> str:
+    """Return text in which no character is special any more."""
+    return text.translate(_QUOTE)
+
+
+def matched(word: Word) -> str:
+    """Return the value that a loop variable takes from a word: globs stay globs, even between quotes."""
+    return word.text.translate(_MATCHED) if word.glob else word.text
+
+
+def variable_text(value: str, *, quoted: bool) -> str:
+    """Return the value of a variable as it stands in a word: unquoted it splits at blanks and its globs are active."""
+    if quoted:
+        return quote(value)
+    escaped = value.replace("{", "\ue003").replace("}", "\ue005").replace("~", "\ue006")
+    return _BLANK.sub(SPLIT, escaped)
+
+
+def finish(encoded: str, *, home: str, folder: str | None, computed: bool) -> list[Word]:
+    """Return the words that an encoded word becomes: braces, splitting, tilde, globs, in the shell's order."""
+    words: list[Word] = []
+    for alternative in islice(_braces(encoded), WORD_LIMIT):
+        for piece in alternative.split(SPLIT) if SPLIT in alternative else [alternative]:
+            if piece or SPLIT not in alternative:
+                words.append(_word(_tilde(piece, home, folder), computed or piece != encoded))
+    return words
+
+
+def _word(encoded: str, computed: bool) -> Word:
+    start = _ACTIVE.search(encoded)
+    fixed = encoded[: start.start()] if start else encoded
+    glob = start is not None and _GLOB.search(encoded) is not None
+    return Word(text=encoded.translate(_PLAIN), fixed=fixed.translate(_PLAIN), glob=glob, computed=computed)
+
+
+def plain(encoded: str) -> str:
+    """Return the text of an encoded string, unknown pieces kept."""
+    return encoded.translate(_PLAIN)
+
+
+def _tilde(piece: str, home: str, folder: str | None) -> str:
+    if not piece.startswith("~"):
+        return piece
+    found = _TILDE.match(piece)
+    name = found.group(1) if found else ""
+    rest = piece[1 + len(name) :]
+    match name:
+        case "":
+            return home + rest
+        case "+":
+            return (folder or UNKNOWN) + rest
+        case _ if name.isidentifier():
+            return f"/root{rest}" if name == "root" else f"{posixpath.dirname(home)}/{name}{rest}"
+        case _:
+            return UNKNOWN + rest
+
+
+def _braces(encoded: str) -> Iterator[str]:
+    """Yield the alternatives of brace expansion; innermost groups first, which gives the same set."""
+    if "{" not in encoded:
+        yield encoded
+        return
+    waiting = [encoded]
+    given = 0
+    while waiting and given < WORD_LIMIT:
+        current = waiting.pop()
+        group = next((one for one in _BRACE.finditer(current) if _choices(one.group(1))), None)
+        if group is None:
+            given += 1
+            yield current
+            continue
+        head, tail = current[: group.start()], current[group.end() :]
+        waiting.extend(head + choice + tail for choice in reversed(_choices(group.group(1)) or []))
+        if len(waiting) > WORD_LIMIT:
+            yield UNKNOWN
+            return
+
+
+def _choices(inner: str) -> list[str] | None:
+    if "," in inner:
+        return inner.split(",")
+    found = _RANGE.fullmatch(inner)
+    if found is None:
+        return None
+    low, high = found.groups()
+    if low.lstrip("-").isdigit() and high.lstrip("-").isdigit():
+        first, last = sorted((int(low[:9]), int(high[:9])))
+        return [str(number) for number in range(first, min(last, first + WORD_LIMIT) + 1)]
+    if len(low) == 1 and len(high) == 1:
+        first, last = sorted((ord(low), ord(high)))
+        return [quote(chr(code)) for code in range(first, last + 1)]
+    return None

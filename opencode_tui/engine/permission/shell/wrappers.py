@@ -1,0 +1,142 @@
+"""Programs that run their arguments as a command: where that command begins, and what the wrapper itself touches.
+
+A wrapper that is `clear` changes nothing that the scan would not see; any other makes the command opaque (another user, another
+root, words from standard input, a shell in between).
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from opencode_tui.engine.permission.shell.call import Call
+from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
+from opencode_tui.engine.permission.shell.words import Word, literal
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """Options that take a value, words before the command, and what those are (`w` a path that is used, `t` text)."""
+
+    valued: frozenset[str] = frozenset()
+    before: str = ""
+    clear: bool = True
+    assigns: bool = False
+    joins: bool = False
+    paths: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+    scripts: frozenset[str] = frozenset()
+    pairs: frozenset[str] = frozenset()
+
+
+@cache
+def _table() -> dict[str, Wrapper]:
+    text = files("opencode_tui.engine.permission.shell").joinpath("wrappers.txt").read_text(encoding="utf-8")
+    table: dict[str, Wrapper] = {}
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            names, valued, before, marks = (column.strip() for column in line.split("|"))
+            table.update(dict.fromkeys(names.split(), _parse(valued.split(), before, marks.split())))
+    return table
+
+
+def _parse(valued: list[str], before: str, marks: list[str]) -> Wrapper:
+    roles = {name: role for name, _, role in (word.partition("=") for word in valued)}
+    return Wrapper(
+        valued=frozenset(roles),
+        before=before,
+        clear="hides" not in marks,
+        assigns="assigns" in marks,
+        joins="joins" in marks,
+        paths=frozenset(name for name, role in roles.items() if role in ("w", "c", "2")),
+        folders=frozenset(name for name, role in roles.items() if role == "c"),
+        scripts=frozenset(name for name, role in roles.items() if role == "x"),
+        pairs=frozenset(name for name, role in roles.items() if role == "2"),
+    )
+
+
+_ASKS_ONLY = re.compile(r"-[vV]")
+
+
+def is_wrapper(name: str) -> bool:
+    """Whether a program runs its arguments as a command."""
+    return name in _table()
+
+
+def unwrap(call: Call, name: str) -> None:
+    """Look at what a wrapper runs, and at what it touches itself."""
+    wrapper = _table()[name]
+    if name == "command" and call.arguments and _ASKS_ONLY.match(call.arguments[0].text):
+        return
+    if not wrapper.clear:
+        call.opaque()
+    rest, folder = _skip_options(call, wrapper)
+    if folder is not None:
+        call = call.inside(folder)
+    rest = _skip_assignments(call, rest) if wrapper.assigns else rest
+    for role in wrapper.before:
+        if rest:
+            word = rest.pop(0)
+            call.use(word, "rw") if role == "w" else None
+    if name == "coproc" and len(rest) > 1 and rest[1].text in ("{", "("):
+        rest = rest[2:]
+    elif rest and rest[0].text == "{":
+        rest = rest[1:]
+    if wrapper.joins:
+        call.run_text(" ".join(word.text for word in rest))
+    elif len(rest) > 1 and rest[0].text == "-c":
+        call.run_text(rest[1].text)
+    else:
+        call.run_words(rest)
+
+
+def _skip_options(call: Call, wrapper: Wrapper) -> tuple[list[Word], Word | None]:
+    """Return what follows the options, and the folder that one of them names."""
+    waiting = list(call.arguments)
+    folder: Word | None = None
+    while waiting and waiting[0].known and waiting[0].text.startswith("-"):
+        text = waiting.pop(0).text
+        if text == "--":
+            break
+        name, value = _split_option(text, wrapper)
+        if name in wrapper.valued and value is None and waiting:
+            value = waiting.pop(0).text
+        if name in wrapper.pairs and waiting:
+            _use_value(call, wrapper, name, waiting.pop(0).text)
+        if name in wrapper.folders and value is not None:
+            folder = literal(value)
+        if value is not None:
+            _use_value(call, wrapper, name, value)
+    return waiting, folder
+
+
+def _split_option(text: str, wrapper: Wrapper) -> tuple[str, str | None]:
+    """Return an option's name and its attached value; of a cluster such as `-ab` the last letter may take the next word."""
+    if text.startswith("--"):
+        name, equals, value = text.partition("=")
+        return name, value if equals else None
+    if text in wrapper.valued:
+        return text, None
+    if text[:2] in wrapper.valued:
+        return text[:2], text[2:]
+    return (f"-{text[-1]}" if text[1:].isalpha() else text), None
+
+
+def _use_value(call: Call, wrapper: Wrapper, name: str, value: str) -> None:
+    if name in wrapper.paths:
+        call.use_text(value, "rw")
+    elif name in wrapper.scripts:
+        call.opaque()
+        call.run_text(value)
+
+
+def _skip_assignments(call: Call, words: list[Word]) -> list[Word]:
+    while words and (found := _ASSIGNMENT.fullmatch(words[0].text)):
+        name, value = found.groups()
+        if is_dangerous(name):
+            call.opaque()
+            call.run_text(value) if holds_command(name, value) else None
+        words = words[1:]
+    return words

@@ -1,0 +1,1 @@
+"""Which project a folder belongs to: its repository, its id, its record."""

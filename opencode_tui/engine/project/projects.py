@@ -1,0 +1,103 @@
+"""Keeps the record of each project, `project/{projectID}`, and brings home sessions that are older than their repository.
+
+A record is written when something in it changed or a day has passed, so that opening a project is a read as a rule.
+Source: reference, sections 3 and 4.
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from opencode_tui.engine.project.adoption import adopt_sessions
+from opencode_tui.engine.project.discover import Project
+from opencode_tui.schema.error import NotFoundError, StorageError
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.keys import Key
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.storage import Storage
+
+REFRESH_MS = 24 * 60 * 60 * 1000
+"""Milliseconds after which `time.updated` is written anew although nothing else changed."""
+
+_GLOBAL_WORKTREE = "/"
+"""What OpenCode writes for the project of all folders without a repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedProject:
+    """A project's record as it is now; `adopted` are the ids of sessions that moved into it, `warnings` one-line texts."""
+
+    info: ProjectInfo
+    adopted: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Projects:
+    """The project records of one store."""
+
+    def __init__(self, *, storage: Storage, locks: Locks, clock: Clock) -> None:
+        self._storage = storage
+        self._locks = locks
+        self._clock = clock
+
+    async def open(self, project: Project) -> OpenedProject:
+        """Return the project's record, made or refreshed when it is due; what cannot be read or written is a warning."""
+        now = self._clock()
+        fresh = self._describe(project, now)
+        key = ("project", project.id)
+        try:
+            known = await self._read(key)
+            if known is not None and not await asyncio.to_thread(_is_due, known, fresh, now):
+                return OpenedProject(known)
+            adopted, warnings = await adopt_sessions(project, storage=self._storage, locks=self._locks)
+            info = await self._refresh(key, fresh, now)
+        except StorageError as error:
+            return OpenedProject(fresh, warnings=(str(error),))
+        return OpenedProject(info, adopted, warnings)
+
+    def _describe(self, project: Project, now: int) -> ProjectInfo:
+        time = ProjectTime(created=now, updated=now)
+        if project.id == GLOBAL_PROJECT or project.repository is None:
+            return ProjectInfo(id=project.id, worktree=_GLOBAL_WORKTREE, time=time)
+        main = str(project.repository.main_worktree)
+        linked = [str(project.worktree)] if str(project.worktree) != main else []
+        return ProjectInfo(id=project.id, worktree=main, vcs="git", time=time, sandboxes=linked)
+
+    async def _read(self, key: Key) -> ProjectInfo | None:
+        try:
+            return ProjectInfo.model_validate_json(await self._storage.read(key))
+        except NotFoundError:
+            return None
+        except ValidationError:
+            raise StorageError(
+                f"{self._storage.path_of(key)} is not a project's record; run `opencode-tui doctor` to set it aside"
+            ) from None
+
+    async def _refresh(self, key: Key, fresh: ProjectInfo, now: int) -> ProjectInfo:
+        def change(fields: JsonObject) -> JsonObject:
+            known = ProjectInfo.model_validate(fields)
+            return known.changed(
+                worktree=fresh.worktree,
+                vcs=fresh.vcs,
+                time=known.time.changed(updated=now),
+                sandboxes=_sandboxes(known, fresh),
+            ).to_dict()
+
+        return ProjectInfo.model_validate(
+            await self._storage.update(key, change, self._locks.store(), default=fresh.to_dict())
+        )
+
+
+def _is_due(known: ProjectInfo, fresh: ProjectInfo, now: int) -> bool:
+    is_old = now - (known.time.updated or 0) >= REFRESH_MS
+    is_same = (known.worktree, known.vcs, known.sandboxes) == (fresh.worktree, fresh.vcs, _sandboxes(known, fresh))
+    return is_old or not is_same
+
+
+def _sandboxes(known: ProjectInfo, fresh: ProjectInfo) -> list[str]:
+    """Return the linked worktrees of both records that still exist, each once, in the order of their discovery."""
+    return [path for path in dict.fromkeys([*known.sandboxes, *fresh.sandboxes]) if os.path.isdir(path)]

@@ -1,0 +1,83 @@
+"""Where a folder's repository is, found by reading files alone: no git process runs here.
+
+Git's own rules: the first usable `.git` on the way up decides; a `.git` file points to a linked worktree's or a submodule's folder.
+Everything read may come from a hostile repository: only regular files, only their first bytes.
+"""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+_HEAD_PREFIX = "ref: refs/heads/"
+_SMALL_FILE = 4096
+_REFTABLE_PLACEHOLDER = ".invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A work tree and its git folders; `common_dir` differs from `git_dir` in a linked worktree. All are real paths."""
+
+    worktree: Path
+    git_dir: Path
+    common_dir: Path
+
+    @property
+    def main_worktree(self) -> Path:
+        """The work tree that linked ones hang on; the bare repository itself when there is none."""
+        if self.common_dir == self.git_dir:
+            return self.worktree
+        return self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that is checked out now, read afresh; None when HEAD is detached."""
+        head = read_small(self.git_dir / "HEAD") or ""
+        name = head.strip().removeprefix(_HEAD_PREFIX)
+        return name if head.startswith(_HEAD_PREFIX) and name != _REFTABLE_PLACEHOLDER else None
+
+
+def find_repository(directory: Path) -> Repository | None:
+    """Return the repository around a real path, or None; a `.git` that git itself would not accept is no repository."""
+    for folder in (directory, *directory.parents):
+        mark = folder / ".git"
+        if _is_git_dir(mark):
+            git_dir = Path(os.path.realpath(mark))
+            return Repository(worktree=folder, git_dir=git_dir, common_dir=git_dir)
+        pointer = read_small(mark)
+        if pointer is not None:
+            return _follow(folder, pointer)
+    return None
+
+
+def read_small(path: Path) -> str | None:
+    """Return the first 4 KiB of a regular file as text, or None when there is no such file to read."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return None
+        with open(path, "rb") as file:
+            return os.fsdecode(file.read(_SMALL_FILE))
+    except (OSError, ValueError):
+        return None
+
+
+def _follow(folder: Path, pointer: str) -> Repository | None:
+    if not pointer.startswith("gitdir:"):
+        return None
+    target = pointer.removeprefix("gitdir:").strip()
+    git_dir = _resolve(folder, target)
+    if git_dir is None or read_small(git_dir / "HEAD") is None:
+        return None
+    shared = (read_small(git_dir / "commondir") or "").strip()
+    common_dir = _resolve(git_dir, shared) or git_dir
+    return Repository(worktree=folder, git_dir=git_dir, common_dir=common_dir) if _is_git_dir(common_dir) else None
+
+
+def _resolve(base: Path, target: str) -> Path | None:
+    if not target or "\0" in target:
+        return None
+    return Path(os.path.realpath(base / target))
+
+
+def _is_git_dir(path: Path) -> bool:
+    return read_small(path / "HEAD") is not None and (path / "objects").is_dir() and (path / "refs").is_dir()

@@ -1,0 +1,148 @@
+"""Tool calls out of their pieces: which piece belongs to which call, what it is called, and under which id.
+
+Grouped by id first, by position second. A new id or a new name at a known position starts a new call: several servers
+give every call position 0. Names may come in pieces, repeated on every piece, or doubled; ids may be missing, empty, or
+the same for several calls.
+"""
+
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from opencode_tui.engine.provider.arguments import parse_arguments, render_arguments
+from opencode_tui.engine.provider.stream import ToolCall
+from opencode_tui.engine.provider.wire.delta import WireCall
+from opencode_tui.schema.record import JsonObject
+
+UNNAMED = "invalid"
+"""The tool of a call that names none; a stored call must have a name."""
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A call as far as it has arrived. `unsent` is what the listener has not been given yet."""
+
+    id: str
+    name: str
+    sent_id: str | None
+    position: int | None
+    pieces: list[str] = field(default_factory=list[str])
+    unsent: list[str] = field(default_factory=list[str])
+    metadata: JsonObject | None = None
+    is_announced: bool = False
+
+    @property
+    def raw(self) -> str:
+        """The arguments so far."""
+        return "".join(self.pieces)
+
+
+class CallAssembler:
+    """Assembles the calls of one answer, in the order in which they began."""
+
+    def __init__(self, *, tools: Collection[str], used_ids: Collection[str]) -> None:
+        self.calls: list[OpenCall] = []
+        self._tools = frozenset(tools)
+        self._used = set(used_ids)
+        self._own: set[str] = set()
+        self._by_position: dict[int, OpenCall] = {}
+
+    def add(self, piece: WireCall) -> OpenCall:
+        """Return the call that this piece belongs to, with the piece added."""
+        call = self._find(piece)
+        if call is None:
+            call = self._start(piece)
+        elif piece.name and call.name != piece.name:
+            call.name = self._joined_name(call.name, piece.name)
+        if piece.id and call.sent_id is None:
+            call.sent_id = piece.id
+        if piece.metadata:
+            call.metadata = {**(call.metadata or {}), **piece.metadata}
+        if text := render_arguments(piece.arguments):
+            call.pieces.append(text)
+            call.unsent.append(text)
+        return call
+
+    def close(self, position: int) -> None:
+        """Take note that the block with this number is whole: the same number again is another call."""
+        self._by_position.pop(position, None)
+
+    def is_named(self, call: OpenCall) -> bool:
+        """Tell whether a call's name is final: it is a known tool, or arguments have begun."""
+        return bool(call.name) and (call.name in self._tools or bool(call.pieces))
+
+    def finished(self, call: OpenCall, *, flaw: str | None) -> ToolCall:
+        """Return the call to run, with an error when it must not be; `flaw` is what is wrong with the answer around it."""
+        arguments, error = parse_arguments(call.raw)
+        if not call.name:
+            error = "The call names no tool."
+        error = error or flaw
+        name = call.name or UNNAMED
+        if error is None:
+            return ToolCall(id=call.id, tool=name, input=arguments, metadata=call.metadata)
+        return ToolCall(id=call.id, tool=name, input={}, raw=call.raw, error=error, metadata=call.metadata)
+
+    def _find(self, piece: WireCall) -> OpenCall | None:
+        if piece.id:
+            same_id = [
+                call for call in reversed(self.calls) if call.sent_id == piece.id and not self._is_other(call, piece)
+            ]
+            if same_id:
+                return next((call for call in same_id if call.position == piece.position), same_id[0])
+        call = self._at(piece.position)
+        if call is None or (piece.id and call.sent_id not in (None, piece.id)):
+            return None
+        return None if self._is_other(call, piece) else call
+
+    def _at(self, position: int | None) -> OpenCall | None:
+        """Return the newest call at a position; without one, the newest of all."""
+        if position is not None:
+            return self._by_position.get(position)
+        return self.calls[-1] if self.calls else None
+
+    def _is_other(self, call: OpenCall, piece: WireCall) -> bool:
+        """Tell whether a piece that points at `call` begins another one."""
+        if not piece.name:
+            return False
+        if None not in (call.position, piece.position) and call.position != piece.position:
+            return True
+        if piece.name == call.name:
+            return _begins_object(piece.arguments) and _is_whole(call)
+        if not call.name:
+            return False
+        return bool(call.pieces) or (piece.name in self._tools and call.name + piece.name not in self._tools)
+
+    def _start(self, piece: WireCall) -> OpenCall:
+        call = OpenCall(id=self._unique_id(piece.id), name="", sent_id=piece.id, position=piece.position)
+        call.name = self._joined_name("", piece.name or "")
+        self.calls.append(call)
+        if piece.position is not None:
+            self._by_position[piece.position] = call
+        return call
+
+    def _unique_id(self, wanted: str | None) -> str:
+        """Return the provider's id, or one of ours when it has none or has given it to another call of this answer.
+
+        An id of an earlier turn is kept: whoever builds the next request makes ids unique across turns.
+        """
+        identifier = wanted
+        while not identifier or identifier in self._own or (identifier != wanted and identifier in self._used):
+            identifier = f"call_{secrets.token_hex(12)}"
+        self._own.add(identifier)
+        return identifier
+
+    def _joined_name(self, known: str, piece: str) -> str:
+        name = known + piece
+        half = name[: len(name) // 2]
+        if name not in self._tools and half in self._tools and name == half * 2:
+            return half
+        return name
+
+
+def _begins_object(arguments: object) -> bool:
+    return isinstance(arguments, dict) or (isinstance(arguments, str) and arguments.lstrip().startswith("{"))
+
+
+def _is_whole(call: OpenCall) -> bool:
+    """Tell whether a call has all its arguments; looks at the last piece first, because the whole may be large."""
+    return bool(call.pieces) and call.pieces[-1].rstrip().endswith("}") and parse_arguments(call.raw)[1] is None

@@ -1,0 +1,189 @@
+"""The models that can be used here: the built-in table, merged with what the settings say of providers and models.
+
+Settings win over the table; a provider that only the settings know needs no table. The settings come as plain data in
+OpenCode's form, absent values as None or not at all.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from opencode_tui.engine.provider.configured import Configured
+from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.known_provider import KNOWN, SMALL_MODELS, find_known, through_litellm
+from opencode_tui.engine.provider.model_table import ModelTable
+from opencode_tui.engine.provider.wire.json_value import as_text
+from opencode_tui.schema.error import ModelNotFoundError
+from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
+from opencode_tui.schema.record import JsonObject
+
+DEMO = ModelRef(provider_id="demo", model_id="tour")
+_SUGGESTIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSettings:
+    """What the settings say of models, under OpenCode's keys and in its form, and which model was used last."""
+
+    provider: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    enabled_providers: Sequence[str] | None = None
+    disabled_providers: Sequence[str] = ()
+    model: str | None = None
+    small_model: str | None = None
+    last_used: ModelRef | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultModel:
+    """The model that answers when none is named, and where the choice comes from."""
+
+    ref: ModelRef
+    source: Literal["settings", "last used", "key", "demo"]
+
+
+class Catalog:
+    """Finds models, and how their providers are reached."""
+
+    def __init__(
+        self,
+        *,
+        settings: CatalogSettings,
+        table: ModelTable,
+        keys: Callable[[str], str | None],
+        environment: Mapping[str, str],
+    ) -> None:
+        self._settings = settings
+        self._table = table
+        self._keys = keys
+        self._environment = environment
+
+    def resolve(self, ref: ModelRef) -> Model:
+        """Return a model. Raises ModelNotFoundError with the nearest names when there is none, or its provider is switched off."""
+        if ref == DEMO:
+            return _demo_model()
+        provider = self._provider(ref.provider_id)
+        model = provider.model(ref.model_id) if provider else None
+        if model is None:
+            raise ModelNotFoundError(ref.provider_id, ref.model_id, self._suggestions(ref))
+        return model
+
+    def models(self) -> list[Model]:
+        """Return the models of every provider that can be asked now (`is_ready`), and the demo."""
+        ready = (provider for provider in self._providers() if provider.is_ready)
+        return [model for provider in ready for model in provider.models()] + [_demo_model()]
+
+    def all_models(self) -> list[Model]:
+        """Return the models of every provider, whether there is a key for it or not."""
+        return [model for provider in self._providers() for model in provider.models()] + [_demo_model()]
+
+    def provider_ids(self) -> list[str]:
+        """Return every provider that is not switched off: those of the settings first, then the known ones."""
+        return [provider.id for provider in self._providers()]
+
+    def is_ready(self, provider_id: str) -> bool:
+        """Tell whether a provider can be asked: there is a key, or it needs none and the settings name it."""
+        provider = self._provider(provider_id)
+        return provider is not None and provider.is_ready
+
+    def endpoint(self, provider_id: str) -> Endpoint:
+        """Return where a provider is, with its key. Raises AuthError when it needs a key and there is none."""
+        provider = self._provider(provider_id)
+        if provider is None:
+            raise ModelNotFoundError(
+                provider_id, "*", self._suggestions(ModelRef(provider_id=provider_id, model_id=""))
+            )
+        return provider.endpoint()
+
+    def default_model(self) -> ModelRef:
+        """Return the model that answers when none is named; see `choose_default`."""
+        return self.choose_default().ref
+
+    def choose_default(self) -> DefaultModel:
+        """Return the model of the settings, else the last used one, else that of the first provider with a key, else the demo.
+
+        Raises ModelNotFoundError when the settings name a model that does not exist.
+        """
+        if self._settings.model:
+            return DefaultModel(self._named(self._settings.model), "settings")
+        last = self._settings.last_used
+        if last is not None and self._is_usable(last):
+            return DefaultModel(last, "last used")
+        for provider in self._providers():
+            if provider.is_ready and (model_id := provider.preferred_model()):
+                return DefaultModel(ModelRef(provider_id=provider.id, model_id=model_id), "key")
+        return DefaultModel(DEMO, "demo")
+
+    def small_model(self, ref: ModelRef) -> ModelRef:
+        """Return the model for titles beside `ref`: that of the settings, else a cheap one of the same provider, else `ref`."""
+        if self._settings.small_model:
+            return self._named(self._settings.small_model)
+        provider = self._provider(ref.provider_id)
+        listed = provider.model_ids() if provider else []
+        for part in SMALL_MODELS:
+            found = next((model_id for model_id in listed if part in model_id), None)
+            if found is not None:
+                return ModelRef(provider_id=ref.provider_id, model_id=found)
+        return ref
+
+    def _named(self, text: str) -> ModelRef:
+        ref = parse_model_ref(text)
+        if ref is None:
+            provider, _, model = text.partition("/")
+            raise ModelNotFoundError(provider, model, self._suggestions(ModelRef(provider_id=provider, model_id=model)))
+        return self.resolve(ref).ref
+
+    def _is_usable(self, ref: ModelRef) -> bool:
+        try:
+            self.resolve(ref)
+        except ModelNotFoundError:
+            return False
+        return ref == DEMO or self.is_ready(ref.provider_id)
+
+    def _provider(self, provider_id: str) -> Configured | None:
+        """Return a provider that is not switched off, None when nobody knows it."""
+        settings = self._settings
+        if provider_id in settings.disabled_providers:
+            return None
+        if settings.enabled_providers is not None and provider_id not in settings.enabled_providers:
+            return None
+        given = settings.provider.get(provider_id)
+        known = find_known(as_text((given or {}).get("id")) or provider_id)
+        if given is None and known is None:
+            if provider_id not in self._table.provider_ids():
+                return None
+            known = through_litellm(provider_id)
+        return Configured(
+            provider_id,
+            known,
+            given or {},
+            table=self._table,
+            stored_key=lambda: self._keys(provider_id),
+            environment=self._environment,
+        )
+
+    def _providers(self) -> Iterator[Configured]:
+        for provider_id in dict.fromkeys([*self._settings.provider, *(known.id for known in KNOWN)]):
+            if provider := self._provider(provider_id):
+                yield provider
+
+    def _suggestions(self, ref: ModelRef) -> list[str]:
+        """Return up to three names that a person may have meant: in the same provider, else anywhere."""
+        import difflib  # only a mistake needs it
+
+        provider = self._provider(ref.provider_id)
+        if provider is not None:
+            near = difflib.get_close_matches(ref.model_id, provider.model_ids(), _SUGGESTIONS, 0.4)
+            if near or ref.model_id:
+                return [f"{ref.provider_id}/{model_id}" for model_id in near or provider.model_ids()[:_SUGGESTIONS]]
+        wanted = f"{ref.provider_id}/{ref.model_id}".rstrip("/")
+        names = [f"{found.id}/{model_id}" for found in self._providers() for model_id in found.model_ids()]
+        same = [name for name in names if ref.model_id and name.partition("/")[2] == ref.model_id]
+        return (
+            same + [name for name in difflib.get_close_matches(wanted, names, _SUGGESTIONS, 0.5) if name not in same]
+        )[:_SUGGESTIONS]
+
+
+def _demo_model() -> Model:
+    from opencode_tui.engine.provider.demo import DEMO_MODEL  # with all its scripts; few commands need it
+
+    return DEMO_MODEL

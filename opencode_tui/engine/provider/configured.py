@@ -1,0 +1,199 @@
+"""One provider as it is known here: what the program knows of it, with what the settings say on top."""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+from opencode_tui.engine.provider import failure
+from opencode_tui.engine.provider.endpoint import DEFAULT_CHUNK_TIMEOUT_MS, ENVIRONMENT_PROXY, Endpoint
+from opencode_tui.engine.provider.known_provider import KnownProvider
+from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
+from opencode_tui.engine.provider.wire.json_value import as_list, as_object, as_text
+from opencode_tui.schema.model import Adapter, Cost, Limit, Model
+from opencode_tui.schema.record import JsonObject
+
+_ANTHROPIC_PACKAGES = ("@ai-sdk/anthropic",)
+_FOREIGN_PACKAGES = ("google", "bedrock", "azure", "vertex", "cohere")
+"""Parts of package names whose wire format only litellm speaks."""
+
+_NEVER = 2**31 - 1
+_NO_TEMPERATURE = ("o1", "o3", "o4", "gpt-5", "gpt-6", "codex")
+"""Beginnings of names of OpenAI's models that refuse any temperature but their own."""
+
+
+class Configured:
+    """A provider with its models, its key and its address."""
+
+    def __init__(
+        self,
+        provider_id: str,
+        known: KnownProvider | None,
+        given: JsonObject,
+        *,
+        table: ModelTable,
+        stored_key: Callable[[], str | None],
+        environment: Mapping[str, str],
+    ) -> None:
+        self.id = provider_id
+        self._known = known
+        self._given = given
+        self._options = as_object(given.get("options"))
+        self._own_models = {name: as_object(model) for name, model in as_object(given.get("models")).items()}
+        self._table = table
+        self._stored_key = stored_key
+        self._environment = environment
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be asked: there is a key, or the settings give an address for which none is known to be needed."""
+        return bool(self._key() or self._has_own_credentials() or (self._given and not self._needs_key()))
+
+    def model_ids(self) -> list[str]:
+        """Return the ids of its models: those of the settings first, then the table's."""
+        names = dict.fromkeys([*self._own_models, *self._listed()])
+        return [name for name in names if self._is_offered(name)]
+
+    def models(self) -> list[Model]:
+        """Return its models in the same order."""
+        return [model for name in self.model_ids() if (model := self.model(name))]
+
+    def model(self, model_id: str) -> Model | None:
+        """Return one model; None when it is not offered, or nobody lists it and the provider's lists are complete."""
+        if not model_id or not self._is_offered(model_id):
+            return None
+        own = self._own_models.get(model_id)
+        api_id = as_text((own or {}).get("id")) or model_id
+        listed = None if self._is_described(own) else self._listed().get(api_id)
+        if own is None and listed is None and not self._accepts_any():
+            return None
+        return self._with_settings(self._base(model_id, api_id, listed, own or {}), own or {})
+
+    def preferred_model(self) -> str | None:
+        """Return the model that a person gets who names none: one of our list, else the first that calls tools."""
+        preferred = self._known.preferred if self._known else ()
+        offered = self.model_ids()
+        for name in preferred:
+            if name in offered or (self._accepts_any() and self._is_offered(name)):
+                return name
+        return next((name for name in offered if (model := self.model(name)) and model.tool_call), None)
+
+    def endpoint(self) -> Endpoint:
+        """Return its address and credentials. Raises AuthError when it needs a key and there is none."""
+        key = self._key()
+        if key is None and self._needs_key() and not self._has_own_credentials():
+            raise failure.missing_key(self.id, next(iter(self._variables()), None))
+        total, chunk = self._options.get("timeout"), self._options.get("chunkTimeout")
+        return Endpoint(
+            provider_id=self.id,
+            base_url=self.base_url or "",
+            api_key=key,
+            headers={name: str(value) for name, value in as_object(self._options.get("headers")).items()},
+            timeout_ms=total if isinstance(total, int) and total else None,
+            chunk_timeout_ms=_NEVER if chunk is False else chunk or DEFAULT_CHUNK_TIMEOUT_MS,
+            proxy=self._proxy(),
+        )
+
+    @property
+    def base_url(self) -> str | None:
+        """The address of the settings, else the known one."""
+        return self._own_address() or (self._known.base_url if self._known else None)
+
+    def _own_address(self) -> str:
+        return as_text(self._options.get("baseURL")) or as_text(self._given.get("api"))
+
+    def _proxy(self) -> str | None:
+        asked = self._options.get("proxy")
+        return ENVIRONMENT_PROXY if asked is True else as_text(asked) or None
+
+    def _key(self) -> str | None:
+        own = as_text(self._options.get("apiKey")) or self._stored_key()
+        return own or next(filter(None, map(self._environment.get, self._variables())), None)
+
+    def _variables(self) -> list[str]:
+        own = [as_text(name) for name in as_list(self._given.get("env"))]
+        return own or list(self._known.variables if self._known else ())
+
+    def _needs_key(self) -> bool:
+        return self._known is not None and self._known.needs_key and not self._own_address()
+
+    def _has_own_credentials(self) -> bool:
+        names = {name.lower() for name in as_object(self._options.get("headers"))}
+        return bool(names & {"authorization", "x-api-key", "api-key"})
+
+    def _listed(self) -> dict[str, ListedModel]:
+        return self._table.models(self._known.tables) if self._known and self._known.tables else {}
+
+    def _is_offered(self, model_id: str) -> bool:
+        white, black = self._given.get("whitelist"), as_list(self._given.get("blacklist"))
+        return model_id not in black and (white is None or model_id in as_list(white))
+
+    def _accepts_any(self) -> bool:
+        if self._known is not None:
+            return self._known.is_open
+        return not self._own_models and self.base_url is not None
+
+    def _is_described(self, own: JsonObject | None) -> bool:
+        """Tell whether the settings say so much of a model that the table need not be read."""
+        limit, cost = as_object((own or {}).get("limit")), as_object((own or {}).get("cost"))
+        return {"context", "output"} <= limit.keys() and {"input", "output"} <= cost.keys()
+
+    def _base(self, model_id: str, api_id: str, listed: ListedModel | None, own: JsonObject) -> Model:
+        adapter = self._adapter(listed, as_object(own.get("provider")))
+        sent = f"{self._litellm_prefix(adapter)}{api_id}"
+        if listed is not None:
+            model = listed.model(self.id, model_id, adapter=adapter, api_id=sent)
+        else:
+            model = Model(provider_id=self.id, model_id=model_id, name=model_id, adapter=adapter, api_id=sent)
+        takes_temperature = not (self.id == "openai" and api_id.startswith(_NO_TEMPERATURE))
+        return model if takes_temperature else model.changed(temperature=False)
+
+    def _adapter(self, listed: ListedModel | None, own: JsonObject) -> Adapter:
+        asked = self._options.get("adapter")
+        if asked in ("openai", "anthropic", "litellm"):
+            return asked
+        package = as_text(own.get("npm")) or as_text(self._given.get("npm"))
+        if package.startswith(_ANTHROPIC_PACKAGES):
+            return "anthropic"
+        is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
+        is_direct = self._known is not None and self._known.adapter != "litellm"
+        if asked == "direct" or (self._own_address() and not is_foreign):
+            return self._known.adapter if self._known and is_direct and not package else "openai"
+        if listed is not None and listed.needs_responses:
+            return "litellm"
+        if package and not is_foreign and self.base_url is not None:
+            return "openai"
+        return self._known.adapter if self._known and not package else "litellm"
+
+    def _litellm_prefix(self, adapter: Adapter) -> str:
+        """Return how litellm wants the provider named before the model; nothing for the direct formats."""
+        if adapter != "litellm":
+            return ""
+        if self._known is not None:
+            return f"{self._known.litellm}/"
+        package = as_text(self._given.get("npm"))
+        if package.startswith(_ANTHROPIC_PACKAGES):
+            return "anthropic/"
+        return "openai/" if self.base_url else f"{self.id}/"
+
+    def _with_settings(self, model: Model, own: JsonObject) -> Model:
+        fields: dict[str, object] = {
+            name: own[name]
+            for name in ("name", "tool_call", "reasoning", "attachment", "temperature", "options", "headers")
+            if own.get(name) is not None
+        }
+        if limit := as_object(own.get("limit")):
+            fields["limit"] = _merged_limit(model.limit, limit)
+        if cost := as_object(own.get("cost")):
+            fields["cost"] = _merged_cost(model.cost, cost)
+        return model.changed(**fields) if fields else model
+
+
+def _merged_limit(limit: Limit, own: JsonObject) -> Limit:
+    return limit.changed(**{name: own[name] for name in ("context", "input", "output") if own.get(name) is not None})
+
+
+def _merged_cost(cost: Cost, own: JsonObject) -> Cost:
+    names = ("input", "output", "cache_read", "cache_write")
+    fields: dict[str, object] = {name: Decimal(str(own[name])) for name in names if own.get(name) is not None}
+    if over := as_object(own.get("context_over_200k")):
+        fields["over_200k"] = _merged_cost(cost.over_200k or Cost(), over)
+    return cost.changed(**fields)

@@ -1,0 +1,106 @@
+"""The two wire formats that are decoded here, as `Llm`s: OpenAI's chat completions and Anthropic's messages."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Protocol
+
+from opencode_tui.engine.provider import failure
+from opencode_tui.engine.provider.answer import closing_events, new_normaliser
+from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.http import HttpProvider
+from opencode_tui.engine.provider.normalise import WireFormat
+from opencode_tui.engine.provider.stream import LlmRequest, StreamEvent
+from opencode_tui.engine.provider.wire import anthropic_request, openai_request
+from opencode_tui.engine.provider.wire.anthropic_messages import AnthropicMessagesDecoder
+from opencode_tui.engine.provider.wire.delta import ProtocolError, WireDelta
+from opencode_tui.engine.provider.wire.openai_chat import OpenAiChatDecoder
+from opencode_tui.schema.error import ProviderError
+from opencode_tui.schema.ids import Clock, system_clock
+
+_DRAIN_S = 0.05
+"""How long the end of an answered connection is waited for, so that it can be used again."""
+
+
+class Decoder(Protocol):
+    """Bytes of one answer to deltas; raises ProtocolError for bytes that are no answer."""
+
+    def feed(self, chunk: bytes) -> list[WireDelta]:
+        """Return the deltas that these bytes complete."""
+        ...
+
+    def end(self) -> list[WireDelta]:
+        """Return the deltas that the end of the body completes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A wire format: where requests go, how they are written, how answers are read, how the key is shown."""
+
+    wire_format: WireFormat
+    path: str
+    encode: Callable[[LlmRequest], bytes]
+    decoder: Callable[[], Decoder]
+    credentials: Callable[[str | None], dict[str, str]]
+
+
+def _bearer(key: str | None) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def _anthropic_key(key: str | None) -> dict[str, str]:
+    return {"anthropic-version": anthropic_request.VERSION, **({"x-api-key": key} if key else {})}
+
+
+OPENAI = Dialect("openai", "/chat/completions", openai_request.encode, OpenAiChatDecoder, _bearer)
+ANTHROPIC = Dialect("anthropic", "/messages", anthropic_request.encode, AnthropicMessagesDecoder, _anthropic_key)
+
+
+class DirectLlm:
+    """A provider that speaks one of the two dialects."""
+
+    def __init__(self, endpoint: Endpoint, dialect: Dialect, *, clock: Clock = system_clock) -> None:
+        self._provider_id = endpoint.provider_id
+        self._dialect = dialect
+        self._clock = clock
+        self._http = HttpProvider(endpoint, dialect.credentials(endpoint.api_key), clock=clock)
+
+    async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
+        """Yield one batch of events for each chunk of bytes that completes any; see `Llm.stream`."""
+        normaliser = new_normaliser(self._dialect.wire_format, request)
+        decoder = self._dialect.decoder()
+        async with aclosing(
+            self._http.post(self._dialect.path, self._dialect.encode(request), headers=request.model.headers)
+        ) as chunks:
+            try:
+                async for chunk in chunks:
+                    if events := normaliser.push(decoder.feed(chunk)):
+                        yield events
+                    if normaliser.has_end or normaliser.error is not None:
+                        break
+                else:
+                    if events := normaliser.push(decoder.end()):
+                        yield events
+            except ProtocolError as error:
+                raise failure.misspoken(self._provider_id, str(error)) from error
+            except ProviderError:
+                if not normaliser.is_whole:
+                    raise
+            yield closing_events(normaliser, self._provider_id, secrets=self._http.secrets, now_ms=self._clock())
+            await _drain(chunks)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.close()
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read the few bytes after the provider's own end mark; an answer that is known is not lost for what follows it."""
+    try:
+        async with asyncio.timeout(_DRAIN_S):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, ProviderError):
+        return

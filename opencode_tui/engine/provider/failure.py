@@ -1,0 +1,205 @@
+"""Every failure of a model call, whatever reported it, as one of our errors; `failure_table` knows the kinds."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+
+from opencode_tui.engine.provider.failure_table import UNKNOWN, UNKNOWN_IN_STREAM, Reported, Row, find_row
+from opencode_tui.engine.provider.redact import redact, safe_headers
+from opencode_tui.engine.provider.wire.json_value import as_list, as_object, read_json
+from opencode_tui.engine.provider.wire.plain_body import describe_text
+from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, ProviderError
+from opencode_tui.schema.record import JsonObject
+
+_MAX_BODY = 4096
+_MAX_MESSAGE = 600
+_FOR_THE_PERSON = frozenset({"auth", "overflow", "quota"})
+_CHILD_PREFIX = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)\s*(?::|-)\s*)+")
+"""What litellm puts before a provider's own words, as in `litellm.RateLimitError: RateLimitError: OpenAIException - slow down`."""
+
+
+def from_response(reported: Reported, *, now_ms: int) -> ProviderError:
+    """Return the error for an answer with a failing status."""
+    value = _json_object(reported.body)
+    message, code = read_error_object(value) if value else ("", "")
+    if not message and reported.body.strip():
+        message = describe_text(reported.body)
+    if not message and not reported.body.strip() and reported.status in (400, 413):
+        message = f"{reported.status} (no body)"
+    return _classified(replace(reported, message=message, code=code), fallback=UNKNOWN, now_ms=now_ms)
+
+
+def from_stream(provider_id: str, body: JsonObject, *, secrets: tuple[str, ...] = (), now_ms: int = 0) -> ProviderError:
+    """Return the error for an error object that stood inside a stream; one without any known kind can be tried again."""
+    message, code = read_error_object(body)
+    reported = Reported(
+        provider_id,
+        status=_status_in(body),
+        body=json.dumps(body, ensure_ascii=False),
+        message=message,
+        code=code,
+        secrets=secrets,
+    )
+    return _classified(reported, fallback=UNKNOWN_IN_STREAM, now_ms=now_ms)
+
+
+def from_child(reported: Reported, *, now_ms: int) -> ProviderError:
+    """Return the error for an exception of litellm; its class name stands in `code`, its text in `message`."""
+    text = _CHILD_PREFIX.sub("", reported.message)
+    body = text[text.find("{") : text.rfind("}") + 1] if "{" in text else ""
+    message, code = read_error_object(value) if (value := _json_object(body)) else ("", "")
+    whole = replace(reported, message=message or text, code=f"{reported.code.lower()} {code}", body=body)
+    return _classified(whole, fallback=UNKNOWN, now_ms=now_ms)
+
+
+def truncated(provider_id: str, detail: str = "the answer broke off") -> ProviderError:
+    """Return the error for a stream that ended before the model said why it stopped."""
+    return _plain(provider_id, detail, kind="stream_truncated", is_retryable=True)
+
+
+def unreachable(provider_id: str, detail: str) -> ProviderError:
+    """Return the error for a connection that could not be made, or was lost."""
+    return _plain(provider_id, detail, kind="network", is_retryable=True)
+
+
+def timed_out(provider_id: str, detail: str) -> ProviderError:
+    """Return the error for a provider that stays silent."""
+    return _plain(provider_id, detail, kind="timeout", is_retryable=True)
+
+
+def misspoken(provider_id: str, detail: str) -> ProviderError:
+    """Return the error for an answer that is not in the provider's wire format; asking again would not help."""
+    text = f"this is no model's answer: {detail}; check provider.{provider_id}.options.baseURL"
+    return _plain(provider_id, text, kind="protocol", is_retryable=False)
+
+
+def missing_key(provider_id: str, variable: str | None = None) -> AuthError:
+    """Return the error for a provider that cannot be asked because there is no key for it."""
+    place = f" or set {variable}" if variable else ""
+    text = f"{provider_id}: there is no key; run `opencode-tui auth login {provider_id}`{place}"
+    return AuthError(text, provider_id=provider_id, failure=Failure(kind="auth"))
+
+
+def read_error_object(body: JsonObject) -> tuple[str, str]:
+    """Return (message, every type and code in lower case) of a provider's error object, wherever it puts them."""
+    error = body.get("error", body)
+    if isinstance(error, str):
+        return error, f"{body.get('type') or ''} {body.get('code') or ''}".lower()
+    found = as_object(error)
+    named = (found.get(key) for key in ("message", "error_msg", "msg", "detail", "error"))
+    message = next((text for text in named if isinstance(text, str) and text), "")
+    metadata = as_object(found.get("metadata"))
+    if isinstance(raw := metadata.get("raw"), str) and raw:
+        message = f"{message}: {raw}" if message else raw
+    for detail in as_list(found.get("details")):
+        if delay := as_object(detail).get("retryDelay"):
+            message += f" (retryDelay {delay})"
+    codes = [str(found[key]) for key in ("type", "code", "status", "error_code") if found.get(key)]
+    return message, " ".join(codes).lower()
+
+
+def retry_after_ms(headers: Mapping[str, str], *, now_ms: int) -> int | None:
+    """Return how long the provider asks to wait, in ms: `retry-after-ms`, else `retry-after` in seconds or as a date to come."""
+    precise = _number(headers.get("retry-after-ms"))
+    if precise is not None:
+        return math.ceil(precise)
+    asked = headers.get("retry-after", "").strip()
+    seconds = _number(asked)
+    if seconds is not None:
+        return math.ceil(seconds * 1000)
+    from email.utils import parsedate_to_datetime  # only a busy provider needs it
+
+    try:
+        wait = int(parsedate_to_datetime(asked).timestamp() * 1000) - now_ms
+    except (ValueError, OverflowError):
+        return None
+    return wait if wait > 0 else None
+
+
+def _classified(reported: Reported, *, fallback: Row, now_ms: int) -> ProviderError:
+    row = find_row(reported, fallback=fallback)
+    wait = retry_after_ms(reported.headers, now_ms=now_ms)
+    failure = Failure(
+        kind=row.kind,
+        retryable=_is_retryable(row, reported),
+        status=reported.status or None,
+        retry_after_ms=_retry_delay(reported.message) if wait is None else wait,
+        body=redact(reported.body, reported.secrets)[:_MAX_BODY] or None,
+        headers=safe_headers(reported.headers) or None,
+    )
+    return _error(reported, failure)
+
+
+def _is_retryable(row: Row, reported: Reported) -> bool:
+    """Tell whether asking again may help: as the provider says, else as the row does; what only the person can mend never."""
+    told = reported.headers.get("x-should-retry")
+    if told in ("true", "false") and row.kind not in _FOR_THE_PERSON:
+        return told == "true"
+    # A 404 of OpenAI's was seen to be transient. Source: reference, section 12.
+    is_openai = reported.provider_id.startswith("openai")
+    return row.is_retryable or (is_openai and reported.status == 404 and row.kind == "invalid_request")
+
+
+def _error(reported: Reported, failure: Failure) -> ProviderError:
+    provider_id = reported.provider_id
+    said = " ".join(redact(reported.message, reported.secrets).split())[:_MAX_MESSAGE] or _phrase(reported.status)
+    status = f" (HTTP {reported.status})" if reported.status else ""
+    match failure.kind:
+        case "auth":
+            text = f"{provider_id} refuses the key: {said}{status}; run `opencode-tui auth login {provider_id}`"
+            return AuthError(text, provider_id=provider_id, failure=failure)
+        case "overflow":
+            text = f"{provider_id}: the request is larger than the model takes: {said}{status}"
+            return ContextOverflowError(text, provider_id=provider_id, failure=failure)
+        case "quota":
+            text = f"{provider_id}: the account has no quota left: {said}{status}; see the provider's billing page"
+            return ProviderError(text, provider_id=provider_id, failure=failure)
+        case _:
+            return ProviderError(f"{provider_id}: {said}{status}", provider_id=provider_id, failure=failure)
+
+
+def _plain(provider_id: str, detail: str, *, kind: str, is_retryable: bool) -> ProviderError:
+    failure = Failure(kind=kind, retryable=is_retryable)
+    return ProviderError(f"{provider_id}: {detail}", provider_id=provider_id, failure=failure)
+
+
+def _json_object(text: str) -> JsonObject:
+    try:
+        value = read_json(text.encode("utf-8", "replace"))
+    except ValueError:
+        return {}
+    return as_object(next(iter(as_list(value)), value))
+
+
+def _status_in(body: JsonObject) -> int:
+    error = as_object(body.get("error"))
+    for key in ("status_code", "code", "status"):
+        number = error.get(key, body.get(key))
+        if isinstance(number, str) and number.isdigit():
+            number = int(number)
+        if isinstance(number, int) and not isinstance(number, bool) and 400 <= number < 600:
+            return number
+    return 0
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "the provider reported an error without a text"
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _retry_delay(message: str) -> int | None:
+    found = re.search(r"retryDelay (\d+(?:\.\d+)?)s", message)
+    return math.ceil(float(found.group(1)) * 1000) if found else None

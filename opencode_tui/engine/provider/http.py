@@ -1,0 +1,214 @@
+"""One provider over HTTP: a streaming POST whose connection closes the moment nobody reads on.
+
+HTTP/1.1 with keep-alive, one client a provider. Credentials never follow a redirect to another origin; a compressed body
+cannot grow without bound; a silent provider is given up. httpx is imported, in a thread, when a provider is first asked.
+"""
+
+import asyncio
+import zlib
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from opencode_tui import __version__
+from opencode_tui.engine.provider import failure
+from opencode_tui.engine.provider.endpoint import ENVIRONMENT_PROXY, Endpoint
+from opencode_tui.engine.provider.failure_table import Reported
+from opencode_tui.engine.provider.redact import redact
+from opencode_tui.schema.ids import Clock, system_clock
+
+if TYPE_CHECKING:
+    import httpx
+
+_CONNECT_TIMEOUT_S = 15.0
+_WRITE_TIMEOUT_S = 60.0
+_KEEPALIVE_S = 60.0
+_MAX_ERROR_BODY = 64 * 1024
+_MAX_ANSWER_BYTES = 256 * 1024 * 1024
+_SLICE_BYTES = 256 * 1024
+_MAX_REDIRECTS = 3
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+
+class HttpProvider:
+    """Sends requests to one endpoint; `credentials` are the headers that carry the key."""
+
+    def __init__(self, endpoint: Endpoint, credentials: dict[str, str], *, clock: Clock = system_clock) -> None:
+        self._endpoint = endpoint
+        self._headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream",
+            "accept-encoding": "identity",
+            "user-agent": f"opencode-tui/{__version__}",
+            **credentials,
+            **{name.lower(): value for name, value in endpoint.headers.items()},
+        }
+        self._clock = clock
+        self._client: httpx.AsyncClient | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not appear in any text."""
+        named = [value for name, value in self._headers.items() if "key" in name or "auth" in name or "token" in name]
+        words = [value.rpartition(" ")[2] for value in named]
+        return tuple(secret for secret in (self._endpoint.api_key, *named, *words) if secret)
+
+    async def post(self, path: str, body: bytes, *, headers: Mapping[str, str] = _NO_HEADERS) -> AsyncGenerator[bytes]:
+        """Yield the answer's bytes as they arrive, decompressed. Raises ProviderError for everything that goes wrong.
+
+        Closing the generator or cancelling its task closes the connection.
+        """
+        client = await self._open()
+        limit = self._endpoint.timeout_ms
+        deadline = None if limit is None else asyncio.get_running_loop().time() + limit / 1000
+        url = self._endpoint.base_url.rstrip("/") + path
+        async with aclosing(self._received(client, url, body, headers)) as chunks:
+            while True:
+                try:
+                    async with asyncio.timeout_at(deadline):
+                        chunk = await anext(chunks, None)
+                except TimeoutError as error:
+                    raise failure.timed_out(
+                        self._provider_id, f"no whole answer within {(limit or 0) / 1000:g} s"
+                    ) from error
+                if chunk is None:
+                    return
+                yield chunk
+
+    async def close(self) -> None:
+        """Close all connections; safe to call twice."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    @property
+    def _provider_id(self) -> str:
+        return self._endpoint.provider_id
+
+    async def _open(self) -> "httpx.AsyncClient":
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(_make_client, self._endpoint)
+            return self._client
+
+    async def _received(
+        self, client: "httpx.AsyncClient", url: str, body: bytes, headers: Mapping[str, str]
+    ) -> AsyncGenerator[bytes]:
+        import httpx  # loaded by `_open`; not at the top, because commands that ask no model must not pay for it
+
+        has_answer = False
+        try:
+            for _ in range(_MAX_REDIRECTS + 1):
+                sent = {**self._headers, **headers}
+                async with client.stream("POST", url, content=body, headers=sent) as response:
+                    if response.has_redirect_location:
+                        url = self._redirected(url, response)
+                        continue
+                    if not response.is_success:
+                        raise await self._refused(response)
+                    has_answer = True
+                    async for chunk in self._decoded(response):
+                        yield chunk
+                    return
+            raise failure.misspoken(self._provider_id, "it redirects in a circle")
+        except httpx.ConnectTimeout as error:
+            raise failure.timed_out(
+                self._provider_id, f"no connection to {_host(url)} within {_CONNECT_TIMEOUT_S:g} s"
+            ) from error
+        except httpx.TimeoutException as error:
+            seconds = self._endpoint.chunk_timeout_ms / 1000
+            raise failure.timed_out(self._provider_id, f"{_host(url)} sent nothing for {seconds:g} s") from error
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+            raise failure.misspoken(self._provider_id, f"{url!r} is no address ({error})") from error
+        except httpx.TransportError as error:
+            detail = redact(str(error), self.secrets) or type(error).__name__
+            if has_answer:
+                raise failure.truncated(
+                    self._provider_id, f"the connection to {_host(url)} was lost ({detail})"
+                ) from error
+            raise failure.unreachable(self._provider_id, f"cannot reach {_host(url)} ({detail})") from error
+
+    def _redirected(self, url: str, response: "httpx.Response") -> str:
+        target = urljoin(url, response.headers.get("location", ""))
+        keeps_request = response.status_code in (307, 308) and urlsplit(target)[:2] == urlsplit(url)[:2]
+        if not keeps_request:
+            place = _host(target)
+            raise failure.misspoken(self._provider_id, f"{_host(url)} redirects to {place}, which does not get the key")
+        return target
+
+    async def _refused(self, response: "httpx.Response") -> Exception:
+        body = b""
+        async for chunk in self._decoded(response):
+            body += chunk
+            if len(body) >= _MAX_ERROR_BODY:
+                break
+        reported = Reported(
+            self._provider_id,
+            status=response.status_code,
+            body=body[:_MAX_ERROR_BODY].decode("utf-8", "replace"),
+            headers=dict(response.headers),
+            secrets=self.secrets,
+        )
+        return failure.from_response(reported, now_ms=self._clock())
+
+    async def _decoded(self, response: "httpx.Response") -> AsyncGenerator[bytes]:
+        """Yield the body without its content encoding, in slices of bounded size, up to a bounded whole."""
+        encoding = response.headers.get("content-encoding", "identity").lower()
+        if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
+            raise failure.misspoken(
+                self._provider_id, f"the answer is encoded as {encoding!r}, which was not asked for"
+            )
+        unpack = _as_it_is if encoding in ("identity", "") else _unpacker()
+        size = 0
+        async for raw in response.aiter_raw():
+            try:
+                for chunk in unpack(raw):
+                    size += len(chunk)
+                    if size > _MAX_ANSWER_BYTES:
+                        limit = f"the answer is larger than {_MAX_ANSWER_BYTES // 2**20} MB"
+                        raise failure.misspoken(self._provider_id, limit)
+                    yield chunk
+            except zlib.error as error:
+                raise failure.misspoken(self._provider_id, f"the answer cannot be decompressed ({error})") from error
+
+
+def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
+    """Return a client; loads httpx and, for https, the certificates (some 0.1 s), so call it in a thread."""
+    import httpx  # the one place that pays for it
+
+    uses_environment = endpoint.proxy == ENVIRONMENT_PROXY
+    return httpx.AsyncClient(
+        # Without https there is nothing to verify, and loading the certificates is most of a client's cost.
+        verify=uses_environment or endpoint.proxy is not None or not endpoint.base_url.startswith("http://"),
+        proxy=None if uses_environment else endpoint.proxy,
+        trust_env=uses_environment,
+        follow_redirects=False,
+        timeout=httpx.Timeout(
+            connect=_CONNECT_TIMEOUT_S, read=endpoint.chunk_timeout_ms / 1000, write=_WRITE_TIMEOUT_S, pool=None
+        ),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=_KEEPALIVE_S),
+    )
+
+
+def _as_it_is(raw: bytes) -> tuple[bytes, ...]:
+    return (raw,)
+
+
+def _unpacker() -> Callable[[bytes], Iterable[bytes]]:
+    """Return what decompresses gzip and deflate in slices of bounded size, so that a small body cannot fill the memory."""
+    inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
+
+    def unpack(raw: bytes) -> Iterator[bytes]:
+        while raw:
+            if chunk := inflate.decompress(raw, _SLICE_BYTES):
+                yield chunk
+            raw = inflate.unconsumed_tail
+
+    return unpack
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2] or url

@@ -1,0 +1,256 @@
+"""Providers that need no address in the settings: what they are called, where they are, which variable holds their key.
+
+Those with a base address speak one of the two direct formats; the others go through litellm, under its name for them. Any
+other provider of litellm's table works too, with the variable `<NAME>_API_KEY`. The order is that in which a model is chosen.
+"""
+
+from dataclasses import dataclass
+
+from opencode_tui.schema.model import Adapter
+
+
+@dataclass(frozen=True, slots=True)
+class KnownProvider:
+    """A provider. `tables` are its names in litellm's table; `is_open` when it has models that no table lists.
+
+    `preferred` are ids of tool-calling models, best first: what a person gets who has a key and names no model.
+    """
+
+    id: str
+    name: str
+    adapter: Adapter = "litellm"
+    base_url: str | None = None
+    variables: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    litellm: str = ""
+    is_open: bool = False
+    needs_key: bool = True
+    preferred: tuple[str, ...] = ()
+
+
+KNOWN: tuple[KnownProvider, ...] = (
+    KnownProvider(
+        "anthropic",
+        "Anthropic",
+        "anthropic",
+        "https://api.anthropic.com/v1",
+        ("ANTHROPIC_API_KEY",),
+        ("anthropic",),
+        "anthropic",
+        preferred=("claude-sonnet-5-5", "claude-sonnet-5", "claude-sonnet-4-6", "claude-sonnet-4-5"),
+    ),
+    KnownProvider(
+        "openai",
+        "OpenAI",
+        "openai",
+        "https://api.openai.com/v1",
+        ("OPENAI_API_KEY",),
+        ("openai",),
+        "openai",
+        preferred=("gpt-5.6", "gpt-5.2", "gpt-5.1", "gpt-5", "gpt-4.1"),
+    ),
+    KnownProvider(
+        "google",
+        "Google Gemini",
+        variables=("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"),
+        tables=("gemini",),
+        litellm="gemini",
+        preferred=("gemini-3.1-pro-preview", "gemini-2.5-pro", "gemini-3.5-flash", "gemini-2.5-flash"),
+    ),
+    KnownProvider(
+        "openrouter",
+        "OpenRouter",
+        "openai",
+        "https://openrouter.ai/api/v1",
+        ("OPENROUTER_API_KEY",),
+        ("openrouter",),
+        "openrouter",
+        is_open=True,
+        preferred=("anthropic/claude-sonnet-4.5",),
+    ),
+    KnownProvider(
+        "deepseek",
+        "DeepSeek",
+        "openai",
+        "https://api.deepseek.com/v1",
+        ("DEEPSEEK_API_KEY",),
+        ("deepseek",),
+        "deepseek",
+        preferred=("deepseek-v4-pro", "deepseek-chat"),
+    ),
+    KnownProvider(
+        "xai",
+        "xAI",
+        "openai",
+        "https://api.x.ai/v1",
+        ("XAI_API_KEY",),
+        ("xai",),
+        "xai",
+        preferred=("grok-4.7", "grok-4.5", "grok-4.3"),
+    ),
+    KnownProvider(
+        "mistral",
+        "Mistral",
+        "openai",
+        "https://api.mistral.ai/v1",
+        ("MISTRAL_API_KEY",),
+        ("mistral",),
+        "mistral",
+        preferred=("devstral-latest", "mistral-large-latest"),
+    ),
+    KnownProvider(
+        "groq",
+        "Groq",
+        "openai",
+        "https://api.groq.com/openai/v1",
+        ("GROQ_API_KEY",),
+        ("groq",),
+        "groq",
+        preferred=("openai/gpt-oss-120b",),
+    ),
+    KnownProvider(
+        "cerebras",
+        "Cerebras",
+        "openai",
+        "https://api.cerebras.ai/v1",
+        ("CEREBRAS_API_KEY",),
+        ("cerebras",),
+        "cerebras",
+        preferred=("gpt-oss-120b",),
+    ),
+    KnownProvider(
+        "togetherai",
+        "Together AI",
+        "openai",
+        "https://api.together.xyz/v1",
+        ("TOGETHER_API_KEY",),
+        ("together_ai",),
+        "together_ai",
+        is_open=True,
+        preferred=("zai-org/GLM-4.6", "openai/gpt-oss-120b"),
+    ),
+    KnownProvider(
+        "fireworks-ai",
+        "Fireworks AI",
+        "openai",
+        "https://api.fireworks.ai/inference/v1",
+        ("FIREWORKS_API_KEY",),
+        ("fireworks_ai",),
+        "fireworks_ai",
+        is_open=True,
+        preferred=("accounts/fireworks/models/kimi-k2-instruct", "accounts/fireworks/models/gpt-oss-120b"),
+    ),
+    KnownProvider(
+        "moonshotai",
+        "Moonshot AI",
+        "openai",
+        "https://api.moonshot.ai/v1",
+        ("MOONSHOT_API_KEY",),
+        ("moonshot",),
+        "moonshot",
+        preferred=("kimi-k3", "kimi-k2.6", "kimi-k2.5"),
+    ),
+    KnownProvider(
+        "zai",
+        "Z.AI",
+        "openai",
+        "https://api.z.ai/api/paas/v4",
+        ("ZAI_API_KEY",),
+        ("zai",),
+        "zai",
+        preferred=("glm-5.3", "glm-5", "glm-4.6"),
+    ),
+    KnownProvider(
+        "nvidia",
+        "NVIDIA",
+        "openai",
+        "https://integrate.api.nvidia.com/v1",
+        ("NVIDIA_API_KEY",),
+        ("nvidia_nim",),
+        "nvidia_nim",
+        is_open=True,
+    ),
+    KnownProvider(
+        "huggingface",
+        "Hugging Face",
+        "openai",
+        "https://router.huggingface.co/v1",
+        ("HF_TOKEN",),
+        ("huggingface",),
+        "huggingface",
+        is_open=True,
+    ),
+    KnownProvider(
+        "google-vertex", "Google Vertex AI", tables=("vertex_ai",), litellm="vertex_ai", is_open=True, needs_key=False
+    ),
+    KnownProvider(
+        "amazon-bedrock",
+        "Amazon Bedrock",
+        variables=("AWS_BEARER_TOKEN_BEDROCK",),
+        tables=("bedrock", "bedrock_converse"),
+        litellm="bedrock",
+        is_open=True,
+        needs_key=False,
+    ),
+    KnownProvider(
+        "azure", "Azure OpenAI", variables=("AZURE_API_KEY",), tables=("azure",), litellm="azure", is_open=True
+    ),
+    KnownProvider(
+        "github-copilot",
+        "GitHub Copilot",
+        tables=("github_copilot",),
+        litellm="github_copilot",
+        needs_key=False,
+    ),
+    KnownProvider(
+        "ollama",
+        "Ollama (on this computer)",
+        "openai",
+        "http://127.0.0.1:11434/v1",
+        litellm="ollama_chat",
+        is_open=True,
+        needs_key=False,
+    ),
+    KnownProvider(
+        "lmstudio",
+        "LM Studio (on this computer)",
+        "openai",
+        "http://127.0.0.1:1234/v1",
+        litellm="lm_studio",
+        is_open=True,
+        needs_key=False,
+    ),
+)
+
+SMALL_MODELS = (
+    "claude-haiku-5",
+    "claude-haiku-4-5",
+    "claude-haiku-4.5",
+    "3-5-haiku",
+    "3.5-haiku",
+    "gemini-3-flash",
+    "gemini-2.5-flash",
+    "gpt-5-nano",
+    "gpt-4.1-nano",
+    "gpt-4o-mini",
+    "deepseek-chat",
+    "ministral-3b",
+    "gpt-oss-20b",
+)
+"""Parts of ids of cheap, quick models, best first. Source: reference, section 22, and ours after them."""
+
+_BY_ID = {provider.id: provider for provider in KNOWN}
+_BY_TABLE = {table: provider for provider in KNOWN for table in provider.tables}
+
+
+def find_known(provider_id: str) -> KnownProvider | None:
+    """Return the provider with this id, or under litellm's name for it."""
+    return _BY_ID.get(provider_id) or _BY_TABLE.get(provider_id)
+
+
+def through_litellm(provider_id: str) -> KnownProvider:
+    """Return a provider of which only litellm knows more than the name."""
+    variable = provider_id.upper().replace("-", "_").replace(".", "_") + "_API_KEY"
+    return KnownProvider(
+        provider_id, provider_id, variables=(variable,), tables=(provider_id,), litellm=provider_id, needs_key=False
+    )

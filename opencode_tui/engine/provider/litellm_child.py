@@ -1,0 +1,179 @@
+"""The child process that speaks to every provider through litellm; the only importer of litellm.
+
+Two pipes of its own carry JSON lines, one object each; stdout and stderr belong to whatever the libraries print.
+
+    in    {"op": "start", "id", "call"}   {"op": "cancel", "id"}                     `call` are litellm's arguments
+    out   {"op": "ready"}   {"op": "batch", "id", "chunks"}   {"op": "end", "id"}   {"op": "failed", "id", …}
+
+Many requests run at once. The end of the input ends the process at any moment, also while litellm is still being imported.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+_ENVIRONMENT = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else the import fetches a table from the network
+    "LITELLM_MODE": "PRODUCTION",  # else it loads .env of the current folder, which may be anybody's
+    "LITELLM_TELEMETRY": "False",
+    "REPEATED_STREAMING_CHUNK_LIMIT": "1000000000",  # else a hundred equal deltas are an error
+}
+_WARM_UP = {
+    "model": "openai/none",
+    "messages": [{"role": "user", "content": "-"}],
+    "mock_response": "-",
+    "stream": True,
+}
+
+Chunk = dict[str, Any]
+Command = dict[str, Any]
+
+
+def main(input_fd: int, output_fd: int) -> None:
+    """Serve until the input ends."""
+    os.environ.update(_ENVIRONMENT)
+    inbox = _Inbox(input_fd)
+    inbox.start()
+    import litellm  # takes seconds; the inbox must be listening before
+
+    litellm.suppress_debug_info = True
+    litellm.drop_params = True
+    litellm.num_retries = 0
+    litellm.callbacks = []
+    asyncio.run(_Server(output_fd, litellm.acompletion).serve(inbox))
+
+
+class _Inbox:
+    """Reads commands in a thread, so that the end of the input is noticed whatever the process is doing."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._early: deque[Command] = deque()
+        self._deliver: Callable[[Command], None] | None = None
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        threading.Thread(target=self._read, name="inbox", daemon=True).start()
+
+    def connect(self, deliver: Callable[[Command], None]) -> bool:
+        """Hand over what came so far and whatever follows; tells whether anything had come."""
+        with self._lock:
+            has_early = bool(self._early)
+            while self._early:
+                deliver(self._early.popleft())
+            self._deliver = deliver
+        return has_early
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError), open(self._descriptor, "rb", buffering=1 << 16) as lines:
+            for line in lines:
+                self._take(json.loads(line))
+        os._exit(0)
+
+    def _take(self, command: Command) -> None:
+        with self._lock:
+            if self._deliver is None:
+                self._early.append(command)
+            else:
+                self._deliver(command)
+
+
+class _Server:
+    """Runs calls as tasks and writes what they bring."""
+
+    def __init__(self, output_fd: int, complete: Callable[..., Any]) -> None:
+        self._output = output_fd
+        self._complete = complete
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._pending: dict[int, list[Chunk]] = {}
+
+    async def serve(self, inbox: _Inbox) -> None:
+        loop = asyncio.get_running_loop()
+
+        def deliver(command: Command) -> None:
+            loop.call_soon_threadsafe(self._obey, command)
+
+        self._write({"op": "ready"})
+        if not inbox.connect(deliver):
+            with contextlib.suppress(Exception):  # nothing depends on it
+                await self._warm_up()
+        await asyncio.Event().wait()
+
+    async def _warm_up(self) -> None:
+        """Make a call that goes nowhere: the first one imports another hundred modules."""
+        stream = await self._complete(**_WARM_UP)
+        async for _ in stream:
+            pass
+
+    def _obey(self, command: Command) -> None:
+        identifier: int = command["id"]
+        if command["op"] == "start":
+            self._tasks[identifier] = asyncio.create_task(self._run(identifier, command["call"]))
+        elif task := self._tasks.get(identifier):
+            task.cancel()
+
+    async def _run(self, identifier: int, call: Command) -> None:
+        stream: Any = None
+        try:
+            stream = await self._complete(**call)
+            async for chunk in stream:
+                self._collect(identifier, chunk.model_dump(exclude_none=True))
+            self._flush(identifier)
+            self._write({"op": "end", "id": identifier})
+        except Exception as error:  # noqa: BLE001 - whatever a provider's code raises is data for the parent, not the end of the child
+            self._flush(identifier)
+            self._write({"op": "failed", "id": identifier, **_described(error)})
+        finally:
+            self._tasks.pop(identifier, None)
+            self._pending.pop(identifier, None)
+            if stream is not None and hasattr(stream, "aclose"):
+                with contextlib.suppress(Exception):  # the answer is over; how its connection ends concerns nobody
+                    await stream.aclose()
+
+    def _collect(self, identifier: int, chunk: Chunk) -> None:
+        """Keep a chunk until the loop turns, so that what arrived together leaves together."""
+        pending = self._pending.setdefault(identifier, [])
+        pending.append(chunk)
+        if len(pending) == 1:
+            asyncio.get_running_loop().call_soon(self._flush, identifier)
+
+    def _flush(self, identifier: int) -> None:
+        if chunks := self._pending.pop(identifier, None):
+            self._write({"op": "batch", "id": identifier, "chunks": chunks})
+
+    def _write(self, message: Command) -> None:
+        data = memoryview(json.dumps(message, default=str).encode() + b"\n")
+        try:
+            while data:
+                data = data[os.write(self._output, data) :]
+        except BrokenPipeError:
+            os._exit(0)  # the parent is gone
+
+
+def _described(error: Exception) -> Command:
+    """Return what is known of an exception: class names, status, text, headers."""
+    origin = getattr(error, "original_exception", None) or error
+    response = getattr(origin, "response", None)
+    headers: Any = getattr(origin, "litellm_response_headers", None) or getattr(response, "headers", None) or {}
+    return {
+        "class": " ".join(cls.__name__ for cls in type(origin).__mro__[:-3]),
+        "status": _whole(getattr(origin, "status_code", None)),
+        "message": str(getattr(origin, "message", None) or origin),
+        "code": str(getattr(origin, "code", None) or ""),
+        "headers": {name.lower(): str(headers[name]) for name in headers},
+    }
+
+
+def _whole(status: object) -> int:
+    text = str(status)
+    return int(text) if text.isdigit() else 0
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

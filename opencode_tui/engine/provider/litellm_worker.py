@@ -1,0 +1,299 @@
+"""The parent's side of litellm's child process, and the `Llm` that asks through it.
+
+One child serves every provider that is not spoken to directly. It starts with the first request and again after it died; a death in
+the middle of an answer is an ordinary failure that can be tried again. Nobody waits for the child when a request is cancelled.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
+from typing import IO
+
+from opencode_tui.engine.provider import failure
+from opencode_tui.engine.provider.answer import closing_events, new_normaliser
+from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.failure_table import Reported
+from opencode_tui.engine.provider.stream import LlmRequest, StreamEvent
+from opencode_tui.engine.provider.wire import openai_request
+from opencode_tui.engine.provider.wire.delta import WireDelta
+from opencode_tui.engine.provider.wire.json_value import as_index, as_list, as_object, as_text
+from opencode_tui.engine.provider.wire.openai_chat import OpenAiChatDecoder
+from opencode_tui.schema.error import ProviderError
+from opencode_tui.schema.ids import Clock, system_clock
+from opencode_tui.schema.record import JsonObject
+
+_MAX_LINE = 64 * 1024 * 1024
+_START_LIMIT_S = 60.0
+_END_LIMIT_S = 0.25
+_NO_LIMIT_S = 24 * 3600.0
+# The child must not look for modules in the current folder: a repository could bring its own litellm.py.
+_ENTRY = """import sys
+sys.path.append(sys.argv[1])
+from opencode_tui.engine.provider.litellm_child import main
+main(int(sys.argv[2]), int(sys.argv[3]))"""
+_PACKAGE_ROOT = Path(__file__).resolve().parents[3]
+
+_Message = JsonObject
+_GONE: _Message = {"op": "gone"}
+
+
+class LitellmWorker:
+    """Owns the child process and passes messages to and fro. `log` takes what the child prints."""
+
+    def __init__(self, *, log: Path | None = None) -> None:
+        self._log = log
+        self._starting = asyncio.Lock()
+        self._child: _Child | None = None
+        self._ids = itertools.count(1)
+
+    @property
+    def process_id(self) -> int | None:
+        """The child's process id, None while there is none."""
+        return self._child.process.pid if self._child and self._child.is_alive else None
+
+    async def start(self) -> None:
+        """Start the child if there is none; returns when it is ready, after some 2 s. Raises OSError when it cannot."""
+        await self._living()
+
+    async def ask(self, call: JsonObject) -> AsyncGenerator[_Message]:
+        """Yield the child's messages about one call until it has ended; closing the generator cancels the call."""
+        child = await self._living()
+        identifier = next(self._ids)
+        inbox = child.open(identifier)
+        is_over = False
+        try:
+            await child.send({"op": "start", "id": identifier, "call": call})
+            while not is_over:
+                message = await inbox.get()
+                is_over = message["op"] != "batch"
+                yield message
+        finally:
+            child.forget(identifier, cancel=not is_over)
+
+    async def close(self) -> None:
+        """End the child; safe to call twice."""
+        child, self._child = self._child, None
+        if child is not None:
+            await child.end()
+
+    async def _living(self) -> "_Child":
+        async with self._starting:
+            if self._child is not None and not self._child.is_alive:
+                await self.close()
+            if self._child is None:
+                self._child = await _start_child(self._log)
+            child = self._child
+        try:
+            async with asyncio.timeout(_START_LIMIT_S):
+                await child.ready.wait()
+        except TimeoutError:
+            await self.close()
+        if not child.is_alive:
+            place = f"; see {self._log}" if self._log else ""
+            raise ConnectionError(f"it ended before it was ready{place}")
+        return child
+
+
+class _Child:
+    """A running child process with its two pipes."""
+
+    def __init__(
+        self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.process = process
+        self.ready = asyncio.Event()
+        self.is_alive = True
+        self._writer = writer
+        self._inboxes: dict[int, asyncio.Queue[_Message]] = {}
+        self._listener = asyncio.create_task(self._listen(reader), name="litellm-child")
+
+    def open(self, identifier: int) -> asyncio.Queue[_Message]:
+        """Return the queue into which messages about this call come."""
+        inbox = self._inboxes[identifier] = asyncio.Queue[_Message]()
+        if not self.is_alive:
+            inbox.put_nowait(_GONE)
+        return inbox
+
+    def forget(self, identifier: int, *, cancel: bool) -> None:
+        """Take no more messages about this call, and tell the child to cancel it. Does not wait."""
+        self._inboxes.pop(identifier, None)
+        if cancel and self.is_alive:
+            self._writer.write(_line({"op": "cancel", "id": identifier}))
+
+    async def send(self, message: _Message) -> None:
+        """Send a message; a child that is gone is noticed by the listener."""
+        with contextlib.suppress(ConnectionError):
+            self._writer.write(_line(message))
+            await self._writer.drain()
+
+    async def end(self) -> None:
+        """Close the pipes, which ends the child, and see that it has ended."""
+        self._writer.close()
+        try:
+            async with asyncio.timeout(_END_LIMIT_S):
+                await self.process.wait()
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.kill()
+            await self.process.wait()
+        await self._listener
+
+    async def _listen(self, reader: asyncio.StreamReader) -> None:
+        try:
+            while line := await reader.readline():
+                self._deliver(json.loads(line))
+        except ValueError:
+            self._writer.close()  # half a line, or one that is too long: the child is of no use any more
+        self.is_alive = False
+        self.ready.set()
+        for inbox in self._inboxes.values():
+            inbox.put_nowait(_GONE)
+
+    def _deliver(self, message: _Message) -> None:
+        if message["op"] == "ready":
+            self.ready.set()
+        elif inbox := self._inboxes.get(message["id"]):
+            inbox.put_nowait(message)
+
+
+async def _start_child(log: Path | None) -> _Child:
+    command_out, command_in = os.pipe()
+    answer_out, answer_in = os.pipe()
+    printed = await asyncio.to_thread(_open_log, log)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-c", _ENTRY, str(_PACKAGE_ROOT), str(command_out), str(answer_in)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=printed or asyncio.subprocess.DEVNULL,
+            stderr=printed or asyncio.subprocess.DEVNULL,
+            pass_fds=(command_out, answer_in),
+            start_new_session=True,
+            cwd="/",
+        )
+    except BaseException:
+        os.close(command_in)
+        os.close(answer_out)
+        raise
+    finally:
+        os.close(command_out)
+        os.close(answer_in)
+        if printed is not None:
+            printed.close()
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_MAX_LINE)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(answer_out, "rb", 0))
+    transport, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(command_in, "wb", 0)
+    )
+    return _Child(process, reader, asyncio.StreamWriter(transport, protocol, None, loop))
+
+
+def _open_log(log: Path | None) -> IO[bytes] | None:
+    if log is None:
+        return None
+    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb")
+
+
+def _line(message: _Message) -> bytes:
+    return json.dumps(message).encode() + b"\n"
+
+
+class LitellmLlm:
+    """A provider that litellm speaks to. Several of them share one worker, which their owner closes."""
+
+    def __init__(self, endpoint: Endpoint, worker: LitellmWorker, *, clock: Clock = system_clock) -> None:
+        self._endpoint = endpoint
+        self._worker = worker
+        self._clock = clock
+
+    async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
+        """Yield one batch of events for each of the child's messages; see `Llm.stream`."""
+        normaliser = new_normaliser("openai", request)
+        decoder = OpenAiChatDecoder()
+        async with contextlib.aclosing(self._messages(request)) as messages:
+            async for message in messages:
+                if message["op"] == "end":
+                    break
+                if message["op"] != "batch":
+                    raise self._failure(message)
+                deltas: list[WireDelta] = []
+                for chunk in as_list(message.get("chunks")):
+                    decoder.read_chunk(as_object(chunk), deltas)
+                if events := normaliser.push(deltas):
+                    yield events
+            if normaliser.is_empty and not normaliser.has_usage:
+                # litellm ends an answer that it could not read, a web page for instance, as if all were well.
+                raise failure.truncated(self._endpoint.provider_id, "the answer is empty")
+            yield closing_events(normaliser, self._endpoint.provider_id, secrets=self._secrets, now_ms=self._clock())
+
+    async def close(self) -> None:
+        """Do nothing: the worker is shared."""
+
+    @property
+    def _secrets(self) -> tuple[str, ...]:
+        return (self._endpoint.api_key,) if self._endpoint.api_key else ()
+
+    async def _messages(self, request: LlmRequest) -> AsyncGenerator[_Message]:
+        """Yield the child's messages. Raises ProviderError when none comes in time, or the child cannot be started."""
+        endpoint = self._endpoint
+        silence = endpoint.chunk_timeout_ms / 1000
+        await self._start()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (endpoint.timeout_ms / 1000 if endpoint.timeout_ms else _NO_LIMIT_S)
+        async with contextlib.aclosing(self._worker.ask(self._call(request))) as messages:
+            while True:
+                try:
+                    async with asyncio.timeout_at(min(deadline, loop.time() + silence)):
+                        message = await anext(messages, None)
+                except TimeoutError as error:
+                    raise failure.timed_out(endpoint.provider_id, "the provider sent nothing in time") from error
+                if message is None:
+                    return
+                yield message
+
+    async def _start(self) -> None:
+        try:
+            await self._worker.start()
+        except OSError as error:
+            raise failure.unreachable(
+                self._endpoint.provider_id, f"litellm's process does not start ({error})"
+            ) from error
+
+    def _call(self, request: LlmRequest) -> JsonObject:
+        """Return litellm's arguments: OpenAI's body, the model with litellm's name of its provider before it, and the address."""
+        endpoint = self._endpoint
+        call = {
+            **openai_request.build(request),
+            "num_retries": 0,
+            "max_retries": 0,
+            "timeout": endpoint.chunk_timeout_ms / 1000,
+        }
+        if endpoint.base_url:
+            is_anthropic = str(call["model"]).startswith("anthropic/")
+            call["api_base"] = endpoint.base_url.removesuffix("/v1") if is_anthropic else endpoint.base_url
+        if endpoint.api_key:
+            call["api_key"] = endpoint.api_key
+        if headers := {**endpoint.headers, **request.model.headers}:
+            call["extra_headers"] = headers
+        return call
+
+    def _failure(self, message: _Message) -> ProviderError:
+        if message["op"] == "gone":
+            return failure.unreachable(
+                self._endpoint.provider_id, "litellm's process ended in the middle of the answer"
+            )
+        reported = Reported(
+            self._endpoint.provider_id,
+            status=as_index(message.get("status")) or 0,
+            message=as_text(message.get("message")),
+            code=f"{as_text(message.get('class'))} {as_text(message.get('code'))}",
+            headers={name: as_text(value) for name, value in as_object(message.get("headers")).items()},
+            secrets=self._secrets,
+        )
+        return failure.from_child(reported, now_ms=self._clock())

@@ -1,0 +1,179 @@
+"""Limits, prices and abilities of models, read as data from litellm's table without importing litellm.
+
+The table is a JSON file of some 3 MB for many kinds of services. What concerns chat models is kept in the cache folder and
+made anew when the installed table changes; a cache that cannot be read or written costs time, nothing else.
+"""
+
+import importlib.util
+import logging
+import os
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from pydantic_core import from_json, to_json
+
+from opencode_tui.engine.provider.wire.json_value import as_count, as_object, as_text
+from opencode_tui.schema.model import Adapter, Cost, Limit, Model
+from opencode_tui.schema.record import JsonObject
+
+_TABLE_FILE = "model_prices_and_context_window_backup.json"
+_CACHE_FILE = "models.json"
+_LAYOUT = 1
+"""Raised when the form of the cached entries changes, so that older files are made anew."""
+
+_MODES = frozenset({"chat", "responses"})
+_PRICES = (
+    "input_cost_per_token",
+    "output_cost_per_token",
+    "cache_read_input_token_cost",
+    "cache_creation_input_token_cost",
+)
+_OVER = "_above_200k_tokens"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model as the table has it; prices are USD per million tokens in the order input, output, cache read, cache write.
+
+    `needs_responses` means that the provider offers it only in a format that litellm translates.
+    """
+
+    context: int
+    output: int
+    prices: tuple[str, ...]
+    over_200k: tuple[str, ...]
+    tool_call: bool
+    reasoning: bool
+    attachment: bool
+    needs_responses: bool
+
+    def model(self, provider_id: str, model_id: str, *, adapter: Adapter, api_id: str) -> Model:
+        """Return the model as one that `provider_id` offers."""
+        return Model(
+            provider_id=provider_id,
+            model_id=model_id,
+            name=model_id,
+            adapter=adapter,
+            api_id=api_id,
+            limit=Limit(context=self.context, output=self.output),
+            cost=_cost(self.prices).changed(over_200k=_cost(self.over_200k) if self.over_200k else None),
+            tool_call=self.tool_call,
+            reasoning=self.reasoning,
+            attachment=self.attachment,
+        )
+
+
+class ModelTable:
+    """litellm's table; nothing is read before something is asked."""
+
+    def __init__(self, *, cache: Path | None = None, source: Path | None = None) -> None:
+        self._cache = cache / _CACHE_FILE if cache else None
+        self._source = source
+        self._providers: JsonObject | None = None
+
+    def provider_ids(self) -> list[str]:
+        """Return the names of all providers that the table lists, as litellm writes them."""
+        return sorted(self._load())
+
+    def models(self, names: tuple[str, ...]) -> dict[str, ListedModel]:
+        """Return the chat models that stand under these names, by id, in the table's order."""
+        found: dict[str, ListedModel] = {}
+        for name in names:
+            for model_id, entry in as_object(self._load().get(name)).items():
+                context, output, prices, over, *flags = entry
+                found.setdefault(model_id, ListedModel(context, output, tuple(prices), tuple(over), *flags))
+        return found
+
+    def _load(self) -> JsonObject:
+        if self._providers is None:
+            source = self._source or find_table()
+            self._providers = self._read(source) if source else {}
+        return self._providers
+
+    def _read(self, source: Path) -> JsonObject:
+        try:
+            status = source.stat()
+            mark = f"{_LAYOUT}:{status.st_size}:{status.st_mtime_ns}:{source}"
+            cached = self._read_cache(mark)
+            if cached is None:
+                cached = _slim(as_object(from_json(source.read_bytes())))
+                self._write_cache(mark, cached)
+        except (OSError, ValueError) as error:
+            _log.warning("model table unreadable", extra={"path": str(source), "reason": str(error)})
+            return {}
+        return cached
+
+    def _read_cache(self, mark: str) -> JsonObject | None:
+        if self._cache is None:
+            return None
+        try:
+            kept = as_object(from_json(self._cache.read_bytes()))
+        except (OSError, ValueError):
+            return None
+        return as_object(kept.get("providers")) if kept.get("source") == mark else None
+
+    def _write_cache(self, mark: str, providers: JsonObject) -> None:
+        if self._cache is None:
+            return
+        scratch = self._cache.with_name(f".{self._cache.name}.{os.getpid()}")
+        try:
+            self._cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            scratch.write_bytes(to_json({"source": mark, "providers": providers}))
+            scratch.chmod(0o600)
+            scratch.replace(self._cache)
+        except OSError as error:
+            _log.info("model table not cached", extra={"path": str(self._cache), "reason": str(error)})
+
+
+def find_table() -> Path | None:
+    """Return litellm's table, found without importing the package; None when it is not installed."""
+    package = importlib.util.find_spec("litellm")
+    if package is None or not package.submodule_search_locations:
+        return None
+    return Path(package.submodule_search_locations[0]) / _TABLE_FILE
+
+
+def _slim(table: JsonObject) -> JsonObject:
+    """Return {provider: {model: entry}} of the chat models; an entry is a list in the order of `ListedModel`."""
+    providers: dict[str, JsonObject] = {}
+    for key, value in table.items():
+        listed = as_object(value)
+        name = as_text(listed.get("litellm_provider"))
+        if key == "sample_spec" or not name or listed.get("mode") not in _MODES or key.startswith("ft:"):
+            continue
+        family = "vertex_ai" if name.startswith("vertex_ai") else name
+        providers.setdefault(family, {})[key.removeprefix(f"{family}/")] = _entry(listed)
+    return dict(providers)
+
+
+def _entry(listed: JsonObject) -> list[object]:
+    output = as_count(listed.get("max_output_tokens"))
+    context = as_count(listed.get("max_input_tokens")) or as_count(listed.get("max_tokens"))
+    over = [_per_million(listed.get(name + _OVER, listed.get(name))) for name in _PRICES]
+    return [
+        context,
+        output,
+        [_per_million(listed.get(name)) for name in _PRICES],
+        over if _PRICES[0] + _OVER in listed else [],
+        bool(listed.get("supports_function_calling")),
+        bool(listed.get("supports_reasoning")),
+        bool(listed.get("supports_vision") or listed.get("supports_pdf_input")),
+        listed.get("mode") == "responses",
+    ]
+
+
+def _per_million(price: object) -> str:
+    """Return USD per million of a price in USD per token; decimal, because 2.5e-06 is no binary fraction."""
+    if isinstance(price, bool) or not isinstance(price, int | float):
+        return "0"
+    try:
+        return format((Decimal(repr(price)) * 1_000_000).normalize(), "f")
+    except InvalidOperation:
+        return "0"
+
+
+def _cost(prices: tuple[str, ...]) -> Cost:
+    sent, received, read, written = (Decimal(price) for price in prices)
+    return Cost(input=sent, output=received, cache_read=read, cache_write=written)

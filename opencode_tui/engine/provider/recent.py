@@ -1,0 +1,51 @@
+"""The models that were used last, `<state>/model.json`, newest first. Source: reference, section 22.
+
+Losing it costs a choice, never work: an unreadable file counts as empty, a failed write is only logged.
+"""
+
+import json
+import logging
+import os
+from pathlib import Path
+
+from opencode_tui.engine.provider.wire.json_value import as_list, as_object, as_text
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.storage.paths import ensure
+
+logger = logging.getLogger(__name__)
+
+KEPT = 10
+
+
+class RecentModels:
+    """Reads and writes the list. Blocks for a file of a few hundred bytes."""
+
+    def __init__(self, *, state: Path) -> None:
+        self._path = state / "model.json"
+
+    def last(self) -> ModelRef | None:
+        """Return the model that was used last."""
+        return next(iter(self._read()), None)
+
+    def remember(self, ref: ModelRef) -> None:
+        """Put a model first; does nothing when it is first already."""
+        known = self._read()
+        if known and known[0] == ref:
+            return
+        recent = [ref, *(other for other in known if other != ref)][:KEPT]
+        spare = self._path.with_name(f".model.{os.getpid()}.json")
+        try:
+            ensure(self._path.parent)
+            spare.write_text(json.dumps({"recent": [item.to_dict() for item in recent]}, indent=2), encoding="utf-8")
+            spare.replace(self._path)
+        except OSError as error:
+            logger.warning("the last used model could not be kept in %s: %s", self._path, error.strerror)
+
+    def _read(self) -> list[ModelRef]:
+        try:
+            stored = as_object(json.loads(self._path.read_bytes()))
+        except (OSError, ValueError):
+            return []
+        found = [as_object(item) for item in as_list(stored.get("recent"))]
+        pairs = [(as_text(item.get("providerID")), as_text(item.get("modelID"))) for item in found]
+        return [ModelRef(provider_id=provider, model_id=model) for provider, model in pairs if provider and model]

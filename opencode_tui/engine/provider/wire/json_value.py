@@ -1,0 +1,47 @@
+"""Values out of providers' JSON, which is never quite what its documentation says."""
+
+import json
+import math
+from typing import Any, cast
+
+from pydantic_core import from_json
+
+from opencode_tui.schema.record import JsonObject
+
+
+def read_json(data: bytes) -> Any:
+    """Return the value of a JSON text; lone surrogates stay, bytes that are not UTF-8 become U+FFFD. Raises ValueError."""
+    try:
+        return from_json(data)
+    except ValueError:
+        try:
+            return json.loads(data.decode("utf-8", "replace"))
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+
+
+def as_object(value: object) -> JsonObject:
+    """Return a JSON object, an empty one for anything else."""
+    return cast(JsonObject, value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON list, an empty one for anything else."""
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, empty for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def as_index(value: object) -> int | None:
+    """Return a whole number, None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def as_count(value: object) -> int:
+    """Return a number of tokens: whole, finite, not negative; 0 for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return 0
+    return max(0, int(value))

@@ -1,0 +1,180 @@
+"""Agents that work for another agent: each in a child session, under its parent's rules as well as its own.
+
+A child's decision is the most restrictive of its own and its parents', at every depth (SPEC section 3, "children"). Interrupting the
+parent interrupts the child first. Source: reference, section 28 (task).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from opencode_tui.bus import Bus
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.engine.session.sessions import Sessions
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.tool.tool import Assignment, AssignmentResult, ToolContext
+from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
+from opencode_tui.schema.event import PartUpdated
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.ids import is_identifier
+from opencode_tui.schema.message import AssistantMessage, UserMessage
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.part import AgentPart, TextPart, ToolPart
+from opencode_tui.schema.permission import Rule, Ruleset
+from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+
+NOT_FOR_CHILDREN = ("todowrite", "todoread", "task")
+"""What an agent that works for another does not do: the list is its caller's, and it works alone."""
+
+
+class Prompter(Protocol):
+    """The verbs of the prompt loop that a child session needs."""
+
+    async def prompt(self, session_id: str, request: PromptInput, *, policy: Policy | None = None) -> MessageWithParts:
+        """Send a request and wait for its answer."""
+        ...
+
+    def cancel(self, session_id: str) -> bool:
+        """Interrupt a session's run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SubagentServices:
+    """What starting agents needs in the instance of one folder."""
+
+    store: SessionStore
+    sessions: Sessions
+    agents: AgentRegistry
+    bus: Bus
+
+
+class SessionSubagents:
+    """Starts agents for one run; `request` is what the person asked, `policy` answers the children's questions too."""
+
+    def __init__(
+        self, services: SubagentServices, *, prompter: Prompter, request: MessageWithParts, policy: Policy
+    ) -> None:
+        self._services = services
+        self._prompter = prompter
+        self._request = request
+        self._policy = policy
+
+    def offered(self, caller: str) -> Sequence[tuple[str, str]]:
+        """Return the agents that the caller's rules let it start."""
+        agent = self._services.agents.get(caller)
+        rules = agent.permission if agent else []
+        return [(one.name, one.description or "") for one in self._services.agents.subagents(rules)]
+
+    def is_invited(self, agent: str) -> bool:
+        """Tell whether the request names the agent."""
+        return any(isinstance(part, AgentPart) and part.name == agent for part in self._request.parts)
+
+    async def run(self, assignment: Assignment, context: ToolContext) -> AssignmentResult:
+        """Let an agent work in a child session of the caller's."""
+        agent = self._services.agents.get(assignment.agent)
+        if agent is None:
+            raise ToolError(f"there is no agent {assignment.agent!r}")
+        child = await self._child(assignment, agent, context)
+        model = agent.model or await self._model_of_caller(context)
+        context.progress(assignment.description, {"sessionId": child.id, "model": str(model)})
+        request = PromptInput(agent=agent.name, model=model, parts=[TextInput(text=assignment.prompt)])
+        answer = await self._work(child, request, assignment, context)
+        return AssignmentResult(child.id, str(model), _last_text(answer))
+
+    async def _work(
+        self, child: SessionInfo, request: PromptInput, assignment: Assignment, context: ToolContext
+    ) -> MessageWithParts:
+        follower = asyncio.create_task(self._follow(child, assignment, context))
+        try:
+            return await self._prompter.prompt(child.id, request, policy=self._policy)
+        except asyncio.CancelledError:
+            self._prompter.cancel(child.id)
+            raise
+        except OpencodeError as error:
+            raise ToolError(f"agent {assignment.agent} (task_id {child.id}) failed: {error}") from error
+        finally:
+            follower.cancel()
+            await asyncio.wait({follower})
+
+    async def _follow(self, child: SessionInfo, assignment: Assignment, context: ToolContext) -> None:
+        """Tell the caller's screen which tools the child has run."""
+        ended: dict[str, str] = {}
+        with self._services.bus.subscribe(child.directory) as events:
+            async for envelope in events:
+                event = envelope.event
+                if not isinstance(event, PartUpdated) or event.part.session_id != child.id:
+                    continue
+                part = event.part
+                if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted | ToolStateError):
+                    ended[part.call_id] = part.tool
+                    context.progress(assignment.description, {"tools": list(ended.values())})
+
+    async def _child(self, assignment: Assignment, agent: AgentInfo, context: ToolContext) -> SessionInfo:
+        if assignment.task_id:
+            return await self._earlier(assignment.task_id, context)
+        return await self._services.sessions.create(
+            CreateSession(
+                parent_id=context.session_id,
+                title=f"{assignment.description} (@{agent.name} subagent)",
+                permission=_child_rules(agent),
+            )
+        )
+
+    async def _earlier(self, task_id: str, context: ToolContext) -> SessionInfo:
+        if is_identifier(task_id, "ses"):
+            try:
+                child = await self._services.store.get(task_id)
+            except NotFoundError:
+                child = None
+            if child is not None and child.parent_id == context.session_id:
+                return child
+        raise ToolError(f"there is no earlier task {task_id!r} of this session; leave task_id out to begin a new one")
+
+    async def _model_of_caller(self, context: ToolContext) -> ModelRef:
+        for message in await self._services.store.messages(context.session_id):
+            info = message.info
+            if info.id == context.message_id and isinstance(info, AssistantMessage):
+                return ModelRef(provider_id=info.provider_id, model_id=info.model_id)
+        raise ToolError("the calling message is gone")
+
+
+async def parent_layers(session: SessionInfo, *, store: SessionStore, agents: AgentRegistry) -> list[Ruleset]:
+    """Return the rulesets of all ancestors as they are now, nearest first; a parent that is gone adds nothing."""
+    layers: list[Ruleset] = []
+    seen = {session.id}
+    parent_id = session.parent_id
+    while parent_id is not None and parent_id not in seen:
+        seen.add(parent_id)
+        try:
+            parent = await store.get(parent_id)
+        except NotFoundError:
+            break
+        agent = await _agent_at_work(parent, store=store, agents=agents)
+        layers.append([*(agent.permission if agent else []), *(parent.permission or [])])
+        parent_id = parent.parent_id
+    return layers
+
+
+async def _agent_at_work(session: SessionInfo, *, store: SessionStore, agents: AgentRegistry) -> AgentInfo | None:
+    for message in reversed(await store.messages(session.id)):
+        if isinstance(message.info, UserMessage):
+            return agents.get(message.info.agent)
+    return None
+
+
+def _child_rules(agent: AgentInfo) -> list[Rule]:
+    """Return the child session's rules; an agent whose own rules speak of `task` may start agents as they say."""
+    starts_others = any(rule.permission == "task" for rule in agent.permission)
+    names = [name for name in NOT_FOR_CHILDREN if name != "task" or not starts_others]
+    return [Rule(permission=name, pattern="*", action="deny") for name in names]
+
+
+def _last_text(answer: MessageWithParts) -> str:
+    texts = [part.text for part in answer.parts if isinstance(part, TextPart) and not part.synthetic]
+    return texts[-1] if texts else ""

@@ -1,0 +1,187 @@
+"""What a command printed: its beginning and end in memory, all of it in a file once it is long, whatever the amount.
+
+Written to by one thread and read by another. At most 150 KB stay in memory; the file ends at 64 MiB.
+"""
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES, Cut, hint
+
+HALF_BYTES = MAX_BYTES // 2
+HALF_LINES = MAX_LINES // 2
+FILE_BYTES = 64 * 1024 * 1024
+"""How much of an output its file keeps."""
+
+PREVIEW_CHARS = 30_000
+"""How much of an output the screen gets. Source: reference, section 28."""
+
+_PARTIAL_LINE_BYTES = 2_000
+"""A line that was cut is left out when no more than this of it remains."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A moment of an output: all of it in `head`, or, with `removed`, its first and last whole lines."""
+
+    head: str
+    tail: str = ""
+    removed: Cut | None = None
+    path: Path | None = None
+    file_is_whole: bool = True
+
+    def preview(self) -> str:
+        """Return the text for the screen, at most 30,000 characters."""
+        text = self.head if self.removed is None else f"{self.head}\n\n...\n\n{self.tail}"
+        if len(text) <= PREVIEW_CHARS:
+            return text
+        half = PREVIEW_CHARS // 2 - 5
+        return f"{text[:half]}\n\n...\n\n{text[-half:]}"
+
+    def for_model(self, *, may_delegate: bool) -> str:
+        """Return the text for the model: both ends, and where the rest is."""
+        if self.removed is None:
+            return self.head
+        return "\n\n".join((self.head, self.removed.marker, self.tail.rstrip("\n"), self._advice(may_delegate)))
+
+    def _advice(self, may_delegate: bool) -> str:
+        if self.path is None:
+            return "The full text could not be kept; run the command again with less output."
+        advice = hint(self.path, may_delegate=may_delegate)
+        return (
+            advice
+            if self.file_is_whole
+            else f"{advice} Of this output the file holds the first {FILE_BYTES >> 20} MiB."
+        )
+
+
+class CommandOutput:
+    """Collects the bytes of one command."""
+
+    def __init__(self, reserve: Callable[[], Path], *, file_bytes: int = FILE_BYTES) -> None:
+        """`reserve` names a new file; it is called when the output turns out to be long."""
+        self._reserve = reserve
+        self._room = file_bytes
+        self._lock = threading.Lock()
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._file: BinaryIO | None = None
+        self._path: Path | None = None
+        self._file_is_whole = True
+        self._is_long = False
+        self._newlines = 0
+        self.size = 0
+        """Bytes so far; grows with each piece, so it also tells whether there is news."""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next piece, which is not empty; blocks for a write to the file. A full disk only costs the file."""
+        with self._lock:
+            self.size += len(data)
+            self._newlines += data.count(b"\n")
+            lines = self._newlines if data.endswith(b"\n") else self._newlines + 1
+            became_long = not self._is_long and (self.size > MAX_BYTES or lines > MAX_LINES)
+            self._is_long = self._is_long or became_long
+            before = bytes(self._head) if became_long else b""
+            self._head += data[: MAX_BYTES - len(self._head)]
+            self._tail += data[-HALF_BYTES:]
+            if len(self._tail) > 2 * HALF_BYTES:
+                del self._tail[:-HALF_BYTES]
+        if became_long:
+            self._open()
+            self._write(before)
+        if self._is_long:
+            self._write(data)
+
+    def close(self) -> None:
+        """Finish the file; to be called once nothing more comes."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def excerpt(self, *, is_final: bool) -> Excerpt:
+        """Return what there is; a character that is only half there is shown when nothing more can come."""
+        with self._lock:
+            head, tail = bytes(self._head), bytes(self._tail)
+            size, newlines, is_long = self.size, self._newlines, self._is_long
+        if not is_long:
+            return Excerpt(_decoded(head, cut_end=not is_final))
+        first, last = _first_lines(head), _last_lines(tail)
+        if size > MAX_BYTES:
+            removed = Cut("", size - len(first) - len(last), "bytes")
+        else:
+            removed = Cut("", newlines - first.count(b"\n") - 1 - last.count(b"\n"), "lines")
+        return Excerpt(
+            _decoded(first, cut_end=True), _decoded(last, cut_start=True), removed, self._path, self._file_is_whole
+        )
+
+    def _open(self) -> None:
+        try:
+            path = self._reserve()
+            self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb", buffering=0)
+            self._path = path
+        except OSError as error:
+            logger.warning("a command's full output cannot be kept: %s", error)
+
+    def _write(self, data: bytes) -> None:
+        if self._file is None:
+            return
+        piece = data[: self._room]
+        self._file_is_whole = self._file_is_whole and len(piece) == len(data)
+        try:
+            while piece:
+                written = self._file.write(piece)
+                self._room -= written
+                piece = piece[written:]
+        except OSError as error:
+            logger.warning("a command's full output is cut at %s: %s", self._path, error)
+            self._file_is_whole, self._room = False, 0
+
+
+def _first_lines(head: bytes) -> bytes:
+    lines = head[:HALF_BYTES].split(b"\n", HALF_LINES)
+    if len(lines) > HALF_LINES:
+        return b"\n".join(lines[:HALF_LINES])
+    if len(lines) > 1 and len(lines[-1]) <= _PARTIAL_LINE_BYTES:
+        return b"\n".join(lines[:-1])
+    return head[:HALF_BYTES]
+
+
+def _last_lines(tail: bytes) -> bytes:
+    most = HALF_LINES + 1 if tail.endswith(b"\n") else HALF_LINES
+    lines = tail[-HALF_BYTES:].rsplit(b"\n", most)
+    if len(lines) > most or (len(lines) > 1 and len(lines[0]) <= _PARTIAL_LINE_BYTES):
+        return b"\n".join(lines[1:])
+    return tail[-HALF_BYTES:]
+
+
+def _decoded(data: bytes, *, cut_start: bool = False, cut_end: bool = False) -> str:
+    """Return bytes as text: what is no UTF-8, and NUL, become U+FFFD; a character that a cut has split is left out."""
+    if cut_start:
+        data = data[_continuation_bytes(data) :]
+    if cut_end:
+        data = data[: len(data) - _unfinished_bytes(data)]
+    return data.decode("utf-8", "replace").replace("\0", "\ufffd")
+
+
+def _continuation_bytes(data: bytes) -> int:
+    count = 0
+    while count < min(3, len(data)) and data[count] & 0xC0 == 0x80:
+        count += 1
+    return count
+
+
+def _unfinished_bytes(data: bytes) -> int:
+    """Return how many bytes at the end begin a character that needs more of them."""
+    for count in range(1, min(3, len(data)) + 1):
+        byte = data[-count]
+        if byte & 0xC0 != 0x80:
+            needed = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+            return count if needed > count else 0
+    return 0

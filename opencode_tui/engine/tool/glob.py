@@ -1,0 +1,59 @@
+"""The glob tool: files by name pattern, newest first. Source: reference, section 28 (glob)."""
+
+from pydantic import Field
+
+from opencode_tui.engine.tool.description import read_description
+from opencode_tui.engine.tool.glob_pattern import matcher, split_fixed
+from opencode_tui.engine.tool.search import FileSearch
+from opencode_tui.engine.tool.search_scope import (
+    Readable,
+    choose_place,
+    hidden_note,
+    newest_first,
+    readable_below,
+    take_readable,
+)
+from opencode_tui.engine.tool.text_format import presentable
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
+from opencode_tui.schema.error import ToolError
+
+
+class GlobParameters(Parameters):
+    """What to look for where."""
+
+    pattern: str = Field(description="e.g. `**/*.ts` or `src/**/test_*.{py,pyi}`")
+    path: str | None = Field(default=None, description="folder to search, else the working directory")
+
+
+class GlobTool:
+    """Finds files; those that may not be read unasked are left out and counted."""
+
+    name = "glob"
+    parameters = GlobParameters
+
+    def __init__(self, *, search: FileSearch, readable: Readable | None = None) -> None:
+        self.description = read_description(self.name)
+        self._search = search
+        self._readable = readable
+
+    async def run(self, arguments: GlobParameters, context: ToolContext) -> ToolResult:
+        """Return absolute paths, at most 100."""
+        folder, pattern = arguments.path, arguments.pattern
+        if pattern.startswith("/"):
+            folder, pattern = split_fixed(pattern)
+        place = await choose_place(folder, context)
+        await context.ask("glob", [arguments.pattern], always=["*"], metadata=arguments.model_dump(exclude_none=True))
+        if not place.is_folder:
+            raise ToolError(f"{place.path} is a file; give a folder, or read the file")
+        files = await self._search.files(place.real, accept=matcher(pattern))
+        ordered = await newest_first(place.real, files.paths)
+        shown, hidden = take_readable(ordered, readable_below(place, self._readable, context))
+        is_cut = len(shown) + hidden < len(ordered) or files.more
+        lines = [presentable(str(place.path / path)) for path in shown] or ["No files found"]
+        notes = hidden_note(hidden)
+        if is_cut:
+            notes.append(f"(Only the {len(shown)} newest files are shown; use a narrower path or pattern.)")
+        if self._search.note:
+            notes.append(self._search.note)
+        output = "\n".join([*lines, "", *notes] if notes else lines)
+        return ToolResult(place.relative, output, {"count": len(shown), "truncated": is_cut})

@@ -1,0 +1,98 @@
+"""Where a path that a model wrote leads, and the permission to go there.
+
+Links are resolved before anything is asked: what is asked for is what is opened.
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.error import ToolError
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place on disk: `path` absolute as written, `real` with all links resolved, both also relative to the worktree.
+
+    `is_inside` tells whether `real` lies in the project's directory or its worktree, `is_folder` whether a folder is there.
+    """
+
+    path: Path
+    real: Path
+    relative: str
+    relative_real: str
+    is_inside: bool
+    is_folder: bool
+
+    @property
+    def is_alias(self) -> bool:
+        """Tell whether a link leads elsewhere; not so where only the directory itself was reached through one."""
+        return self.relative != self.relative_real
+
+    @property
+    def read_patterns(self) -> list[str]:
+        """The absolute path; also the real one of an alias, so that rules for either hold."""
+        return [str(self.path), str(self.real)] if self.is_alias else [str(self.path)]
+
+    @property
+    def edit_patterns(self) -> list[str]:
+        """The path relative to the worktree; also the real one of an alias."""
+        return [self.relative, self.relative_real] if self.is_alias else [self.relative]
+
+
+async def locate(written: str, context: ToolContext) -> Location:
+    """Return where a path leads; a relative one starts at the context's directory. Raises ToolError when it is no path."""
+    if not written or "\0" in written:
+        raise ToolError(f"{written!r} is not a path; give an absolute path or one relative to {context.directory}")
+    return await asyncio.to_thread(_resolve, written, context)
+
+
+async def ask_outside(location: Location, context: ToolContext) -> None:
+    """Ask for `external_directory` when the place lies outside of the project; returns when it may be entered.
+
+    Asked for is the folder itself, or the folder of a file.
+    """
+    if location.is_inside:
+        return
+    folder = location.real if location.is_folder else location.real.parent
+    pattern = str(folder / "*")
+    await context.ask(
+        "external_directory",
+        [pattern],
+        always=[pattern],
+        metadata={"filepath": str(location.real), "parentDir": str(folder)},
+    )
+
+
+def is_inside(real: Path, context: ToolContext) -> bool:
+    """Tell whether a real path lies in the project's directory or its worktree; a worktree `/` is none. Blocks on the disk."""
+    roots = [Path(os.path.realpath(folder)) for folder in (context.directory, context.worktree) if str(folder) != "/"]
+    return any(real.is_relative_to(root) for root in roots)
+
+
+def _resolve(written: str, context: ToolContext) -> Location:
+    joined = os.path.join(context.directory, os.path.expanduser(written) if written.startswith("~/") else written)
+    path = Path(os.path.normpath(joined))
+    try:
+        real = Path(os.path.realpath(joined))
+        is_folder = real.is_dir()
+    except OSError as error:
+        raise ToolError(f"{path} cannot be resolved ({error.strerror}); give another path") from error
+    return Location(
+        path=path,
+        real=real,
+        relative=_relative(path, context),
+        relative_real=os.path.relpath(real, os.path.realpath(context.worktree)),
+        is_inside=is_inside(real, context),
+        is_folder=is_folder,
+    )
+
+
+def _relative(path: Path, context: ToolContext) -> str:
+    """Return a path relative to the worktree, also where the directory was reached through a link."""
+    if not path.is_relative_to(context.directory):
+        return os.path.relpath(path, context.worktree)
+    home = os.path.relpath(os.path.realpath(context.directory), os.path.realpath(context.worktree))
+    return os.path.normpath(os.path.join(home, path.relative_to(context.directory)))

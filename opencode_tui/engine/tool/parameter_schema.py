@@ -1,0 +1,112 @@
+"""Turns a tool's parameters into the JSON schema that a model sees, and a model's input into parameters.
+
+The schema is small: no titles, no defaults that are null, no references. The input is taken as it is meant: other common names of a
+field, null for an absent one, and JSON written inside a string are understood.
+"""
+
+import json
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, TypeVar, cast, get_args
+
+from pydantic import ValidationError
+
+from opencode_tui.engine.tool.tool import Parameters
+
+P = TypeVar("P", bound=Parameters)
+
+_ALIASES: dict[str, tuple[str, ...]] = {
+    "filePath": ("file_path", "path", "file", "filename", "filepath"),
+    "path": ("filePath", "file_path", "directory", "dir", "folder"),
+    "oldString": ("old_string", "old_str", "oldText", "old_text"),
+    "newString": ("new_string", "new_str", "newText", "new_text"),
+    "content": ("contents", "text", "file_text"),
+    "patchText": ("patch_text", "patch", "input"),
+    "pattern": ("query", "regex", "search"),
+    "include": ("glob",),
+    "command": ("cmd",),
+}
+_QUOTED_LIMIT = 60
+
+
+def describe(parameters: type[Parameters]) -> dict[str, Any]:
+    """Return the JSON schema of type object, with wire names."""
+    schema = parameters.model_json_schema(by_alias=True)
+    definitions = cast("dict[str, Any]", schema.pop("$defs", {}))
+    cleaned = _clean(schema, definitions)
+    cleaned.pop("description", None)
+    return {"type": "object", **cleaned}
+
+
+def parse(parameters: type[P], written: Mapping[str, Any]) -> P | str:
+    """Return the parameters, or the text of what is wrong with each field."""
+    names = {field.alias or name for name, field in parameters.model_fields.items()}
+    present = {key: value for key, value in written.items() if value is not None}
+    for name in names - present.keys():
+        alias = next((other for other in _ALIASES.get(name, ()) if other in present and other not in names), None)
+        if alias is not None:
+            present[name] = present.pop(alias)
+    try:
+        return parameters.model_validate({key: _unquote(parameters, key, value) for key, value in present.items()})
+    except ValidationError as error:
+        return "; ".join(_explain(cast("Mapping[str, Any]", fault)) for fault in error.errors(include_url=False))
+
+
+def _clean(node: Any, definitions: dict[str, Any]) -> Any:
+    """Return a schema node without titles, null branches and references."""
+    if isinstance(node, list):
+        return [_clean(item, definitions) for item in cast("list[Any]", node)]
+    if not isinstance(node, dict):
+        return node
+    fields = cast("dict[str, Any]", node)
+    if "$ref" in fields:
+        name = str(fields["$ref"]).rsplit("/", 1)[-1]
+        target = cast("dict[str, Any]", _clean(definitions[name], definitions))
+        target.pop("description", None)
+        return {**target, **{key: value for key, value in fields.items() if key != "$ref"}}
+    if "anyOf" in fields:
+        branches = [branch for branch in cast("list[dict[str, Any]]", fields["anyOf"]) if branch.get("type") != "null"]
+        rest = {key: value for key, value in fields.items() if key != "anyOf"}
+        if len(branches) == 1:
+            return _clean({**branches[0], **rest}, definitions)
+    return {key: _clean_entry(key, value, definitions) for key, value in fields.items() if not _is_noise(key, value)}
+
+
+def _clean_entry(key: str, value: Any, definitions: dict[str, Any]) -> Any:
+    if key == "properties":
+        return {name: _clean(field, definitions) for name, field in cast("dict[str, Any]", value).items()}
+    return _clean(value, definitions)
+
+
+def _is_noise(key: str, value: Any) -> bool:
+    return (key == "title" and isinstance(value, str)) or (key == "default" and value in (None, "", False))
+
+
+def _unquote(parameters: type[Parameters], key: str, value: Any) -> Any:
+    """Return the list or object that a model wrote as a JSON string where the field takes no string."""
+    field = next((item for name, item in parameters.model_fields.items() if key in (item.alias, name)), None)
+    if (
+        field is None
+        or not isinstance(value, str)
+        or not value.lstrip().startswith(("[", "{"))
+        or _takes_text(field.annotation)
+    ):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _takes_text(annotation: Any) -> bool:
+    return annotation is str or (isinstance(annotation, UnionType) and str in get_args(annotation))
+
+
+def _explain(fault: Mapping[str, Any]) -> str:
+    place = ".".join(str(step) for step in fault["loc"]) or "input"
+    if fault["type"] == "missing":
+        return f"{place} is missing"
+    quoted = repr(fault["input"])
+    shown = quoted if len(quoted) <= _QUOTED_LIMIT else quoted[:_QUOTED_LIMIT] + "…"
+    message = str(fault["msg"])
+    return f"{place}: {message[:1].lower()}{message[1:]}, not {shown}"

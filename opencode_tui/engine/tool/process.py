@@ -1,0 +1,210 @@
+"""Runs one shell command on the calling thread: reads what it prints, ends it in time, leaves nothing running.
+
+The shell leads a session and a process group of its own; standard input is empty, output and errors share one pipe. The command is
+over when the shell is, whoever still holds the pipe; what it left running is ended then. A timeout gives the group TERM and 1 s, a
+cancel TERM and 100 ms, then KILL; afterwards whatever escaped is looked for. Source: SPEC, section 3; performance.md, section 6.
+"""
+
+import math
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from uuid import uuid4
+
+from opencode_tui.engine.tool.command_output import CommandOutput
+from opencode_tui.engine.tool.process_family import MARK, ProcessFamily
+
+TIMEOUT_GRACE_S = 1.0
+CANCEL_GRACE_S = 0.1
+FINISH_S = 0.1
+"""How long what the shell left behind may take to end by itself, as `tee` in `>(tee log)` does."""
+
+_PIPE_BYTES = 1024 * 1024
+_PIECE_BYTES = 128 * 1024
+_LOOK_WITHOUT_PIDFD_S = 0.02
+_LONGEST_WAIT_S = 3_600.0
+_QUIET_S = 0.05
+_READ_REST_S = 5.0
+"""For what is in the pipe when all who wrote to it are gone: a slow disk must not cost the end of the output."""
+_WITHHELD = frozenset({"OPENCODE_SERVER_PASSWORD"})
+"""Secrets of this program, which no command needs; the person's own variables are passed on."""
+
+Reason = Literal["exit", "timeout", "cancel"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What to run, where, and with which shell; `environ` is the person's environment."""
+
+    text: str
+    folder: Path
+    environ: Mapping[str, str]
+    timeout_ms: int
+    shell: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended; `exit_code` is None when it was ended by us, 128 + n when by signal n.
+
+    `leftovers` are the command lines of processes that it had left running and that were ended.
+    """
+
+    reason: Reason
+    exit_code: int | None
+    leftovers: tuple[str, ...] = ()
+
+
+def find_shell(environ: Mapping[str, str]) -> str:
+    """Return bash, whose grammar the permission scanner knows, else the system's shell."""
+    return shutil.which("bash", path=environ.get("PATH")) or "/bin/sh"
+
+
+class ShellProcess:
+    """One command; `run` once."""
+
+    def __init__(self, command: Command, output: CommandOutput, *, cancel: int) -> None:
+        """`cancel` is a descriptor that becomes readable when the command shall end."""
+        self._command = command
+        self._output = output
+        self._cancel = cancel
+        self._reason: Reason = "exit"
+        self._deadline = 0.0
+        self._poll = select.poll()
+        self._is_open = True
+
+    def run(self) -> Ended:
+        """Run the command to its end and return it; raises OSError when it cannot be started."""
+        self._pipe, writing_end = os.pipe()
+        try:
+            try:
+                self._spawn(writing_end)
+            finally:
+                os.close(writing_end)
+            return self._supervise()
+        finally:
+            os.close(self._pipe)
+
+    def _spawn(self, writing_end: int) -> None:
+        _widen(self._pipe)
+        mark = uuid4().hex
+        kept = {name: value for name, value in self._command.environ.items() if name not in _WITHHELD}
+        self._process = subprocess.Popen(
+            [self._command.shell, "-c", "--", self._command.text],
+            stdin=subprocess.DEVNULL,
+            stdout=writing_end,
+            stderr=writing_end,
+            cwd=self._command.folder,
+            env={**kept, MARK: mark},
+            start_new_session=True,
+        )
+        self._family = ProcessFamily(self._process.pid, mark)
+
+    def _supervise(self) -> Ended:
+        exit_watch = _watch_exit(self._process.pid)
+        for descriptor in (self._pipe, self._cancel, exit_watch):
+            if descriptor is not None:
+                self._poll.register(descriptor, select.POLLIN)
+        longest_wait_s = _LONGEST_WAIT_S if exit_watch is not None else _LOOK_WITHOUT_PIDFD_S
+        try:
+            self._follow(longest_wait_s)
+            leftovers = self._clear()
+        finally:
+            if exit_watch is not None:
+                os.close(exit_watch)
+            if self._process.poll() is None:
+                self._family.signal_group(signal.SIGKILL)
+                self._process.wait()
+        code = self._process.returncode
+        is_own = self._reason == "exit"
+        return Ended(self._reason, (code if code >= 0 else 128 - code) if is_own else None, leftovers if is_own else ())
+
+    def _follow(self, longest_wait_s: float) -> None:
+        """Read until the shell has ended, and see to it that it does."""
+        self._deadline = time.monotonic() + self._command.timeout_ms / 1000
+        while self._process.poll() is None:
+            left_s = self._deadline - time.monotonic()
+            if left_s > 0:
+                self._read(min(left_s, longest_wait_s))
+            elif self._reason == "exit":
+                self._terminate("timeout", TIMEOUT_GRACE_S)
+            else:
+                self._family.signal_group(signal.SIGKILL)
+                self._deadline = math.inf
+
+    def _terminate(self, reason: Reason, grace_s: float) -> None:
+        self._reason = reason
+        self._family.members()  # whoever loses its parent now is known afterwards
+        self._family.signal_group(signal.SIGTERM)
+        self._deadline = time.monotonic() + grace_s
+
+    def _clear(self) -> tuple[str, ...]:
+        """End what the shell has left, and read what is still in the pipe."""
+        now = time.monotonic()
+        if self._reason == "exit":
+            self._drain(quiet_s=FINISH_S, limit_s=FINISH_S)
+            patience_s = now + FINISH_S - time.monotonic()
+            leftovers = self._family.end(patience_s=patience_s, grace_s=CANCEL_GRACE_S)
+        else:
+            grace_s = 0.0 if self._deadline == math.inf else self._deadline - now
+            leftovers = self._family.end(patience_s=0, grace_s=grace_s)
+        limit_s = _READ_REST_S if self._reason == "exit" else _QUIET_S
+        if not self._drain(quiet_s=_QUIET_S, limit_s=limit_s):
+            leftovers += self._family.end_holders(self._pipe)
+            self._drain(quiet_s=_QUIET_S, limit_s=limit_s)
+        return tuple(leftovers)
+
+    def _drain(self, *, quiet_s: float, limit_s: float) -> bool:
+        """Read until nobody holds the pipe, nothing comes for a while, or the time is over; tells whether it was the first."""
+        deadline = time.monotonic() + limit_s
+        while self._is_open and time.monotonic() < deadline and self._pipe_is_ready(quiet_s):
+            self._take()
+        return not self._is_open
+
+    def _pipe_is_ready(self, wait_s: float) -> bool:
+        ready = select.poll()
+        ready.register(self._pipe, select.POLLIN)
+        return bool(ready.poll(wait_s * 1000))
+
+    def _read(self, wait_s: float) -> None:
+        """Wait for output, the end or a cancel, whichever comes first, and see to it."""
+        for descriptor, _ in self._poll.poll(wait_s * 1000):
+            if descriptor == self._pipe:
+                self._take()
+            elif descriptor == self._cancel:
+                self._poll.unregister(self._cancel)
+                self._terminate("cancel", CANCEL_GRACE_S)
+
+    def _take(self) -> None:
+        data = os.read(self._pipe, _PIECE_BYTES)
+        if data:
+            self._output.feed(data)
+        else:
+            self._poll.unregister(self._pipe)
+            self._is_open = False
+
+
+def _widen(pipe: int) -> None:
+    """Make room for more output at once, where the system can."""
+    if sys.platform == "linux":
+        import fcntl  # absent on Windows
+
+        with suppress(OSError):  # the person's share of large pipes may be used up; the usual size works too
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+def _watch_exit(pid: int) -> int | None:
+    """Return a descriptor that becomes readable when the process ends, where the system has such a thing."""
+    if sys.platform == "linux":
+        with suppress(OSError):
+            return os.pidfd_open(pid)
+    return None

@@ -1,0 +1,52 @@
+"""The read guard: what each session has seen of a file, so that it never writes over what it does not know.
+
+Kept in memory for the life of the engine; a resumed session reads again. Source: reference, section 28 (read guard).
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.schema.error import ToolError
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What tells one state of a file from another without reading it."""
+
+    modified_ns: int
+    size: int
+    inode: int
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """Return the stamp of a file's status."""
+    return Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+class ReadStamps:
+    """The stamps of what sessions have read or written; paths are real ones."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, dict[Path, Stamp]] = {}
+
+    def mark(self, session_id: str, path: Path, stamp: Stamp) -> None:
+        """Remember that a session knows this state of a file."""
+        self._seen.setdefault(session_id, {})[path] = stamp
+
+    def check(self, session_id: str, path: Path, stamp: Stamp) -> None:
+        """Return when the session knows this state of an existing file; raises ToolError that tells the model to read it."""
+        known = self._seen.get(session_id, {}).get(path)
+        if known is None:
+            raise ToolError(f"{path} has not been read in this session; read it with the read tool, then try again")
+        if known != stamp:
+            raise ToolError(
+                f"{path} changed on disk since it was last read; read it again, then repeat the edit on what it holds now"
+            )
+
+    def forget(self, session_id: str, path: Path | None = None) -> None:
+        """Drop what a session knows of one file, or of all."""
+        if path is None:
+            self._seen.pop(session_id, None)
+        else:
+            self._seen.get(session_id, {}).pop(path, None)

@@ -1,0 +1,99 @@
+"""How a file's text is stored: encoding, byte order mark and line ends, kept over every edit.
+
+Decoding and encoding are each other's inverse: `encode(decode(data))` gives the same bytes for every file that `decode` accepts.
+"""
+
+import codecs
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from opencode_tui.schema.error import ToolError
+
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_SAMPLE = 4096
+_CONTROL_SHARE = 0.3
+_TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\x1b\b")
+
+
+@dataclass(frozen=True, slots=True)
+class TextFormat:
+    """The stored form of a text; `newline` is the line end that most of its lines have."""
+
+    encoding: str = "utf-8"
+    mark: bytes = b""
+    errors: Literal["strict", "surrogateescape"] = "strict"
+    newline: Literal["\n", "\r\n"] = "\n"
+
+    def encode(self, text: str) -> bytes:
+        """Return the bytes of a text; raises ToolError when this encoding cannot hold one of its characters."""
+        try:
+            return self.mark + text.encode(self.encoding, self.errors)
+        except UnicodeEncodeError as error:
+            character = text[error.start]
+            raise ToolError(
+                f"the text holds {character!r}, which {self.encoding} cannot store; "
+                "use other characters or convert the file to UTF-8 first"
+            ) from error
+
+    def end_lines(self, text: str) -> str:
+        """Return a text with every line end turned into this format's."""
+        plain = text.replace("\r\n", "\n")
+        return plain if self.newline == "\n" else plain.replace("\n", "\r\n")
+
+
+def decode(data: bytes) -> tuple[str, TextFormat]:
+    """Return a file's text without its mark, line ends as they are, and its format; raises ToolError for binary data."""
+    found = detect(data, is_whole=True)
+    body = data[len(found.mark) :]
+    try:
+        text = body.decode(found.encoding, found.errors)
+    except UnicodeDecodeError as error:
+        raise ToolError(
+            f"its bytes are not valid {found.encoding}, as its byte order mark says; edit it with bash"
+        ) from error
+    pairs = text.count("\r\n")
+    return text, replace(found, newline="\r\n" if pairs * 2 > text.count("\n") else "\n")
+
+
+def detect(data: bytes, *, is_whole: bool) -> TextFormat:
+    """Return the encoding of a file's beginning, or of all of it; the newline is not looked at.
+
+    Bytes that are UTF-8 but for a few keep those through `surrogateescape`; anything else without a mark is latin-1, which holds
+    every byte.
+    """
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return TextFormat(encoding, mark)
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data, is_whole)
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "surrogateescape")
+        broken = sum(1 for character in text if "\udc80" <= character <= "\udcff")
+        wide = sum(1 for character in text if character > "\x7f") - broken
+        return TextFormat("utf-8", errors="surrogateescape") if wide > broken else TextFormat("latin-1")
+    return TextFormat()
+
+
+def is_binary(sample: bytes) -> bool:
+    """Tell whether the first bytes of a file are not text: a NUL, or more than 30 % control characters.
+
+    Source: reference, section 28 (read).
+    """
+    head = sample[:_SAMPLE]
+    if not head or any(head.startswith(mark) for mark, _ in _MARKS):
+        return False
+    if 0 in head:
+        return True
+    controls = sum(1 for byte in head if byte < 32 and byte not in _TEXT_CONTROLS)
+    return controls > _CONTROL_SHARE * len(head)
+
+
+def presentable(text: str) -> str:
+    """Return a text that can be sent and stored as UTF-8: bytes that were kept through surrogates show as U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

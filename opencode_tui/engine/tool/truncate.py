@@ -1,0 +1,166 @@
+"""Cuts what a tool gave to what a model should read; the full text is kept in a file for 7 days.
+
+Source: seed 000 and reference, section 18.
+"""
+
+import asyncio
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from opencode_tui.schema.ids import Clock, Identifier, time_field
+from opencode_tui.storage.paths import Paths, ensure
+
+MAX_LINES = 2_000
+MAX_BYTES = 51_200
+KEEP_MS = 7 * 24 * 3_600_000
+_FIELD = 1 << 48
+_TICKS_PER_MS = 4096
+
+Direction = Literal["head", "tail"]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is left of an output."""
+
+    lines: int = MAX_LINES
+    size_bytes: int = MAX_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What was kept of a text, and how much was left out; `removed` is 0 when it is whole."""
+
+    kept: str
+    removed: int = 0
+    unit: Literal["lines", "bytes"] = "lines"
+
+    @property
+    def marker(self) -> str:
+        """The line that stands where something was left out."""
+        return f"...{self.removed} {self.unit} truncated..."
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """A text for the model; `output_path` is the file with the full text when it was cut."""
+
+    text: str
+    truncated: bool = False
+    output_path: Path | None = None
+
+
+def cut(text: str, direction: Direction = "head", limits: Limits | None = None) -> Cut:
+    """Return the whole lines that fit from one end; of a first line that does not fit, as much as fits."""
+    limits = limits or Limits()
+    data = text.encode("utf-8", "replace")
+    lines = data.split(b"\n")
+    if len(lines) <= limits.lines and len(data) <= limits.size_bytes:
+        return Cut(text)
+    ordered = lines if direction == "head" else lines[::-1]
+    kept: list[bytes] = []
+    used = 0
+    for line in ordered[: limits.lines]:
+        needed = len(line) + (1 if kept else 0)
+        if used + needed > limits.size_bytes:
+            return _cut_by_bytes(data, kept or [_part(line, direction, limits.size_bytes)], direction)
+        kept.append(line)
+        used += needed
+    return Cut(_join(kept, direction), len(lines) - len(kept), "lines")
+
+
+def hint(path: Path, *, may_delegate: bool) -> str:
+    """Return the sentence that tells the model where the full text is and how to look at it."""
+    how = (
+        "Let a sub-agent look into it with the Task tool (Grep, or Read with offset and limit), to keep your context small."
+        if may_delegate
+        else "Search it with Grep, or Read parts of it with offset and limit."
+    )
+    return f"The call succeeded, but its output was too long. The full text is in {path}\n{how}"
+
+
+def render(piece: Cut, advice: str, direction: Direction) -> str:
+    """Return preview, marker and advice in the order in which the model reads them."""
+    parts = (piece.kept, piece.marker, advice) if direction == "head" else (piece.marker, advice, piece.kept)
+    return "\n\n".join(parts)
+
+
+class Truncator:
+    """Cuts outputs and keeps their full texts below `paths.tool_output`."""
+
+    def __init__(self, *, paths: Paths, identifier: Identifier, clock: Clock) -> None:
+        self._folder = paths.tool_output
+        self._identifier = identifier
+        self._clock = clock
+
+    async def truncate(
+        self, text: str, *, may_delegate: bool = False, direction: Direction = "head", limits: Limits | None = None
+    ) -> Truncation:
+        """Return the text, cut when it is over the limits; `may_delegate` tells whether the agent may use the task tool."""
+        piece = await asyncio.to_thread(cut, text, direction, limits)
+        if not piece.removed:
+            return Truncation(text)
+        try:
+            path = await asyncio.to_thread(self._save, text)
+        except OSError as error:
+            advice = f"The full text could not be kept ({error.strerror}); run the call again with less output."
+            return Truncation(render(piece, advice, direction), truncated=True)
+        return Truncation(
+            render(piece, hint(path, may_delegate=may_delegate), direction), truncated=True, output_path=path
+        )
+
+    def reserve(self) -> Path:
+        """Return the path of a new full text that the caller will write with mode 0600; makes its folder."""
+        return ensure(self._folder) / self._identifier.ascending("tool")
+
+    async def clean(self) -> int:
+        """Remove full texts older than 7 days and return how many."""
+        return await asyncio.to_thread(self._clean)
+
+    def _save(self, text: str) -> Path:
+        path = self.reserve()
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(text.encode("utf-8", "replace"))
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        return path
+
+    def _clean(self) -> int:
+        old = [path for path in self._folder.glob("tool_*") if self._age_ms(path) > KEEP_MS]
+        removed = 0
+        for path in old:
+            try:
+                path.unlink(missing_ok=True)
+                removed += 1
+            except OSError as error:
+                _log.warning("old tool output stays", extra={"file": str(path), "error": str(error)})
+        return removed
+
+    def _age_ms(self, path: Path) -> int:
+        """Return the age by the id's time, which wraps; a time ahead of the clock is age 0."""
+        made = time_field(path.name)
+        if made is None:
+            return 0
+        ticks = (self._clock() * _TICKS_PER_MS - made) % _FIELD
+        return ticks // _TICKS_PER_MS if ticks < _FIELD // 2 else 0
+
+
+def _part(line: bytes, direction: Direction, size: int) -> bytes:
+    piece = line[:size] if direction == "head" else line[-size:]
+    return piece.decode("utf-8", "ignore").encode()
+
+
+def _join(kept: list[bytes], direction: Direction) -> str:
+    return b"\n".join(kept if direction == "head" else kept[::-1]).decode()
+
+
+def _cut_by_bytes(data: bytes, kept: list[bytes], direction: Direction) -> Cut:
+    text = _join(kept, direction)
+    return Cut(text, len(data) - len(text.encode()), "bytes")

@@ -1,0 +1,143 @@
+"""Atomic files: what is read is always a whole old or a whole new state.
+
+New bytes go into a temporary file of the same folder, `.{pid}.{number}.tmp`, which then takes the name of the target. Listings skip
+such names; those that a dead process left are removed by `opencode-tui doctor`.
+"""
+
+import errno
+import itertools
+import os
+import re
+from contextlib import suppress
+
+from opencode_tui.storage.files import FileSystem
+
+_TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp")
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+def temporary_owner(file_name: str) -> int | None:
+    """Return the process id in the name of a temporary file of ours, None for any other name."""
+    match = _TEMPORARY.fullmatch(file_name)
+    return int(match.group(1)) if match else None
+
+
+class AtomicWriter:
+    """Writes whole files, and remembers what a power cut could still take back. Used by one thread at a time."""
+
+    def __init__(self, files: FileSystem) -> None:
+        self._files = files
+        self._numbers = itertools.count(1)
+        self._unsynced_files: set[str] = set()
+        self._unsynced_folders: set[str] = set()
+
+    def write(self, path: str, data: bytes, *, durable: bool = False) -> None:
+        """Replace or create a file. With `durable` it also outlives a power cut, else a new one does after `sync`.
+
+        Raises OSError; then the file is as it was and no temporary file is left, as far as the disk still obeys.
+        """
+        folder = os.path.dirname(path)
+        descriptor, temporary = self._create(folder)
+        try:
+            try:
+                self._fill(descriptor, data)
+                if durable:
+                    self._files.fsync(descriptor)
+            finally:
+                self._files.close(descriptor)
+            is_new = not self._files.exists(path)
+            self._files.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):  # the first error is the one to tell; doctor removes what stays
+                self._files.unlink(temporary)
+            raise
+        if is_new:
+            self._unsynced_folders.add(folder)
+        if durable:
+            self._unsynced_files.discard(path)
+            self._sync(self._unsynced_folders, above=path)
+        elif is_new:
+            self._unsynced_files.add(path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file; a missing one is fine. Raises OSError."""
+        with suppress(FileNotFoundError):
+            self._files.unlink(path)
+            self._unsynced_folders.add(os.path.dirname(path))
+
+    def remove_tree(self, folder: str) -> None:
+        """Remove a folder with all that is in it, links not followed; a missing one is fine. Raises OSError."""
+        try:
+            with self._files.scandir(folder) as entries:
+                inside = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        except FileNotFoundError:
+            return
+        for path, is_folder in inside:
+            if is_folder:
+                self.remove_tree(path)
+            else:
+                self.remove(path)
+        self._files.rmdir(folder)
+        self._unsynced_folders.add(os.path.dirname(folder))
+
+    def sync(self) -> None:
+        """Make every file created and every name removed since the last call outlive a power cut.
+
+        Raises OSError; what was not reached is tried again by the next call.
+        """
+        self._sync(self._unsynced_files)
+        self._sync(self._unsynced_folders)
+
+    def make_folders(self, folder: str) -> None:
+        """Make a folder and its missing parents."""
+        try:
+            self._files.mkdir(folder)
+        except FileExistsError:
+            return
+        except FileNotFoundError:
+            self.make_folders(os.path.dirname(folder))
+            with suppress(FileExistsError):  # another process was quicker
+                self._files.mkdir(folder)
+        self._unsynced_folders.add(os.path.dirname(folder))
+
+    def _create(self, folder: str) -> tuple[int, str]:
+        """Return a descriptor and the path of a new temporary file; a left-over of the same name is passed by."""
+        has_made_folders = False
+        while True:
+            temporary = f"{folder}/.{os.getpid()}.{next(self._numbers)}.tmp"
+            try:
+                return self._files.open(temporary, _CREATE), temporary
+            except FileExistsError:
+                continue
+            except FileNotFoundError:
+                if has_made_folders:  # a link to nowhere stands in the way
+                    raise
+                self.make_folders(folder)
+                has_made_folders = True
+
+    def _fill(self, descriptor: int, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[self._files.write(descriptor, view) :]
+
+    def _sync(self, paths: set[str], *, above: str | None = None) -> None:
+        """Sync and forget these paths, or those of them that are folders above a path."""
+        for path in sorted(paths):
+            if above is None or above.startswith(f"{path}/"):
+                self._sync_path(path)
+                paths.discard(path)
+
+    def _sync_path(self, path: str) -> None:
+        if os.name == "nt":
+            return  # neither a folder nor a file that is open for reading can be synced there
+        try:
+            descriptor = self._files.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return  # removed since: nothing to keep
+        try:
+            self._files.fsync(descriptor)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # some network file systems cannot sync a folder, and need not
+                raise
+        finally:
+            self._files.close(descriptor)

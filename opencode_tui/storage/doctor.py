@@ -1,0 +1,186 @@
+"""Looks through a data folder for what is damaged, left over or open to others, and mends it without losing a byte.
+
+Damaged records go to `quarantine/` below the data folder, at the place that they had in the store.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from opencode_tui.schema.error import CorruptRecordError, StorageError
+from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
+from opencode_tui.storage.files import FILE_MODE, FOLDER_MODE
+from opencode_tui.storage.keys import is_segment, segment_of
+from opencode_tui.storage.lock_holder import is_alive, is_running
+from opencode_tui.storage.record_check import check_record
+from opencode_tui.storage.record_file import storage_error
+from opencode_tui.storage.run_lock import OWNER_SUFFIX, read_owner
+from opencode_tui.storage.storage import Storage
+
+_OTHERS = 0o077
+_FRESH_S = 60
+"""A temporary file lives for milliseconds; a younger one may belong to a process that cannot be seen from here (a container's)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something amiss: `text` is one line; `paths` are the files or folders that `mend` would treat, none when it cannot."""
+
+    kind: Literal["damaged", "leftover", "mode", "unreadable", "foreign", "killed run"]
+    text: str
+    paths: tuple[str, ...] = ()
+
+    @property
+    def is_fixable(self) -> bool:
+        """Tell whether `mend` can do something about it."""
+        return bool(self.paths)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    path: str
+    name: str
+    mode: int
+    mtime: float
+
+    @property
+    def is_folder(self) -> bool:
+        return stat.S_ISDIR(self.mode)
+
+
+class Doctor:
+    """Examines one data folder; every method blocks, for about 0.1 ms a record."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._files = storage.files
+        self._paths = storage.paths
+        self._root = str(storage.paths.storage)
+        self._quarantine = f"{storage.paths.data}/quarantine"
+
+    def inspect(self) -> list[Finding]:
+        """Return all findings; changes nothing."""
+        findings: list[Finding] = []
+        open_to_others: list[str] = []
+        for place in self._places(findings):
+            if place.mode & _OTHERS and not stat.S_ISLNK(place.mode):
+                open_to_others.append(place.path)
+            finding = self._examine(place)
+            if finding is not None:
+                findings.append(finding)
+        if open_to_others:
+            count = len(open_to_others)
+            text = (
+                f"{count} {'file is' if count == 1 else 'files are'} open to other users, such as {open_to_others[0]}"
+            )
+            findings.append(Finding("mode", text, tuple(open_to_others)))
+        return findings
+
+    def mend(self, findings: list[Finding]) -> list[StorageError]:
+        """Mend what can be mended and return what went wrong doing so; every finding is tried."""
+        failures: list[StorageError] = []
+        acts: dict[str, Callable[[str], None]] = {
+            "damaged": self._set_aside,
+            "leftover": self._files.unlink,
+            "mode": self._close_to_others,
+        }
+        for finding in findings:
+            for path in finding.paths:
+                try:
+                    acts[finding.kind](path)
+                except FileNotFoundError:
+                    continue  # gone since it was found
+                except OSError as error:
+                    failures.append(storage_error(error, "mend", path))
+        return failures
+
+    def _places(self, findings: list[Finding]) -> Iterator[_Place]:
+        """Yield the data folder, the credentials, and everything in the store and among the locks."""
+        for path in (str(self._paths.data), str(self._paths.auth)):
+            yield from self._place(path, findings)
+        for folder in (self._root, str(self._paths.lock)):
+            yield from self._place(folder, findings)
+            yield from self._inside(folder, findings)
+
+    def _inside(self, folder: str, findings: list[Finding]) -> Iterator[_Place]:
+        try:
+            with self._files.scandir(folder) as entries:
+                names = sorted(entry.name for entry in entries)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            findings.append(Finding("unreadable", str(storage_error(error, "list", folder))))
+            return
+        for name in names:
+            for place in self._place(f"{folder}/{name}", findings):
+                yield place
+                if place.is_folder and segment_of(name) is None:
+                    yield from self._inside(place.path, findings)
+
+    def _place(self, path: str, findings: list[Finding]) -> Iterator[_Place]:
+        try:
+            status = self._files.lstat(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            findings.append(Finding("unreadable", str(storage_error(error, "examine", path))))
+            return
+        yield _Place(path, os.path.basename(path), status.st_mode, status.st_mtime)
+
+    def _examine(self, place: _Place) -> Finding | None:
+        owner = temporary_owner(place.name)
+        if owner is not None:
+            is_old = place.mtime < time.time() - _FRESH_S
+            text = f"{place.path} was left behind by process {owner}, which has ended"
+            return Finding("leftover", text, (place.path,)) if is_old and not is_running(owner) else None
+        if place.path.startswith(f"{self._paths.lock}/"):
+            return self._examine_owner(place) if place.name.endswith(OWNER_SUFFIX) else None
+        if not place.path.startswith(f"{self._root}/"):
+            return None
+        return self._examine_record(place)
+
+    def _examine_record(self, place: _Place) -> Finding | None:
+        segment = segment_of(place.name)
+        if segment is None:
+            is_ours = (place.is_folder and is_segment(place.name)) or place.path == f"{self._root}/migration"
+            text = f"{place.path} is no record; the store passes it by"
+            return None if is_ours or place.name.startswith(".") else Finding("foreign", text)
+        key = (*place.path[len(self._root) + 1 :].split("/")[:-1], segment)
+        try:
+            check_record(key, self._files.read_whole(place.path), place.path)
+        except IsADirectoryError:
+            return Finding("damaged", f"{place.path} is a folder where a record should be", (place.path,))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return Finding("unreadable", str(storage_error(error, "read", place.path)))
+        except CorruptRecordError as error:
+            return Finding("damaged", f"{place.path} is damaged ({error.reason})", (place.path,))
+        return None
+
+    def _examine_owner(self, place: _Place) -> Finding | None:
+        try:
+            owner = read_owner(self._files, place.path)
+        except OSError as error:
+            return Finding("unreadable", str(storage_error(error, "read", place.path)))
+        if owner is None or not owner.is_set or is_alive(owner.process):
+            return None
+        session = place.name.removesuffix(OWNER_SUFFIX)
+        return Finding(
+            "killed run", f"a run of session {session} was killed ({owner.process}); opening the session mends it"
+        )
+
+    def _set_aside(self, path: str) -> None:
+        """Move a file to the quarantine, beside what was put there before."""
+        target = f"{self._quarantine}{path[len(self._root) :]}"
+        AtomicWriter(self._files).make_folders(os.path.dirname(target))
+        candidate, number = target, 0
+        while self._files.exists(candidate):
+            number += 1
+            candidate = f"{target}.{number}"
+        self._files.replace(path, candidate)
+
+    def _close_to_others(self, path: str) -> None:
+        self._files.chmod(path, FOLDER_MODE if os.path.isdir(path) else FILE_MODE)

@@ -1,0 +1,141 @@
+"""Migration 0: sessions that lie per directory move to the layout by root commit.
+
+From `project/{any name}/storage/session/{info,message,part}` of the data folder to `storage/`; the originals stay. The project's id
+is the first root commit of the repository that its messages name. Source: reference, section 3.
+"""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+from opencode_tui.schema.error import CorruptRecordError, StorageError
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.atomic import AtomicWriter
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.keys import Key, record_path
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.reader import RecordReader
+
+_GIT_TIMEOUT_S = 60
+_SKIPPED = "global"
+
+
+class LegacyLayout:
+    """The old folders of one data folder."""
+
+    def __init__(
+        self, paths: Paths, *, files: FileSystem, writer: AtomicWriter, environ: Mapping[str, str], clock: Clock
+    ) -> None:
+        self._folder = f"{paths.data}/project"
+        self._root = str(paths.storage)
+        self._files = files
+        self._writer = writer
+        self._environ = environ
+        self._clock = clock
+
+    def bring_over(self) -> list[str]:
+        """Copy every old project that can be identified and return warnings.
+
+        Raises OSError or StorageError when this cannot go on.
+        """
+        warnings: list[str] = []
+        for name in self._old_projects():
+            source = f"{self._folder}/{name}/storage/session"
+            reader = RecordReader(self._files, source)
+            worktree = self._find_worktree(reader)
+            if worktree is None:
+                warnings.append(f"{source} was not brought over: none of its messages names a folder that still exists")
+                continue
+            commit, problem = self._root_commit(worktree)
+            if commit is None:
+                warnings.append(f"{source} was not brought over: {worktree} {problem}")
+                continue
+            self._write_project(commit, worktree)
+            warnings += self._copy(reader, commit)
+        return warnings
+
+    def _old_projects(self) -> list[str]:
+        try:
+            with self._files.scandir(self._folder) as entries:
+                return sorted(entry.name for entry in entries if entry.is_dir() and entry.name != _SKIPPED)
+        except FileNotFoundError:
+            return []
+
+    def _find_worktree(self, reader: RecordReader) -> str | None:
+        """Return the root that the first message with one names, None when there is none or it is gone."""
+        for key in reader.list(("message",)):
+            try:
+                message = reader.read_object(key)
+            except CorruptRecordError:
+                continue  # named when it is copied
+            place: object = message.get("path")
+            root = cast(JsonObject, place).get("root") if isinstance(place, dict) else None
+            if isinstance(root, str) and root:
+                return root if os.path.isdir(root) else None
+        return None
+
+    def _root_commit(self, worktree: str) -> tuple[str | None, str]:
+        """Return the first root commit of a repository, else why there is none."""
+        environ = {name: value for name, value in self._environ.items() if not name.startswith("GIT_")}
+        environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+        command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", worktree]
+        try:
+            done = subprocess.run(
+                [*command, "rev-list", "--max-parents=0", "--all"],
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_GIT_TIMEOUT_S,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise StorageError(
+                "git is not installed; install it to bring over the sessions of the old layout"
+            ) from error
+        except subprocess.TimeoutExpired:
+            return None, f"did not give its first commit within {_GIT_TIMEOUT_S} s"
+        if done.returncode != 0:
+            return None, "is not a repository that git can read"
+        commits = sorted(done.stdout.decode("ascii", "replace").split())
+        return (commits[0], "") if commits else (None, "has no commit")
+
+    def _write_project(self, commit: str, worktree: str) -> None:
+        now = self._clock()
+        times = {"created": now, "initialized": now}
+        self._write_new(("project", commit), {"id": commit, "vcs": "git", "worktree": worktree, "time": times})
+
+    def _copy(self, reader: RecordReader, project_id: str) -> list[str]:
+        """Copy parts, messages and sessions, the session last so that it is seen when it is whole; return warnings."""
+        warnings: list[str] = []
+        for source, target in _targets(reader, project_id):
+            try:
+                record = reader.read_object(source)
+            except CorruptRecordError as error:
+                warnings.append(f"a record was not brought over: {error}")
+                continue
+            self._write_new(target, record)
+        return warnings
+
+    def _write_new(self, key: Key, record: JsonObject) -> None:
+        """Write a record unless it is there: what an earlier run wrote may have been worked on since."""
+        path = record_path(self._root, key)
+        if not self._files.exists(path):
+            self._writer.write(
+                path, json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+            )
+
+
+def _targets(reader: RecordReader, project_id: str) -> Iterator[tuple[Key, Key]]:
+    """Yield the old and the new key of every record."""
+    for key in reader.list(("part",)):
+        if len(key) == 4:
+            yield key, ("part", key[2], key[3])
+    for key in reader.list(("message",)):
+        if len(key) == 3:
+            yield key, key
+    for key in reader.list(("info",)):
+        if len(key) == 2:
+            yield key, ("session", project_id, key[1])

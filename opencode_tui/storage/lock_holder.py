@@ -1,0 +1,70 @@
+"""Who holds a lock or did a run: processes named by id, start time and host."""
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """A process: `started` is its start time in the machine's own ticks (empty where unknown), as ids are used again."""
+
+    pid: int
+    started: str
+    host: str
+
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
+
+def current_process() -> ProcessIdentity:
+    """Return the identity of this process."""
+    return ProcessIdentity(os.getpid(), _start_time(os.getpid()), socket.gethostname())
+
+
+def is_alive(process: ProcessIdentity) -> bool:
+    """Tell whether a process still runs; one of another host counts as alive, because nobody here can know."""
+    if process.host != socket.gethostname():
+        return True
+    if not is_running(process.pid):
+        return False
+    return not process.started or process.started == _start_time(process.pid)
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether some process of this machine has the id."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    except OverflowError:
+        return False
+    return True
+
+
+def holder_of(lock_path: str) -> str:
+    """Return who holds a lock file, in words; Linux alone can tell the process."""
+    try:
+        inode = os.stat(lock_path).st_ino
+        rows = Path("/proc/locks").read_text().splitlines()
+    except OSError:
+        return "another process"
+    for row in rows:
+        fields = row.split()
+        # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234567 0 EOF
+        if len(fields) >= 6 and fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == str(inode):
+            return f"process {fields[4]}" if int(fields[4]) > 0 else "a process of another container"
+    return "another process"
+
+
+def _start_time(pid: int) -> str:
+    """Return the start time from the process table, empty where the system keeps none that can be read cheaply."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    # The name in parentheses may hold anything; the start time is the twentieth field after it.
+    return status.rpartition(")")[2].split()[19]

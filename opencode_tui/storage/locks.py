@@ -1,0 +1,75 @@
+"""The locks of one data folder: files below its lock folder, never deleted, never one a record.
+
+`{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest.
+Source: SPEC, section 3, locks.
+"""
+
+import threading
+
+from opencode_tui.schema.error import StorageError
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.keys import check_key, is_segment
+from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.process_lock import ProcessLock
+from opencode_tui.storage.record_file import storage_error
+from opencode_tui.storage.run_lock import OWNER_SUFFIX, RunLock, RunOwner, read_owner
+
+
+class Locks:
+    """The locks of one data folder, each made once and kept. Safe to use from several threads."""
+
+    def __init__(self, paths: Paths, *, files: FileSystem | None = None) -> None:
+        self._folder = paths.lock
+        self._files = files or FileSystem()
+        self._locks: dict[str, ProcessLock] = {}
+        self._run_locks: dict[str, RunLock] = {}
+        self._guard = threading.Lock()
+
+    def session_write(self, session_id: str) -> ProcessLock:
+        """Return the lock for read-modify-write of a session's record and its small siblings."""
+        return self._lock(f"{session_id}.write")
+
+    def session_run(self, session_id: str) -> RunLock:
+        """Return the lock that is held for the length of a session's run."""
+        lock = self._lock(f"{session_id}.run")
+        with self._guard:
+            run_lock = self._run_locks.get(session_id)
+            if run_lock is None:
+                owner_path = self._owner_path(session_id)
+                run_lock = RunLock(lock, session_id=session_id, owner_path=owner_path, files=self._files)
+                self._run_locks[session_id] = run_lock
+            return run_lock
+
+    def read_owner(self, session_id: str) -> RunOwner | None:
+        """Return who runs a session or ran it last, None when nobody ever did; raises StorageError."""
+        path = self._owner_path(session_id)
+        try:
+            return read_owner(self._files, path)
+        except OSError as error:
+            raise storage_error(error, "read", path) from error
+
+    def store(self) -> ProcessLock:
+        """Return the lock for what belongs to no session: permission, project, credentials, migration, index."""
+        return self._lock("store")
+
+    def worktree(self, name: str) -> ProcessLock:
+        """Return the lock of a worktree's files and snapshots; `name` is a safe name made from its path."""
+        return self._lock(f"{name}.worktree")
+
+    def _lock(self, name: str) -> ProcessLock:
+        with self._guard:
+            lock = self._locks.get(name)
+            if lock is None:
+                if not is_segment(name):
+                    raise StorageError(f"{name!r} cannot name a lock; use letters, digits, '_', '-' and '.'")
+                lock = self._locks[name] = ProcessLock(f"{self._make_folder()}/{name}")
+            return lock
+
+    def _owner_path(self, session_id: str) -> str:
+        return f"{self._folder}/{check_key((session_id,))[0]}{OWNER_SUFFIX}"
+
+    def _make_folder(self) -> str:
+        try:
+            return str(ensure(self._folder))
+        except OSError as error:
+            raise storage_error(error, "create", str(self._folder)) from error

@@ -1,0 +1,127 @@
+"""A lock between processes, tasks and threads, on one file.
+
+It is not reentrant. A process that dies frees its locks. Waiting polls, so that it can be cancelled at once and never blocks the
+event loop.
+"""
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+from opencode_tui.schema.error import LockTimeoutError
+from opencode_tui.storage.files import FILE_MODE
+from opencode_tui.storage.lock_holder import holder_of
+from opencode_tui.storage.record_file import storage_error
+
+DEFAULT_TIMEOUT_MS = 10_000
+_SHORTEST_POLL_S = 0.001
+_LONGEST_POLL_S = 0.02
+
+
+class ProcessLock:
+    """One lock; a context manager, `with` or `async with`, that waits up to `timeout_ms`."""
+
+    def __init__(self, path: str, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> None:
+        self.path = path
+        self._timeout_ms = timeout_ms
+        self._in_process = threading.Lock()
+        self._descriptor: int | None = None
+
+    def try_acquire(self) -> bool:
+        """Take the lock if it is free; raises StorageError when the lock folder cannot be used."""
+        if not self._in_process.acquire(blocking=False):
+            return False
+        is_taken = False
+        try:
+            is_taken = self._try_file()
+        except OSError as error:
+            raise storage_error(error, "lock", self.path) from error
+        finally:
+            if not is_taken:
+                self._in_process.release()
+        return is_taken
+
+    async def acquire(self, timeout_ms: int | None = None) -> None:
+        """Wait for the lock and take it; raises LockTimeoutError naming the holder."""
+        for pause in self._pauses(timeout_ms):
+            if self.try_acquire():
+                return
+            await asyncio.sleep(pause)
+        self._check_last(timeout_ms)
+
+    def acquire_sync(self, timeout_ms: int | None = None) -> None:
+        """Do what `acquire` does, blocking the thread."""
+        for pause in self._pauses(timeout_ms):
+            if self.try_acquire():
+                return
+            time.sleep(pause)
+        self._check_last(timeout_ms)
+
+    def release(self) -> None:
+        """Give the lock back; only its holder may call this."""
+        descriptor, self._descriptor = self._descriptor, None
+        try:
+            if descriptor is not None:
+                _unlock(descriptor)
+        finally:
+            self._in_process.release()
+
+    async def __aenter__(self) -> Self:
+        await self.acquire()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def __enter__(self) -> Self:
+        self.acquire_sync()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def _try_file(self) -> bool:
+        from filelock import lock_descriptor  # 15 ms of imports that a command without a lock need not pay
+
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
+        is_locked = False
+        try:
+            is_locked = lock_descriptor(descriptor, blocking=False)
+        finally:
+            if is_locked:
+                self._descriptor = descriptor
+            else:
+                os.close(descriptor)
+        return is_locked
+
+    def _pauses(self, timeout_ms: int | None) -> Iterator[float]:
+        """Yield the seconds to sleep between attempts, a tenth of what was waited, until the time is over."""
+        started = time.monotonic()
+        wait_s = (self._timeout_ms if timeout_ms is None else timeout_ms) / 1000
+        while (waited := time.monotonic() - started) < wait_s:
+            yield min(max(_SHORTEST_POLL_S, waited / 10), _LONGEST_POLL_S, wait_s - waited)
+
+    def _check_last(self, timeout_ms: int | None) -> None:
+        if self.try_acquire():
+            return
+        wait_ms = self._timeout_ms if timeout_ms is None else timeout_ms
+        raise LockTimeoutError(
+            f"{self.path} is held by {holder_of(self.path)} for more than {wait_ms} ms; wait for it or end that process"
+        )
+
+
+def _unlock(descriptor: int) -> None:
+    from filelock import unlock_descriptor  # loaded by then
+
+    try:
+        unlock_descriptor(descriptor)  # a child that was just forked may still have the descriptor open
+    finally:
+        os.close(descriptor)

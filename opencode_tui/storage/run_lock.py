@@ -1,0 +1,135 @@
+"""The lock of a session's run: who has it may change messages and parts.
+
+Beside the lock file lies `{session}.owner`, JSON with the holder's pid, start time and host, and a generation number that every
+holder raises: whoever finds it changed since its own run drops what it remembers of the session. The pid is 0 while nobody runs;
+any other pid whose process is gone tells of a run that was killed. Source: SPEC, section 3, locks.
+"""
+
+import json
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from opencode_tui.schema.error import BusyError, LockTimeoutError
+from opencode_tui.schema.ids import system_clock
+from opencode_tui.storage.atomic import AtomicWriter
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.lock_holder import ProcessIdentity, current_process
+from opencode_tui.storage.process_lock import ProcessLock
+from opencode_tui.storage.record_file import storage_error
+
+OWNER_SUFFIX = ".owner"
+_logger = logging.getLogger(__name__)
+_NOBODY = ProcessIdentity(0, "", "")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOwner:
+    """What the owner file says: the process that has or last had the lock, and how many runs there were."""
+
+    process: ProcessIdentity
+    generation: int
+
+    @property
+    def is_set(self) -> bool:
+        """Tell whether a process has the lock or died with it."""
+        return self.process.pid != 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunGrant:
+    """A run lock that was taken: its generation, and whether others may have changed the session since our last run."""
+
+    generation: int
+    was_elsewhere: bool
+
+
+class RunLock:
+    """One session's run lock. Taking and giving it back writes one small file, blocking for less than a millisecond."""
+
+    def __init__(self, lock: ProcessLock, *, session_id: str, owner_path: str, files: FileSystem) -> None:
+        self._lock = lock
+        self._session_id = session_id
+        self._owner_path = owner_path
+        self._files = files
+        self._atomic = AtomicWriter(files)
+        self._last_generation: int | None = None
+
+    def try_acquire(self) -> RunGrant:
+        """Take the lock if it is free; raises BusyError naming the process that runs the session, or StorageError."""
+        if not self._lock.try_acquire():
+            raise BusyError(
+                f"session {self._session_id} is {self._worker()}; wait until it is done, or end that process"
+            )
+        return self._sign()
+
+    async def acquire(self, timeout_ms: int) -> RunGrant:
+        """Wait for the lock and take it; raises LockTimeoutError naming the process that runs the session."""
+        try:
+            await self._lock.acquire(timeout_ms)
+        except LockTimeoutError as error:
+            raise LockTimeoutError(
+                f"session {self._session_id} is {self._worker()} for more than {timeout_ms} ms; wait, or end that process"
+            ) from error
+        return self._sign()
+
+    def release(self) -> None:
+        """Give the lock back; only its holder may call this."""
+        try:
+            self._write_owner(RunOwner(_NOBODY, self._last_generation or 0))
+        except OSError as error:  # then the file tells of a run that was killed: repair finds nothing to do
+            _logger.warning("%s", storage_error(error, "write", self._owner_path))
+        finally:
+            self._lock.release()
+
+    @asynccontextmanager
+    async def hold(self, timeout_ms: int) -> AsyncGenerator[RunGrant, None]:
+        """Wait for the lock, yield the grant, and give the lock back at the end."""
+        grant = await self.acquire(timeout_ms)
+        try:
+            yield grant
+        finally:
+            self.release()
+
+    def _sign(self) -> RunGrant:
+        """Write this process down as the holder; gives the lock back when that fails."""
+        try:
+            found = read_owner(self._files, self._owner_path)
+            generation = found.generation + 1 if found else 1
+            self._write_owner(RunOwner(current_process(), generation))
+        except OSError as error:
+            self._lock.release()
+            raise storage_error(error, "write", self._owner_path) from error
+        was_elsewhere = found is not None and found.generation != self._last_generation
+        self._last_generation = generation
+        return RunGrant(generation, was_elsewhere)
+
+    def _write_owner(self, owner: RunOwner) -> None:
+        process = owner.process
+        fields = {"pid": process.pid, "started": process.started, "host": process.host, "generation": owner.generation}
+        self._atomic.write(self._owner_path, json.dumps(fields).encode())
+
+    def _worker(self) -> str:
+        try:
+            owner = read_owner(self._files, self._owner_path)
+        except OSError as error:
+            return f"worked on by a process that cannot be named ({error.strerror})"
+        return f"worked on by {owner.process}" if owner and owner.is_set else "being worked on"
+
+
+def read_owner(files: FileSystem, path: str) -> RunOwner | None:
+    """Return what an owner file says, None when there is none; raises OSError.
+
+    A damaged one counts as a holder unknown, with a generation (the present time in ms) that nobody remembers.
+    """
+    try:
+        data = files.read_whole(path)
+    except FileNotFoundError:
+        return None
+    try:
+        fields = json.loads(data)
+        process = ProcessIdentity(int(fields["pid"]), str(fields["started"]), str(fields["host"]))
+        return RunOwner(process, int(fields["generation"]))
+    except (ValueError, TypeError, KeyError):
+        return RunOwner(_NOBODY, system_clock())

@@ -1,0 +1,46 @@
+"""kill -9 at 200 points of a run: every record readable, nothing told lost, no part left open, the next run works.
+
+Half of the kills strike directly after a random printed line, half at a moment uniform over the run; after each a whole run follows.
+"""
+
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.rounds import rounds
+from tests.support.killing import Lane, make_lane
+from tests.support.model_server import ModelServer
+
+KILLS = 200
+LANES = 2
+
+
+def work_lane(folder: Path, server: ModelServer, number: int, kills: int) -> Lane:
+    """Kill and recover in turns and return the lane."""
+    lane = make_lane(folder / f"lane{number}", server.config(), seed=time.time_ns())
+    for turn in range(kills):
+        lane.kill(at_line=turn % 2 == 0)
+        lane.recover()
+        for complaint in lane.complaints[-3:]:
+            print(f"lane {number}: {complaint}", file=sys.stderr, flush=True)
+    return lane
+
+
+def main() -> int:
+    """Kill in two lanes at once and return the exit code."""
+    kills = rounds(KILLS, 20)
+    with tempfile.TemporaryDirectory() as name, ModelServer() as server, ThreadPoolExecutor(LANES) as pool:
+        jobs = [pool.submit(work_lane, Path(name), server, number, kills // LANES) for number in range(LANES)]
+        lanes = [job.result() for job in jobs]
+    told = sum(len(lane.told) for lane in lanes)
+    wrong = [complaint for lane in lanes for complaint in lane.complaints]
+    for complaint in wrong[:20]:
+        print(complaint)
+    return report([Figure(f"broken promises in {kills} kills, {told} lines told", len(wrong), 0, "")])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

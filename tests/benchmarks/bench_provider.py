@@ -1,0 +1,110 @@
+"""CPU that a direct provider costs for each chunk, beside bare httpx + SSE + JSON in the same run.
+
+    python -m tests.benchmarks.bench_provider
+
+The server is a process of its own. Two shapes: deltas as fast as they come (many in one packet), and one delta a packet. The
+goal is 3 times the floor (with bus and store it is 5); exit code 1 when it is missed.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+
+import httpx
+
+from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, Dialect, DirectLlm
+from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.stream import LlmRequest, TextBlock, TextDelta, UserEntry
+from opencode_tui.schema.model import Model
+from tests.benchmarks.comparison import Figure, report
+
+GOAL = 3.0
+ROUNDS = 5
+SHAPES = {"flat out": ("<<words 5000>>", 5000), "one a packet": ("<<words 600>> <<slow 1>>", 600)}
+Ask = Callable[[LlmRequest], Awaitable[int]]
+
+
+def request_for(prompt: str) -> LlmRequest:
+    return LlmRequest(
+        model=Model(provider_id="fake", model_id="m"), system=(), messages=(UserEntry((TextBlock(prompt),)),)
+    )
+
+
+def bare(url: str, dialect: Dialect, client: httpx.AsyncClient) -> Ask:
+    """Return the floor: httpx's bytes, split into events, each parsed, the text taken out."""
+
+    async def ask(request: LlmRequest) -> int:
+        count, rest = 0, b""
+        async with client.stream("POST", url + dialect.path, content=dialect.encode(request)) as response:
+            async for chunk in response.aiter_bytes():
+                *events, rest = (rest + chunk).split(b"\n\n")
+                for event in events:
+                    data = event[event.index(b"data: ") + 6 :]
+                    if data == b"[DONE]":
+                        continue
+                    parsed = json.loads(data)
+                    choices = parsed.get("choices")
+                    delta = choices[0]["delta"] if choices else parsed.get("delta") or {}
+                    if delta.get("content") or delta.get("text"):
+                        count += 1
+        return count
+
+    return ask
+
+
+def ours(llm: DirectLlm) -> Ask:
+    """Return the adapter with all it does."""
+
+    async def ask(request: LlmRequest) -> int:
+        return sum([isinstance(event, TextDelta) async for batch in llm.stream(request) for event in batch])
+
+    return ask
+
+
+async def cost(ask: Ask, prompt: str, expected: int) -> float:
+    """Return the least CPU seconds that one answer took."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        begin = time.process_time()
+        assert await ask(request_for(prompt)) == expected
+        best = min(best, time.process_time() - begin)
+    return best
+
+
+async def measure(base_url: str) -> list[Figure]:
+    figures: list[Figure] = []
+    for dialect in (OPENAI, ANTHROPIC):
+        url = f"{base_url}/{dialect.wire_format}/v1"
+        llm = DirectLlm(Endpoint("fake", url, api_key="k"), dialect)
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
+            for shape, (prompt, count) in SHAPES.items():
+                await cost(ours(llm), "<<words 50>>", 50)
+                floor = await cost(bare(url, dialect, client), prompt, count)
+                spent = await cost(ours(llm), prompt, count)
+                per_chunk = 1e6 / count
+                figures.append(
+                    Figure(f"{dialect.wire_format}, {shape}", spent * per_chunk, GOAL, "us", floor * per_chunk)
+                )
+        await llm.close()
+    return figures
+
+
+def main() -> int:
+    command = [sys.executable, "-m", "tests.support.model_server", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        printed = ""
+        while not printed.endswith("\n}\n"):
+            printed += server.stdout.readline()
+        base_url = json.loads(printed)["provider"]["fake"]["options"]["baseURL"].removesuffix("/openai/v1")
+        try:
+            return report(asyncio.run(measure(base_url)))
+        finally:
+            server.terminate()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""`auth` as a person and a script use it."""
+
+import json
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.in_process import Commands
+
+
+@pytest.fixture
+def line(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Commands:
+    """The command in an empty folder."""
+    return Commands(tmp_path, environ, monkeypatch, capsys)
+
+
+def auth_file(line: Commands) -> Path:
+    return Path(line.environ["XDG_DATA_HOME"]) / "opencode-tui" / "auth.json"
+
+
+def test_a_key_from_stdin_is_stored_and_never_shown(line: Commands) -> None:
+    done = line.run("auth", "login", "openai", stdin="sk-canary\nmore\n")
+    assert (done.code, json.loads(auth_file(line).read_text())) == (0, {"openai": {"type": "api", "key": "sk-canary"}})
+    listed = line.run("auth", "list")
+    assert listed.stdout == "openai  api\n"
+    assert "canary" not in done.stdout + done.stderr + listed.stderr
+
+
+def test_a_logout_forgets_it(line: Commands) -> None:
+    line.run("auth", "login", "openai", stdin="k\n")
+    assert line.run("auth", "logout", "openai").code == 0
+    again = line.run("auth", "logout", "openai")
+    assert (again.code, again.stderr.count("\n")) == (1, 1)
+
+
+def test_without_a_key_nothing_is_stored(line: Commands) -> None:
+    done = line.run("auth", "login", "openai", stdin="")
+    assert (done.code, auth_file(line).exists()) == (2, False)
+    assert "no key was given" in done.stderr
+
+
+def test_an_unsafe_mode_is_mended_and_said(line: Commands) -> None:
+    auth_file(line).parent.mkdir(parents=True)
+    auth_file(line).write_text("{}")
+    auth_file(line).chmod(0o644)
+    done = line.run("auth", "list")
+    assert done.code == 0
+    assert "auth.json had mode 0644" in done.stderr
+    assert auth_file(line).stat().st_mode & 0o777 == 0o600
+
+
+def _no_room() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def test_a_full_disk_leaves_the_old_file(line: Commands) -> None:
+    line.run("auth", "login", "openai", stdin="old\n")
+    before = auth_file(line).read_bytes()
+    done = subprocess.run(
+        [sys.executable, "-m", "opencode_tui", "auth", "login", "groq"],
+        input=b"new\n",
+        cwd=line.folder,
+        env=CommandLine(line.folder, line.environ).variables(),
+        capture_output=True,
+        preexec_fn=_no_room,
+    )
+    assert (done.returncode, auth_file(line).read_bytes()) == (1, before)
+    assert b"auth.json cannot be written" in done.stderr
+    assert [path.name for path in auth_file(line).parent.iterdir() if path.suffix == ".tmp"] == []

@@ -1,0 +1,182 @@
+"""The frame of the command line: help, exit codes, one line for every error."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from opencode_tui import __version__
+from opencode_tui.cli.errors import report_error
+from opencode_tui.cli.main import run_command_line
+from opencode_tui.cli.terminal import make_safe
+from opencode_tui.schema.error import ConfigError, NotFoundError
+from tests.support.cli import PACKAGE_ROOT, CommandLine
+
+
+@pytest.fixture
+def line(tmp_path: Path, environ: dict[str, str]) -> CommandLine:
+    """The command in an empty folder."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return CommandLine(folder, environ)
+
+
+def test_version_is_one_line(line: CommandLine) -> None:
+    done = line.run("--version")
+    assert (done.code, done.stdout, done.stderr) == (0, f"opencode-tui {__version__}\n", "")
+
+
+def test_help_names_every_command_with_its_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["--help"]) == 0
+    text = capsys.readouterr().out
+    for word in (
+        "Work:",
+        "Sessions:",
+        "Setup:",
+        "Look inside:",
+        "run ",
+        "session ",
+        "auth ",
+        "trust ",
+        "doctor ",
+        "Examples:",
+    ):
+        assert word in text
+
+
+def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line([]) == 0
+    assert "Usage: opencode-tui" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["sesion"], "no command 'sesion', did you mean 'session'?"),
+        (["debug", "path"], "did you mean 'paths'?"),
+        (["--nope"], "--nope"),
+        (["completion", "tcsh"], "tcsh"),
+        (["trust", "--nope"], "see `opencode-tui trust --help`"),
+        (["x\x1b[2J\n"], r"\x1b[2J"),
+    ],
+)
+def test_a_wrong_word_is_one_line_and_exit_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert run_command_line(arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert words in err
+    assert err.startswith("opencode-tui: ")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (ConfigError("opencode.json: no"), 2, "opencode.json: no"),
+        (NotFoundError("no session x"), 1, "no session x"),
+        (ExceptionGroup("g", [ExceptionGroup("h", [NotFoundError("deep")])]), 1, "deep"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (click.Abort(), 130, "interrupted"),
+    ],
+)
+def test_each_error_has_its_exit_code(
+    capsys: pytest.CaptureFixture[str], environ: dict[str, str], error: BaseException, code: int, words: str
+) -> None:
+    assert report_error(error, environ, is_debugging=False) == code
+    assert capsys.readouterr().err == f"opencode-tui: {words}\n"
+
+
+def test_an_unexpected_error_leaves_its_traceback_in_a_private_file(
+    capsys: pytest.CaptureFixture[str], environ: dict[str, str]
+) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        raise RuntimeError("first\nsecond")
+    assert report_error(caught.value, environ, is_debugging=False) == 1
+    told = capsys.readouterr().err
+    log = Path(told.strip().rsplit(" ", 1)[1])
+    assert told == f"opencode-tui: RuntimeError: first; details in {log}\n"
+    assert "Traceback" in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_traceback_is_shown_when_debugging(capsys: pytest.CaptureFixture[str], environ: dict[str, str]) -> None:
+    report_error(RuntimeError("x"), environ, is_debugging=True)
+    assert "RuntimeError: x" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(line: CommandLine) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "opencode_tui", "config", "schema"],
+        cwd=line.folder,
+        env=line.variables(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert (process.wait(30), process.stderr.read() if process.stderr else b"") == (0, b"")
+    if process.stderr:
+        process.stderr.close()
+
+
+def test_a_deleted_folder_is_one_line(line: CommandLine) -> None:
+    script = 'rmdir "$PWD" && exec "$0" -m opencode_tui debug config'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, sys.executable], cwd=line.folder, env=line.variables(), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "opencode-tui: the current directory does not exist any more; change to one that does\n"
+
+
+def test_a_home_that_is_no_folder_is_one_line(tmp_path: Path, line: CommandLine) -> None:
+    (tmp_path / "file").write_text("x")
+    environ = {name: value for name, value in line.environ.items() if not name.startswith("XDG_")}
+    done = CommandLine(line.folder, {**environ, "HOME": str(tmp_path / "file" / "home")}).run("debug", "config")
+    assert (done.code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "HOME" in done.stderr
+
+
+def test_nothing_is_imported_from_the_current_folder(line: CommandLine) -> None:
+    for name in ("click", "pydantic", "json", "logging", "yaml"):
+        (line.folder / f"{name}.py").write_text("open('ran', 'w')\n")
+    (line.folder / ".opencode" / "agent").mkdir(parents=True)
+    (line.folder / ".opencode" / "agent" / "a.md").write_text("---\ndescription: d\n---\np")
+    done = subprocess.run(
+        [sys.executable, "-m", "opencode_tui", "debug", "config"],
+        cwd=line.folder,
+        env={**line.environ, "PYTHONPATH": str(PACKAGE_ROOT)},
+        capture_output=True,
+    )
+    assert (done.returncode, (line.folder / "ran").exists()) == (0, False)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script_for_the_shell(capsys: pytest.CaptureFixture[str], shell: str) -> None:
+    assert run_command_line(["completion", shell]) == 0
+    assert "_OPENCODE_TUI_COMPLETE" in capsys.readouterr().out
+
+
+def test_a_shell_is_told_the_commands(line: CommandLine) -> None:
+    asking = {"_OPENCODE_TUI_COMPLETE": "bash_complete", "COMP_WORDS": "opencode-tui s", "COMP_CWORD": "1"}
+    done = CommandLine(line.folder, {**line.environ, **asking}).run()
+    assert done.stdout.split() == ["plain,session", "plain,stats"]
+
+
+def test_paths_are_absolute_and_a_relative_xdg_folder_is_passed_by(line: CommandLine) -> None:
+    import json
+
+    done = CommandLine(line.folder, {**line.environ, "XDG_DATA_HOME": "rel"}).run("debug", "paths")
+    found = json.loads(done.stdout)
+    assert {"config", "data", "state", "cache", "snapshot", "auth", "trust"} <= set(found)
+    assert all(os.path.isabs(path) for path in found.values())
+    assert found["data"] == f"{line.environ['HOME']}/.local/share/opencode-tui"
+    assert list(line.folder.iterdir()) == []
+
+
+def test_text_for_the_terminal_is_safe() -> None:
+    assert make_safe("a\x1b[2J\u202eb\x9b\nc") == r"a\x1b[2J\u202eb\x9b\x0ac"
+    assert make_safe("a\n\tb\r", multiline=True) == "a\n\tb\\x0d"

@@ -1,0 +1,43 @@
+"""`trust` as a person uses it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.in_process import Commands
+
+
+@pytest.fixture
+def line(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Commands:
+    """The command in a repository that wants to start something."""
+    folder = tmp_path / "work"
+    (folder / ".git").mkdir(parents=True)
+    (folder / "opencode.json").write_text('{"plugin": ["./p.py"], "permission": {"bash": "allow"}}')
+    return Commands(folder, environ, monkeypatch, capsys)
+
+
+def test_trust_names_what_it_lets_start(line: Commands) -> None:
+    done = line.run("trust")
+    assert done.stdout.splitlines() == [
+        "opencode.json: plugin: starts programs",
+        "opencode.json: permission.bash: loosens permissions",
+        f"trusted {line.folder} as it is now",
+    ]
+    assert '"ignored": []' in line.run("debug", "config").stdout
+
+
+def test_trusted_folders_are_listed_and_revoked(line: Commands) -> None:
+    line.run("trust", str(line.folder))
+    assert line.run("trust", "--list").stdout == f"{line.folder}\n"
+    assert line.run("trust", "--revoke").stdout == f"{line.folder} is trusted no longer\n"
+    assert line.run("trust", "--list").stdout == ""
+    again = line.run("trust", "--revoke")
+    assert (again.code, again.stderr) == (0, f"opencode-tui: {line.folder} was not trusted\n")
+
+
+@pytest.mark.parametrize("target", ["/", "{home}", "missing"])
+def test_what_cannot_be_trusted_is_one_line_and_exit_1(line: Commands, target: str) -> None:
+    done = line.run("trust", target.format(home=line.environ["HOME"]))
+    assert (done.code, done.stdout, done.stderr.count("\n")) == (1, "", 1)

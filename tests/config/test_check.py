@@ -1,0 +1,92 @@
+"""Types of settings: one clear line for each mistake."""
+
+from typing import Any
+
+import pytest
+
+from opencode_tui.schema.error import ConfigError
+from tests.support.settings_world import SettingsWorld
+
+MISTAKES: list[tuple[Any, str]] = [
+    ({"permission": {"bash": "prompt"}}, 'permission.bash: "prompt" is not one of allow, deny, ask'),
+    ({"permission": {"bash": {"ls": 1}}}, "permission.bash.ls: 1 is not one of allow, deny, ask"),
+    ({"permission": True}, "permission: true is not an object"),
+    ({"compaction": False}, "compaction: false is not an object"),
+    ({"compaction": {"reserved": -1}}, "compaction.reserved: -1 is not a number at least 0"),
+    ({"compaction": {"reserved": "1"}}, 'compaction.reserved: "1" is not a whole number'),
+    ({"compaction": {"reserved": 10**30}}, "compaction.reserved: 1000000000000000000000000000000 is not"),
+    ({"compaction": {"prepare": 1.5}}, "compaction.prepare: 1.5 is not false or a number at most 1"),
+    ({"model": "gpt-5"}, 'model: "gpt-5" is not provider/model'),
+    ({"agent": {"a": {"model": "/x"}}}, "agent.a.model"),
+    ({"agent": {"a": {"mode": "main"}}}, 'agent.a.mode: "main" is not one of primary, subagent, all'),
+    ({"agent": {"a": {"temperature": 3}}}, "agent.a.temperature: 3 is not a number at most 2"),
+    ({"agent": {"a": {"steps": 0}}}, "agent.a.steps: 0 is not a number at least 1"),
+    ({"agent": {"a": {"steps": True}}}, "agent.a.steps: true is not a whole number"),
+    ({"agent": []}, "agent: a list is not an object"),
+    ({"server": {"port": 65536}}, "server.port"),
+    ({"instructions": "a"}, 'instructions: "a" is not a list'),
+    ({"instructions": ["a", 5]}, "instructions[1]: 5 is not a text"),
+    ({"mcp": {"m": {"type": "local", "command": "x"}}}, 'mcp.m.command: "x" is not a list'),
+    ({"mcp": {"m": {"type": "local", "command": []}}}, "mcp.m.command: a list is not a list with at least one member"),
+    ({"mcp": {"m": {"type": "local"}}}, "mcp.m.command: is missing"),
+    ({"mcp": {"m": {"command": ["x"]}}}, 'mcp.m: an object is not of type "local" or "remote"'),
+    ({"command": {"c": {}}}, "command.c.template: is missing"),
+    ({"formatter": {"f": {"command": 5}}}, "formatter.f.command: 5 is not a list"),
+    ({"provider": {"p": {"options": {"timeout": -5}}}}, "provider.p.options.timeout"),
+    ({"provider": {"p": {"options": {"baseURL": "x"}}}}, 'baseURL: "x" is not an address'),
+    ({"provider": {"p": {"options": {"apiKey": 5}}}}, "apiKey: this value is not a text"),
+    ({"model": None}, "model: null says nothing here"),
+    ({"theme": "a\x1b]0;b"}, "theme: a control character"),
+    ({"a\x07": 1}, "a control character"),
+    ({"tools": {"bash": "no"}}, 'tools.bash: "no" is not true or false'),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), MISTAKES, ids=[message[:40] for _, message in MISTAKES])
+def test_a_wrong_value_is_one_line_with_file_line_and_key(world: SettingsWorld, settings: Any, message: str) -> None:
+    path = world.person(settings)
+    with pytest.raises(ConfigError) as caught:
+        world.load()
+    assert str(caught.value).startswith(f"{path} line 1: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_line_is_that_of_the_key(world: SettingsWorld) -> None:
+    path = world.person('{\n  "agent": {\n    "build": {\n      // hot\n      "temperature": 9\n    }\n  }\n}')
+    with pytest.raises(ConfigError, match=f"{path} line 5: agent.build.temperature"):
+        world.load()
+
+
+def test_a_renamed_key_is_found_under_its_former_name(world: SettingsWorld) -> None:
+    path = world.person('{\n"mode": {\n"build": {\n"temperature": 9}}}')
+    with pytest.raises(ConfigError, match=f"{path} line 4: agent.build.temperature"):
+        world.load()
+
+
+def test_unknown_keys_are_named_once_with_the_nearest_and_have_no_effect(world: SettingsWorld) -> None:
+    world.person({"permisson": {"bash": "deny"}, "tui": {"scrol_speed": 1}, "zzz": 1, "agent": {"build": {"stps": 3}}})
+    loaded = world.load()
+    assert [(notice.key, notice.message) for notice in loaded.warnings] == [
+        ("permisson", "unknown key, did you mean 'permission'?"),
+        ("zzz", "unknown key, it has no effect; remove it"),
+        ("tui.scrol_speed", "unknown key, did you mean 'scroll_speed'?"),
+        ("agent.build.stps", "unknown key, did you mean 'steps'?"),
+    ]
+    assert loaded.effective == {}
+
+
+def test_options_of_agents_and_providers_may_be_anything(world: SettingsWorld) -> None:
+    settings = {
+        "agent": {"build": {"reasoningEffort": "high", "options": {"a": None}}},
+        "provider": {"p": {"options": {"region": "eu", "nested": {"x": None}}}},
+    }
+    world.person(settings)
+    loaded = world.load()
+    assert (loaded.warnings, loaded.effective) == ([], settings)
+
+
+def test_what_has_no_effect_yet_is_said_once(world: SettingsWorld) -> None:
+    world.person({"lsp": {"x": {"command": ["x"]}}, "autoupdate": False, "share": "manual", "mcp": {}})
+    world.repository({"lsp": {"x": {"disabled": True}}})
+    assert [notice.key for notice in world.load().warnings] == ["lsp"]

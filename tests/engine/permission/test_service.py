@@ -1,0 +1,223 @@
+"""Claims about asking and answering: reference tests "ask/reply"; reference, section 27."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, RefuseQuestions
+from opencode_tui.engine.permission.service import CallPermission
+from opencode_tui.schema.error import DeniedError, NobodyToAskError, RejectedError, StorageError
+from opencode_tui.schema.event import PermissionAsked, PermissionReplied
+from tests.engine.permission.conftest import ASKING, CALL, World
+from tests.support.rules import rules
+
+
+async def asked(world: World, *patterns: str, **more: Any) -> tuple[asyncio.Task[None], str]:
+    """Start a call that asks, and return it with the id of its question once that is open."""
+    before = len(world.service.pending())
+    task = asyncio.create_task(world.ask(*patterns, **more))
+    async with asyncio.timeout(10):
+        while len(world.service.pending()) == before:  # noqa: ASYNC110 - the service has no event to wait for
+            await asyncio.sleep(0.001)
+    return task, world.service.pending()[-1].id
+
+
+async def test_what_is_allowed_passes_unasked(world: World) -> None:
+    await world.ask("ls", "pwd", "git status", layers=[rules("bash * allow")])
+    assert world.events == []
+
+
+async def test_one_denied_pattern_denies_the_call_and_lists_the_rules(world: World) -> None:
+    ruleset = rules("edit * ask", "bash * ask", "bash rm* deny")
+    with pytest.raises(DeniedError) as caught:
+        await world.ask("echo hello", "rm -rf /", layers=[ruleset])
+    assert caught.value.rules == rules("bash * ask", "bash rm* deny")
+    assert "'rm -rf /'" in str(caught.value)
+    assert world.events == []
+
+
+async def test_a_question_carries_the_whole_request(world: World) -> None:
+    task, request_id = await asked(world, "a b", "c", always=["a *"], metadata={"k": 1})
+    [event] = world.events
+    assert isinstance(event, PermissionAsked)
+    assert event.to_dict() == {
+        "type": "permission.asked",
+        "id": request_id,
+        "sessionID": "ses_1",
+        "permission": "bash",
+        "patterns": ["a b", "c"],
+        "metadata": {"k": 1},
+        "always": ["a *"],
+        "tool": {"messageID": "msg_1", "callID": "call_1"},
+    }
+    await world.service.reply(request_id, "once")
+    await task
+
+
+async def test_once_answers_that_question_alone(world: World) -> None:
+    first, one = await asked(world, "ls", always=["ls *"])
+    second, two = await asked(world, "ls", always=["ls *"])
+    assert await world.service.reply(one, "once")
+    await first
+    assert [request.id for request in world.service.pending()] == [two]
+    await world.service.reply(two, "once")
+    await second
+    assert await world.grants.listed() == []
+
+
+async def test_the_first_reply_wins(world: World) -> None:
+    task, request_id = await asked(world, "ls")
+    replies = [await world.service.reply(request_id, reply) for reply in ("once", "reject", "always")]
+    await task
+    assert replies == [True, False, False]
+    assert world.told() == [("permission.asked", "ls"), ("permission.replied", "once")]
+
+
+async def test_an_unknown_question_cannot_be_answered(world: World) -> None:
+    assert await world.service.reply("per_unknown", "once") is False
+    assert world.events == []
+
+
+async def test_always_holds_for_later_calls_of_every_session(world: World) -> None:
+    task, request_id = await asked(world, "git push", always=["git *"])
+    await world.service.reply(request_id, "always")
+    await task
+    await world.ask("git pull", session="ses_2")
+    assert world.told() == [("permission.asked", "git push"), ("permission.replied", "always")]
+
+
+async def test_always_settles_the_open_questions_that_it_covers(world: World) -> None:
+    covered = [await asked(world, "ls", "ls -l", session=name, always=["ls *"]) for name in ("ses_1", "ses_2")]
+    other, last = await asked(world, "ls", "rm x")
+    await world.service.reply(covered[0][1], "always")
+    await asyncio.gather(*(task for task, _ in covered))
+    assert [request.id for request in world.service.pending()] == [last]
+    assert [event.reply for event in world.events if isinstance(event, PermissionReplied)] == ["always", "always"]
+    await world.service.reply(last, "once")
+    await other
+
+
+async def test_a_grant_never_lifts_a_denial(world: World) -> None:
+    await world.grants.add("bash", ["*"])
+    with pytest.raises(DeniedError):
+        await world.ask("rm x", layers=[rules("bash rm* deny")])
+
+
+async def test_a_revoked_grant_asks_again(world: World) -> None:
+    await world.grants.add("bash", ["ls *"])
+    await world.ask("ls")
+    await world.grants.revoke("bash", "ls *")
+    with pytest.raises(NobodyToAskError):
+        await world.ask("ls", policy=RefuseQuestions())
+
+
+async def test_a_rejection_closes_the_sessions_other_questions(world: World) -> None:
+    first, first_id = await asked(world, "a")
+    second, _ = await asked(world, "b")
+    other, other_id = await asked(world, "c", session="ses_2")
+    await world.service.reply(first_id, "reject")
+    results = await asyncio.gather(first, second, return_exceptions=True)
+    assert [(type(result), getattr(result, "feedback", "")) for result in results] == [(RejectedError, None)] * 2
+    assert [request.id for request in world.service.pending()] == [other_id]
+    await world.service.reply(other_id, "once")
+    await other
+
+
+async def test_a_rejection_with_a_word_tells_it_to_all_calls(world: World) -> None:
+    first, first_id = await asked(world, "a")
+    second, _ = await asked(world, "b")
+    await world.service.reply(first_id, "reject", "use make instead")
+    results = await asyncio.gather(first, second, return_exceptions=True)
+    assert [str(result) for result in results] == ["The person rejected this call and said: use make instead"] * 2
+
+
+async def test_a_cancelled_call_takes_its_question_along(world: World) -> None:
+    task, request_id = await asked(world, "ls")
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert world.service.pending() == []
+    assert world.told() == [("permission.asked", "ls"), ("permission.replied", "reject")]
+    assert await world.service.reply(request_id, "once") is False
+
+
+async def test_a_grant_that_cannot_be_stored_still_allows_the_one_act(world: World, tmp_path: Path) -> None:
+    record = tmp_path / "home/.local/share/opencode-tui/storage/permission/global.json"
+    record.parent.mkdir(parents=True)
+    record.write_text("{")
+    task, request_id = await asked(world, "ls", always=["ls *"])
+    with pytest.raises(StorageError):
+        await world.service.reply(request_id, "always")
+    await task
+
+
+async def test_the_strictest_of_all_layers_decides(world: World) -> None:
+    allowing = rules("bash * allow")
+    with pytest.raises(NobodyToAskError):
+        await world.ask("ls", layers=[allowing, *ASKING], policy=RefuseQuestions())
+    with pytest.raises(DeniedError):
+        await world.ask("ls", layers=[allowing, rules("bash * deny")], policy=AutoApprove(AskPerson()))
+
+
+async def test_what_must_be_asked_is_allowed_only_by_its_own_name(world: World) -> None:
+    command = 'eval "$(cat x)"'
+    refuse = RefuseQuestions()
+    await world.ask(command, layers=[rules("bash * allow", f"bash {command} allow")], policy=refuse, must_ask=[command])
+    for ruleset in (rules("bash * allow"), rules("bash eval * allow"), rules(f"bash {command} allow", "bash * allow")):
+        with pytest.raises(NobodyToAskError):
+            await world.ask(command, layers=[ruleset], policy=refuse, must_ask=[command])
+
+
+async def test_members_that_are_known_need_no_rule_of_their_own(world: World) -> None:
+    layers = [rules("bash * allow", "bash eval x allow")]
+    await world.ask("ls", "eval x", layers=layers, policy=RefuseQuestions(), must_ask=["eval x"])
+
+
+async def test_a_grant_with_wildcards_does_not_cover_what_must_be_asked(world: World) -> None:
+    await world.grants.add("bash", ["eval *"])
+    with pytest.raises(NobodyToAskError):
+        await world.ask("eval x", policy=RefuseQuestions(), must_ask=["eval x"])
+    await world.grants.add("bash", ["eval x"])
+    await world.ask("eval x", policy=RefuseQuestions(), must_ask=["eval x"])
+
+
+async def test_a_call_without_patterns_is_asked_for_as_a_whole(world: World) -> None:
+    with pytest.raises(NobodyToAskError):
+        await world.ask(policy=RefuseQuestions())
+    await world.ask(layers=[rules("bash * allow")], policy=RefuseQuestions())
+
+
+async def test_auto_answers_everything_but_doom_loops(world: World) -> None:
+    auto = AutoApprove(RefuseQuestions())
+    await world.ask("rm x", policy=auto)
+    with pytest.raises(NobodyToAskError):
+        await world.ask("bash", permission="doom_loop", layers=[rules("doom_loop * ask")], policy=auto)
+    assert world.events == []
+    assert await world.grants.listed() == []
+
+
+async def test_without_a_terminal_the_refusal_says_how_to_allow_it(world: World) -> None:
+    with pytest.raises(
+        NobodyToAskError, match=r"^bash for 'rm x' needs .* no terminal .* --auto, .* permission\.bash "
+    ):
+        await world.ask("rm x", policy=RefuseQuestions())
+
+
+async def test_a_tools_ask_uses_the_rules_of_the_moment(world: World) -> None:
+    layers = [rules("bash * deny")]
+    ask = CallPermission(world.service, "ses_1", CALL, lambda: layers, AskPerson())
+    with pytest.raises(DeniedError):
+        await ask("bash", ["ls"])
+    layers[0] = rules("bash * allow")
+    await ask("bash", ["ls"], always=["ls *"], metadata={})
+
+
+async def test_a_question_asked_while_a_grant_is_stored_is_not_asked_in_vain(world: World) -> None:
+    task, request_id = await asked(world, "ls", always=["ls *"])
+    later = [asyncio.create_task(world.ask("ls -l")) for _ in range(20)]
+    await world.service.reply(request_id, "always")
+    async with asyncio.timeout(2):
+        await asyncio.gather(task, *later)

@@ -1,0 +1,49 @@
+"""Requests of the provider tests, and the whole answer to one."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, DirectLlm
+from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent, TextBlock, ToolSpec, UserEntry
+from opencode_tui.schema.error import ProviderError
+from opencode_tui.schema.model import Adapter, Model
+from tests.engine.provider.reading import Heard, gather
+from tests.support.model_server import ModelServer
+
+READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+WRITE = ToolSpec("write", "Writes a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
+KEY = "fake-key-for-tests"
+
+
+def request(text: str = "hi", *, adapter: Adapter = "openai", **fields: Any) -> LlmRequest:
+    model = Model(provider_id="fake", model_id="fake-model", adapter=adapter)
+    asked = LlmRequest(model, ("Be brief.",), (UserEntry((TextBlock(text),)),), (READ, WRITE))
+    return replace(asked, **fields)
+
+
+def direct(server: ModelServer, adapter: str = "openai", **fields: Any) -> DirectLlm:
+    base = server.url("anthropic" if adapter == "anthropic" else "openai")
+    endpoint = Endpoint(provider_id="fake", base_url=base, api_key=KEY, **fields)
+    return DirectLlm(endpoint, ANTHROPIC if adapter == "anthropic" else OPENAI)
+
+
+async def ask(llm: Llm, asked: LlmRequest) -> Heard:
+    """Return the whole answer, with the error that broke it."""
+    events: list[StreamEvent] = []
+    try:
+        async for batch in llm.stream(asked):
+            events += batch
+    except ProviderError as error:
+        return gather(events, error)
+    return gather(events)
+
+
+async def ask_once(llm: Llm, asked: LlmRequest) -> Heard:
+    """As `ask`, and close what was asked."""
+    try:
+        async with asyncio.timeout(60):
+            return await ask(llm, asked)
+    finally:
+        await llm.close()

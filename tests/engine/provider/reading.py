@@ -1,0 +1,106 @@
+"""Feeds bytes through a decoder and the normaliser, and gathers what comes out in a form that is easy to compare."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencode_tui.engine.provider import failure
+from opencode_tui.engine.provider.answer import closing_events
+from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI
+from opencode_tui.engine.provider.normalise import Normaliser
+from opencode_tui.engine.provider.stream import (
+    FinishStep,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from opencode_tui.engine.provider.wire.delta import ProtocolError
+from opencode_tui.schema.error import ProviderError
+
+TOOLS = ("bash", "read", "write", "edit", "glob", "grep", "list", "todoread", "todowrite", "task")
+
+
+@dataclass
+class Heard:
+    """An answer: blocks in order of their start, the calls, the end, and the error that broke it."""
+
+    blocks: list[tuple[str, str]] = field(default_factory=list)
+    metadata: list[Any] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    finish: FinishStep | None = None
+    error: ProviderError | None = None
+
+    def joined(self, kind: str) -> str:
+        return "".join(text for block, text in self.blocks if block == kind)
+
+
+def decode(
+    api: str, chunks: Iterable[bytes], *, tools: Iterable[str] = TOOLS
+) -> tuple[list[StreamEvent], ProviderError | None]:
+    """Return the events of these bytes as the direct adapter would give them, and the error at their end."""
+    dialect = ANTHROPIC if api == "anthropic" else OPENAI
+    normaliser = Normaliser(dialect.wire_format, tools=tuple(tools))
+    decoder = dialect.decoder()
+    events: list[StreamEvent] = []
+    try:
+        for chunk in chunks:
+            events += normaliser.push(decoder.feed(chunk))
+            if normaliser.has_end or normaliser.error is not None:
+                break
+        else:
+            events += normaliser.push(decoder.end())
+        return events + list(closing_events(normaliser, "test", secrets=(), now_ms=0)), None
+    except ProtocolError as error:
+        return events, failure.misspoken("test", str(error))
+    except ProviderError as error:
+        return events, error
+
+
+def gather(events: Iterable[StreamEvent], error: ProviderError | None = None) -> Heard:
+    """Return the answer that these events tell; asserts the grammar of the stream on the way."""
+    heard = Heard(error=error)
+    open_blocks: dict[str, int] = {}
+    inputs: dict[str, list[str]] = {}
+    ended: set[str] = set()
+    for event in events:
+        assert heard.finish is None, "an event after the end"
+        match event:
+            case TextStart(identifier) | ReasoningStart(identifier):
+                assert identifier not in open_blocks
+                open_blocks[identifier] = len(heard.blocks)
+                heard.blocks.append(("text" if isinstance(event, TextStart) else "reasoning", ""))
+            case TextDelta(identifier, text) | ReasoningDelta(identifier, text):
+                kind, before = heard.blocks[open_blocks[identifier]]
+                assert text
+                heard.blocks[open_blocks[identifier]] = (kind, before + text)
+            case TextEnd(identifier):
+                del open_blocks[identifier]
+            case ReasoningEnd(identifier, metadata):
+                del open_blocks[identifier]
+                heard.metadata.append(metadata)
+            case ToolInputStart(identifier, tool):
+                assert identifier not in inputs
+                assert tool
+                inputs[identifier] = []
+                heard.blocks.append(("tool", tool))
+            case ToolInputDelta(identifier, text):
+                inputs[identifier].append(text)
+            case ToolInputEnd(identifier):
+                assert identifier in inputs
+                ended.add(identifier)
+            case ToolCall():
+                assert event.id in ended
+                heard.calls.append(event)
+            case FinishStep():
+                heard.finish = event
+    assert error is not None or not open_blocks
+    assert len({call.id for call in heard.calls}) == len(heard.calls)
+    return heard

@@ -1,0 +1,46 @@
+"""What may be run, and what must not be."""
+
+import pytest
+
+from opencode_tui.engine.provider.arguments import parse_arguments
+
+
+@pytest.mark.parametrize(
+    ("raw", "arguments"),
+    [
+        ("", {}),
+        ("  ", {}),
+        ("null", {}),
+        ("{}", {}),
+        ('{"a": [1, null]}', {"a": [1, None]}),
+        ('{"a": "\\ud83d\\ude00"}', {"a": "😀"}),
+    ],
+)
+def test_an_object_or_nothing_can_be_run(raw: str, arguments: object) -> None:
+    assert parse_arguments(raw) == (arguments, None)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"path": "a", "content": "ab',
+        '{"path": "a"}""',
+        "{'path': 'a'}",
+        '["a"]',
+        '"a"',
+        "7",
+        '{"a": NaN}',
+        '{"a": -Infinity}',
+        '{"a": "\\ud800"}',
+        '{"\\udfff": 1}',
+        '{"a": "\ud800"}',
+        '{"a":' * 100_000,
+        "{oops}",
+    ],
+    ids=range(13),
+)
+def test_anything_else_is_refused_with_a_line_for_the_model(raw: str) -> None:
+    arguments, error = parse_arguments(raw)
+    assert arguments == {}
+    assert error
+    assert "\n" not in error

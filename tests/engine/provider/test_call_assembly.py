@@ -1,0 +1,83 @@
+"""Which pieces make which call, whatever ids, positions and names a server sends."""
+
+import pytest
+
+from opencode_tui.engine.provider.call_assembly import CallAssembler
+from opencode_tui.engine.provider.wire.delta import WireCall
+
+A, B = '{"path": "a"}', '{"path": "b"}'
+Piece = tuple[int | None, str | None, str | None, object]
+HALVES = ('{"path"', ': "a"}')
+
+
+def assemble(*pieces: WireCall, used: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    assembler = CallAssembler(tools=("read", "write", "todoread"), used_ids=used)
+    for piece in pieces:
+        assembler.add(piece)
+    return [(call.name, call.raw) for call in assembler.calls]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "calls"),
+    [
+        pytest.param([(0, "x", "read", HALVES[0]), (0, None, None, HALVES[1])], [("read", A)], id="one call in pieces"),
+        pytest.param(
+            [(0, "x", "read", A), (0, "y", "read", B)], [("read", A), ("read", B)], id="a new id at one position"
+        ),
+        pytest.param(
+            [(0, None, "read", A), (0, None, "write", B)], [("read", A), ("write", B)], id="a new name at one position"
+        ),
+        pytest.param(
+            [(0, None, "read", A), (0, None, "read", B)],
+            [("read", A), ("read", B)],
+            id="the name after a whole call",
+        ),
+        pytest.param(
+            [(0, "x", "read", HALVES[0]), (0, "x", "read", HALVES[1])], [("read", A)], id="name and id on every piece"
+        ),
+        pytest.param([(None, "x", "read", HALVES[0]), (None, "x", None, HALVES[1])], [("read", A)], id="no position"),
+        pytest.param(
+            [(None, None, "read", HALVES[0]), (None, None, None, HALVES[1])],
+            [("read", A)],
+            id="neither id nor position",
+        ),
+        pytest.param([(0, "x", "read", A), (1, "x", "read", B)], [("read", A), ("read", B)], id="one id for two calls"),
+        pytest.param(
+            [(0, "x", "read", HALVES[0]), (1, "y", "write", B), (0, None, None, HALVES[1])],
+            [("read", A), ("write", B)],
+            id="pieces of two calls in turns",
+        ),
+        pytest.param([(0, "x", "re", None), (0, None, "ad", A)], [("read", A)], id="the name in pieces"),
+        pytest.param([(0, "x", "readread", A)], [("read", A)], id="a doubled name"),
+        pytest.param([(0, "x", "Read_File", A)], [("Read_File", A)], id="a name that no tool has"),
+        pytest.param([(0, None, "read", HALVES[0]), (0, "x", None, HALVES[1])], [("read", A)], id="the id comes late"),
+        pytest.param([(0, "x", "read", {"path": "a"})], [("read", A)], id="arguments as a value"),
+        pytest.param([(0, "x", "todoread", ""), (0, None, None, None)], [("todoread", "")], id="no arguments"),
+    ],
+)
+def test_pieces_find_their_call(
+    pieces: list[tuple[int | None, str | None, str | None, object]], calls: list[tuple[str, str]]
+) -> None:
+    assert assemble(*(WireCall(*piece) for piece in pieces)) == calls
+
+
+def test_ids_are_unique_and_the_providers_own_where_it_gives_one() -> None:
+    assembler = CallAssembler(tools=("read",), used_ids=("call_0",))
+    pieces = [
+        WireCall(0, "call_0", "read", A),
+        WireCall(1, "call_0", "read", B),
+        WireCall(2, "", "read", A),
+        WireCall(3, None, "read", A),
+    ]
+    for piece in pieces:
+        assembler.add(piece)
+    ids = [call.id for call in assembler.calls]
+    assert ids[0] == "call_0"
+    assert len(set(ids)) == 4
+    assert all(ids)
+
+
+def test_a_call_without_a_name_is_not_to_be_run() -> None:
+    assembler = CallAssembler(tools=(), used_ids=())
+    call = assembler.finished(assembler.add(WireCall(0, "x", None, A)), flaw=None)
+    assert (call.tool, call.input, call.error) == ("invalid", {}, "The call names no tool.")

@@ -1,0 +1,219 @@
+"""Which models there are, how they are reached, and which one answers."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from opencode_tui.engine.provider.catalog import DEMO, Catalog, CatalogSettings, DefaultModel
+from opencode_tui.engine.provider.endpoint import ENVIRONMENT_PROXY, Endpoint
+from opencode_tui.engine.provider.model_table import ModelTable
+from opencode_tui.schema.error import AuthError, ModelNotFoundError
+from opencode_tui.schema.model import Cost, Limit, ModelRef, parse_model_ref
+from tests.support.model_server import provider_config
+
+TABLE = ModelTable()
+
+
+def catalog(
+    *, keys: dict[str, str] | None = None, environment: dict[str, str] | None = None, **settings: Any
+) -> Catalog:
+    return Catalog(
+        settings=CatalogSettings(**settings), table=TABLE, keys=(keys or {}).get, environment=environment or {}
+    )
+
+
+def ref(text: str) -> ModelRef:
+    parsed = parse_model_ref(text)
+    assert parsed is not None
+    return parsed
+
+
+def test_a_model_of_the_settings_needs_no_table() -> None:
+    table = ModelTable()
+    made = Catalog(
+        settings=CatalogSettings(provider=provider_config("http://host")),
+        table=table,
+        keys=lambda _: None,
+        environment={},
+    )
+    model = made.resolve(ref("fake/fake-model"))
+    assert (model.adapter, model.limit, model.cost) == (
+        "openai",
+        Limit(context=200_000, output=8_000),
+        Cost(input=Decimal(1), output=Decimal(2), cache_read=Decimal("0.1")),
+    )
+    assert made.endpoint("fake") == Endpoint("fake", "http://host/openai/v1", "fake-key-for-tests")
+    assert table._providers is None
+
+
+@pytest.mark.parametrize(
+    ("provider", "given", "expected"),
+    [
+        ("mine", {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "http://h/v1"}}, ("openai", "m")),
+        ("mine", {"npm": "@ai-sdk/anthropic", "options": {"baseURL": "http://h/v1"}}, ("anthropic", "m")),
+        ("mine", {"options": {"baseURL": "http://h/v1"}}, ("openai", "m")),
+        ("mine", {"npm": "@ai-sdk/openai-compatible", "api": "http://h/v1"}, ("openai", "m")),
+        ("mine", {"options": {"baseURL": "http://h/v1", "adapter": "litellm"}}, ("litellm", "openai/m")),
+        (
+            "mine",
+            {"npm": "@ai-sdk/anthropic", "options": {"baseURL": "http://h", "adapter": "litellm"}},
+            ("litellm", "anthropic/m"),
+        ),
+        ("mine", {"npm": "@ai-sdk/google", "options": {}}, ("litellm", "mine/m")),
+        ("anthropic", {}, ("anthropic", "m")),
+        ("anthropic", {"options": {"baseURL": "http://proxy/v1"}}, ("anthropic", "m")),
+        ("openai", {}, ("openai", "m")),
+        ("groq", {}, ("openai", "m")),
+        ("groq", {"options": {"adapter": "litellm"}}, ("litellm", "groq/m")),
+        ("google", {}, ("litellm", "gemini/m")),
+        ("google", {"options": {"adapter": "direct"}}, ("openai", "m")),
+        ("novita", {}, ("litellm", "novita/m")),
+    ],
+)
+def test_the_adapter_follows_from_the_provider(provider: str, given: dict[str, Any], expected: tuple[str, str]) -> None:
+    described = {"m": {"limit": {"context": 1, "output": 1}, "cost": {"input": 0, "output": 0}}}
+    model = catalog(provider={provider: {**given, "models": described}}).resolve(ref(f"{provider}/m"))
+    assert (model.adapter, model.api_id) == expected
+
+
+def test_settings_win_over_the_table() -> None:
+    own = {
+        "id": "gpt-4o",
+        "name": "Mine",
+        "limit": {"output": 5},
+        "cost": {"input": 7},
+        "options": {"user": "u"},
+        "reasoning": None,
+    }
+    model = catalog(provider={"openai": {"models": {"alias": own}}}).resolve(ref("openai/alias"))
+    assert (model.model_id, model.api_id, model.name, model.options) == ("alias", "gpt-4o", "Mine", {"user": "u"})
+    assert model.limit == Limit(context=128_000, output=5)
+    assert (model.cost.input, model.cost.output) == (Decimal(7), Decimal(10))
+
+
+def test_a_model_that_only_the_responses_api_has_goes_through_litellm() -> None:
+    assert catalog().resolve(ref("openai/gpt-5-codex")).adapter == "litellm"
+
+
+def test_a_provider_can_be_a_known_one_under_another_name() -> None:
+    own = {"work": {"id": "anthropic", "options": {"apiKey": "k"}}}
+    model = catalog(provider=own).resolve(ref("work/claude-sonnet-4-5"))
+    assert (model.adapter, model.limit.context) == ("anthropic", 200_000)
+
+
+def test_litellms_own_names_of_providers_work_too() -> None:
+    by_both = catalog()
+    assert by_both.resolve(ref("gemini/gemini-2.5-pro")).limit == by_both.resolve(ref("google/gemini-2.5-pro")).limit
+
+
+def test_lists_of_the_settings_hide_models_and_providers() -> None:
+    hidden = catalog(
+        provider={"openai": {"blacklist": ["gpt-4o"]}, "anthropic": {"whitelist": ["claude-sonnet-4-5"]}},
+        disabled_providers=["groq"],
+    )
+    refused = ("openai/gpt-4o", "anthropic/claude-opus-4-5", "groq/openai/gpt-oss-120b")
+    for name in refused:
+        with pytest.raises(ModelNotFoundError):
+            hidden.resolve(ref(name))
+    assert hidden.resolve(ref("anthropic/claude-sonnet-4-5")).provider_id == "anthropic"
+    assert catalog(enabled_providers=["openai"]).provider_ids() == ["openai"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("openai/gpt4o", "no model openai/gpt4o; did you mean openai/gpt-4o,"),
+        ("opnai/gpt-4o", "no model opnai/gpt-4o; did you mean openai/gpt-4o,"),
+        ("nobody/nothing-like-it", "no model nobody/nothing-like-it; `opencode-tui models` lists what there is"),
+    ],
+)
+def test_a_wrong_name_brings_the_nearest_ones(asked: str, message: str) -> None:
+    with pytest.raises(ModelNotFoundError) as caught:
+        catalog().resolve(ref(asked))
+    assert str(caught.value).startswith(message)
+    assert len(caught.value.suggestions) <= 3
+
+
+def test_a_provider_whose_models_nobody_lists_takes_any() -> None:
+    assert catalog().resolve(ref("openrouter/vendor/new-model")).limit == Limit()
+    own = {"mine": {"options": {"baseURL": "http://h/v1"}}}
+    assert catalog(provider=own).resolve(ref("mine/any")).adapter == "openai"
+
+
+def test_the_key_comes_from_the_settings_then_the_store_then_the_environment() -> None:
+    environment, keys = {"OPENAI_API_KEY": "e", "OTHER": "o"}, {"openai": "s"}
+    own = {"openai": {"options": {"apiKey": "c"}}}
+    found = (
+        catalog(environment=environment, keys=keys, provider=own),
+        catalog(environment=environment, keys=keys),
+        catalog(environment=environment),
+        catalog(environment=environment, provider={"openai": {"env": ["OTHER"]}}),
+    )
+    assert [each.endpoint("openai").api_key for each in found] == ["c", "s", "e", "o"]
+
+
+def test_a_missing_key_is_told_before_anything_is_sent() -> None:
+    with pytest.raises(AuthError, match="run `opencode-tui auth login openai` or set OPENAI_API_KEY"):
+        catalog().endpoint("openai")
+    own = {"openai": {"options": {"headers": {"Authorization": "Bearer x"}}}}
+    assert catalog(provider=own).endpoint("openai").api_key is None
+
+
+def test_times_and_proxies_are_read_as_opencode_writes_them() -> None:
+    options = {"baseURL": "http://h/v1", "timeout": False, "chunkTimeout": 3000, "proxy": True, "headers": {"X": "y"}}
+    expected = Endpoint("mine", "http://h/v1", None, {"X": "y"}, None, 3000, ENVIRONMENT_PROXY)
+    assert catalog(provider={"mine": {"options": options}}).endpoint("mine") == expected
+    slow = catalog(provider={"mine": {"options": {"baseURL": "http://h/v1", "timeout": 8000}}}).endpoint("mine")
+    assert (slow.timeout_ms, slow.chunk_timeout_ms) == (8000, 300_000)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, DefaultModel(DEMO, "demo")),
+        ({"environment": {"GROQ_API_KEY": "k"}}, DefaultModel(ref("groq/openai/gpt-oss-120b"), "key")),
+        (
+            {"keys": {"anthropic": "k"}, "environment": {"OPENAI_API_KEY": "k"}},
+            DefaultModel(ref("anthropic/claude-sonnet-5-5"), "key"),
+        ),
+        ({"provider": provider_config("http://h")}, DefaultModel(ref("fake/fake-model"), "key")),
+        ({"last_used": ref("openai/gpt-4o")}, DefaultModel(DEMO, "demo")),
+        ({"last_used": ref("openai/gpt-4o"), "keys": {"openai": "k"}}, DefaultModel(ref("openai/gpt-4o"), "last used")),
+        ({"last_used": DEMO, "keys": {"openai": "k"}}, DefaultModel(DEMO, "last used")),
+        ({"model": "openai/gpt-4o", "last_used": DEMO}, DefaultModel(ref("openai/gpt-4o"), "settings")),
+    ],
+)
+def test_the_default_is_what_the_person_most_likely_wants(given: dict[str, Any], expected: DefaultModel) -> None:
+    assert catalog(**given).choose_default() == expected
+
+
+@pytest.mark.parametrize("named", ["openai/gpt-none", "nothing", ""])
+def test_a_wrong_model_in_the_settings_is_told(named: str) -> None:
+    if not named:
+        assert catalog(model=named).default_model() == DEMO
+        return
+    with pytest.raises(ModelNotFoundError):
+        catalog(model=named).default_model()
+
+
+@pytest.mark.parametrize(
+    ("main", "small"),
+    [
+        ("anthropic/claude-sonnet-4-5", "anthropic/claude-haiku"),
+        ("openai/gpt-5", "openai/gpt-5-nano"),
+        ("fake/fake-model", "fake/fake-model"),
+        ("demo/tour", "demo/tour"),
+    ],
+)
+def test_small_things_go_to_a_cheap_model_of_the_same_provider(main: str, small: str) -> None:
+    found = catalog(provider=provider_config("http://h")).small_model(ref(main))
+    assert found.provider_id == ref(small).provider_id
+    assert found.model_id.startswith(ref(small).model_id)
+    assert catalog(small_model="openai/gpt-4o").small_model(ref(main)) == ref("openai/gpt-4o")
+
+
+def test_models_lists_what_can_be_asked_now() -> None:
+    ready = catalog(provider=provider_config("http://h"), keys={"groq": "k"}).models()
+    assert {model.provider_id for model in ready} == {"fake", "fake-anthropic", "fake-litellm", "groq", "demo"}
+    assert len(catalog().all_models()) > 500

@@ -1,0 +1,253 @@
+"""The direct adapters over real connections: what is sent, what is heard, and how connections end."""
+
+import asyncio
+import json
+import time
+from dataclasses import replace
+
+import pytest
+
+from opencode_tui.engine.provider.direct import OPENAI, DirectLlm
+from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.stream import FinishStep, ToolCall, Usage
+from opencode_tui.schema.error import AuthError, ContextOverflowError
+from tests.engine.provider.asking import KEY, ask, ask_once, direct, request
+from tests.support.model_script import Answer, Call, Fault, equal_deltas, failure, html_page
+from tests.support.model_server import ModelServer
+
+both = pytest.mark.parametrize("adapter", ["openai", "anthropic"])
+
+
+@both
+async def test_an_answer_is_heard_as_it_was_said(server: ModelServer, adapter: str) -> None:
+    calls = (Call("read", {"path": "a"}, id="call_1"), Call("write", {"path": "b"}, id="call_2"))
+    server.script(Answer(text="I will look.", reasoning="where is it", calls=calls, usage=(100, 20, 30)))
+    heard = await ask_once(direct(server, adapter), request())
+    assert heard.blocks == [("reasoning", "where is it"), ("text", "I will look."), ("tool", "read"), ("tool", "write")]
+    assert [(call.id, call.tool, call.input) for call in heard.calls] == [
+        ("call_1", "read", {"path": "a"}),
+        ("call_2", "write", {"path": "b"}),
+    ]
+    assert heard.finish == FinishStep("tool-calls", Usage(input=70, output=20, cache_read=30, total=120))
+
+
+@both
+async def test_the_key_goes_where_the_format_wants_it(server: ModelServer, adapter: str) -> None:
+    await ask_once(direct(server, adapter, headers={"X-Team": "blue"}), request())
+    headers = server.requests[0].headers
+    sent = {name: headers.get(name) for name in ("authorization", "x-api-key", "x-team", "content-type")}
+    key = (
+        {"authorization": f"Bearer {KEY}", "x-api-key": None}
+        if adapter == "openai"
+        else {"authorization": None, "x-api-key": KEY}
+    )
+    assert sent == {**key, "x-team": "blue", "content-type": "application/json"}
+
+
+@both
+async def test_a_models_own_headers_go_with_its_requests(server: ModelServer, adapter: str) -> None:
+    asked = request()
+    own = asked.model.changed(headers={"x-tier": "gold"})
+    await ask_once(direct(server, adapter), replace(asked, model=own))
+    assert server.requests[0].headers["x-tier"] == "gold"
+    assert "gold" not in f"{own} {own.to_dict()}"
+
+
+@both
+async def test_one_connection_serves_one_answer_after_the_other(server: ModelServer, adapter: str) -> None:
+    llm = direct(server, adapter)
+    first, second = await ask(llm, request("one")), await ask(llm, request("two"))
+    await llm.close()
+    assert [first.joined("text"), second.joined("text")] == ["Echo: one", "Echo: two"]
+
+
+@both
+async def test_a_refused_key_says_how_to_log_in(server: ModelServer, adapter: str) -> None:
+    server.script(failure(401, f"Incorrect API key provided: {KEY}"))
+    heard = await ask_once(direct(server, adapter), request())
+    assert isinstance(heard.error, AuthError)
+    assert (
+        str(heard.error)
+        == "fake refuses the key: Incorrect API key provided: *** (HTTP 401); run `opencode-tui auth login fake`"
+    )
+    assert KEY not in str(heard.error.failure)
+
+
+@both
+async def test_a_busy_provider_says_when_to_come_back(server: ModelServer, adapter: str) -> None:
+    server.script(failure(429, "slow down", retry_after="2"))
+    heard = await ask_once(direct(server, adapter), request())
+    assert heard.error is not None
+    kept = heard.error.failure
+    assert (kept.kind, kept.retryable, kept.status, kept.retry_after_ms) == ("rate_limit", True, 429, 2000)
+
+
+@both
+async def test_too_large_a_request_is_an_overflow(server: ModelServer, adapter: str) -> None:
+    server.script(failure(400, "prompt is too long: 210000 tokens > 200000 maximum"))
+    assert isinstance((await ask_once(direct(server, adapter), request())).error, ContextOverflowError)
+
+
+@both
+@pytest.mark.parametrize("fault", ["drop", "reset"])
+async def test_a_lost_connection_can_be_tried_again(server: ModelServer, adapter: str, fault: Fault) -> None:
+    server.script(Answer(text="one two three four", fault=fault, fault_after=4))
+    heard = await ask_once(direct(server, adapter), request())
+    assert heard.error is not None
+    assert (heard.error.failure.kind, heard.error.failure.retryable) == ("stream_truncated", True)
+    assert "one two three four".startswith(heard.joined("text"))
+
+
+@both
+async def test_a_silent_provider_is_given_up(server: ModelServer, adapter: str) -> None:
+    server.script(Answer(text="one two three", fault="stall", fault_after=4))
+    begin = time.monotonic()
+    heard = await ask_once(direct(server, adapter, chunk_timeout_ms=200), request())
+    assert heard.error is not None
+    assert (heard.error.failure.kind, heard.error.failure.retryable) == ("timeout", True)
+    assert time.monotonic() - begin < 5
+
+
+async def test_a_slow_answer_ends_at_the_limit_for_the_whole(server: ModelServer) -> None:
+    server.script(Answer(text="word " * 100, delay_ms=20))
+    heard = await ask_once(direct(server, timeout_ms=300), request())
+    assert heard.error is not None
+    assert (heard.error.failure.kind, heard.error.failure.retryable) == ("timeout", True)
+
+
+async def test_nobody_listening_can_be_tried_again() -> None:
+    heard = await ask_once(DirectLlm(Endpoint("fake", "http://127.0.0.1:9/v1"), OPENAI), request())
+    assert heard.error is not None
+    assert (heard.error.failure.kind, heard.error.failure.retryable) == ("network", True)
+
+
+@both
+async def test_a_web_page_is_no_answer(server: ModelServer, adapter: str) -> None:
+    server.script(html_page())
+    heard = await ask_once(direct(server, adapter), request())
+    assert (
+        str(heard.error) == "fake: this is no model's answer: a web page (Sign in); check provider.fake.options.baseURL"
+    )
+
+
+async def test_an_answer_that_is_not_streamed_is_heard_as_well(server: ModelServer) -> None:
+    message = {
+        "content": "whole",
+        "tool_calls": [{"id": "c", "function": {"name": "read", "arguments": '{"path": "a"}'}}],
+    }
+    server.script(
+        Answer(body=json.dumps({"choices": [{"message": message, "finish_reason": "tool_calls"}]}, indent=2).encode())
+    )
+    heard = await ask_once(direct(server), request())
+    assert (heard.joined("text"), heard.calls) == ("whole", [ToolCall("c", "read", {"path": "a"})])
+
+
+async def test_an_error_with_a_good_status_is_an_error(server: ModelServer) -> None:
+    server.script(Answer(body=b'{"error": {"message": "You have insufficient credits", "code": 402}}'))
+    heard = await ask_once(direct(server), request())
+    assert heard.error is not None
+    assert (heard.error.failure.kind, heard.error.failure.retryable) == ("quota", False)
+
+
+@both
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (b'[{"error": {"message": "no such thing", "code": 404}}]', "invalid_request"),
+        (b'{"object": "error", "message": "maximum context length is 8 tokens", "code": 400}', "overflow"),
+        (b'{"detail": "Not Found"}', "api"),
+    ],
+)
+async def test_whatever_object_comes_instead_of_an_answer_is_told(
+    server: ModelServer, adapter: str, body: bytes, kind: str
+) -> None:
+    server.script(Answer(body=body))
+    heard = await ask_once(direct(server, adapter), request())
+    assert heard.error is not None
+    assert heard.error.failure.kind == kind
+
+
+async def test_credentials_do_not_follow_a_redirect_elsewhere(server: ModelServer) -> None:
+    with ModelServer() as elsewhere:
+        server.script(
+            Answer(status=307, headers=(("location", elsewhere.url("openai") + "/chat/completions"),), body=b"")
+        )
+        heard = await ask_once(direct(server), request())
+        assert heard.error is not None
+        assert (heard.error.failure.kind, elsewhere.requests) == ("protocol", [])
+
+
+@pytest.mark.parametrize("status", [301, 302, 303])
+async def test_a_redirect_that_changes_the_request_is_no_answer(server: ModelServer, status: int) -> None:
+    server.script(Answer(status=status, headers=(("location", "/elsewhere"),), body=b""))
+    heard = await ask_once(direct(server), request())
+    assert heard.error is not None
+    assert (heard.error.failure.kind, len(server.requests)) == ("protocol", 1)
+
+
+async def test_a_redirect_on_the_same_server_is_followed(server: ModelServer) -> None:
+    server.script(
+        Answer(status=308, headers=(("location", "/openai/v1/chat/completions"),), body=b""), Answer(text="here")
+    )
+    assert (await ask_once(direct(server), request())).joined("text") == "here"
+
+
+async def test_a_compressed_answer_is_read_and_a_bomb_is_not(server: ModelServer) -> None:
+    server.script(Answer(text="squeezed", is_gzip=True), Answer(chunks=(b" " * (40 << 20),), is_gzip=True))
+    llm = direct(server)
+    read, bomb = await ask(llm, request()), await ask(llm, request())
+    await llm.close()
+    assert read.joined("text") == "squeezed"
+    assert bomb.error is not None
+    assert bomb.error.failure.kind == "protocol"
+
+
+async def test_a_hundred_equal_deltas_are_no_fault(server: ModelServer) -> None:
+    server.script(equal_deltas(150))
+    assert (await ask_once(direct(server), request())).joined("text") == "ha " * 150
+
+
+async def test_what_arrives_together_is_one_batch(server: ModelServer) -> None:
+    server.script(Answer(text="word " * 50, is_burst=True))
+    llm = direct(server)
+    batches = [batch async for batch in llm.stream(request())]
+    await llm.close()
+    assert len(batches) <= 3
+
+
+@both
+async def test_cancelling_closes_the_connection_at_once(server: ModelServer, adapter: str) -> None:
+    server.script(Answer(text="word " * 1000, delay_ms=10))
+    llm = direct(server, adapter)
+    begun = asyncio.Event()
+
+    async def listen() -> None:
+        async for _ in llm.stream(request()):
+            begun.set()
+
+    task = asyncio.create_task(listen())
+    await begun.wait()
+    begin = time.monotonic()
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+    assert time.monotonic() - begin < 0.3
+    assert await asyncio.to_thread(server.disconnects.acquire, timeout=1)
+    await llm.close()
+
+
+async def test_closing_the_stream_closes_the_connection_at_once(server: ModelServer) -> None:
+    server.script(Answer(text="word " * 1000, delay_ms=10))
+    llm = direct(server)
+    stream = llm.stream(request())
+    await anext(stream)
+    await stream.aclose()
+    assert await asyncio.to_thread(server.disconnects.acquire, timeout=1)
+    await llm.close()
+
+
+async def test_two_answers_at_the_same_time_do_not_mix(server: ModelServer) -> None:
+    llm = direct(server)
+    heard = await asyncio.gather(*(ask(llm, request(f"<<slow 2>> number {n}")) for n in range(8)))
+    await llm.close()
+    assert [answer.joined("text") for answer in heard] == [f"Echo: number {n}" for n in range(8)]

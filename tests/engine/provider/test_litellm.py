@@ -1,0 +1,206 @@
+"""litellm's child process for real: the same contract as the direct adapters, and what happens when the child dies.
+
+One child serves the tests of this module; it takes some 2 s to start.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
+from opencode_tui.engine.provider.stream import FinishStep, LlmRequest, Usage
+from opencode_tui.schema.error import AuthError, ContextOverflowError, ProviderError
+from opencode_tui.schema.model import Model
+from tests.engine.provider.asking import KEY, ask, request
+from tests.support.model_script import Answer, Api, Call, equal_deltas, failure, html_page
+from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+both = pytest.mark.parametrize("api", ["openai", "anthropic"])
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what would run, or send the key elsewhere, if the child looked around where it is started."""
+    folder = tmp_path_factory.mktemp("repository")
+    (folder / "litellm.py").write_text(f"open({str(folder / 'ran')!r}, 'w')")
+    (folder / ".env").write_text("OPENAI_BASE_URL=http://127.0.0.1:9\nANTHROPIC_BASE_URL=http://127.0.0.1:9\n")
+    return folder
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def worker(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> AsyncIterator[LitellmWorker]:
+    owned = LitellmWorker(log=tmp_path_factory.mktemp("litellm") / "child.log")
+    with contextlib.chdir(repository):
+        await owned.start()
+    yield owned
+    await owned.close()
+
+
+def reach(server: ModelServer, worker: LitellmWorker, api: Api, **fields: Any) -> LitellmLlm:
+    return LitellmLlm(Endpoint("fake", server.url(api), KEY, **fields), worker)
+
+
+def asked(api: Api, text: str = "hi") -> LlmRequest:
+    model = Model(provider_id="fake", model_id="fake-model", adapter="litellm", api_id=f"{api}/fake-model")
+    return replace(request(text), model=model)
+
+
+@both
+async def test_an_answer_is_heard_as_it_was_said(server: ModelServer, worker: LitellmWorker, api: Api) -> None:
+    calls = (Call("read", {"path": "a"}, id="call_1"), Call("write", {"path": "b"}, id="call_2"))
+    server.script(Answer(text="I will look.", reasoning="where is it", calls=calls, usage=(100, 20, 30)))
+    heard = await ask(reach(server, worker, api), asked(api))
+    assert heard.blocks == [("reasoning", "where is it"), ("text", "I will look."), ("tool", "read"), ("tool", "write")]
+    assert [(call.id, call.input) for call in heard.calls] == [("call_1", {"path": "a"}), ("call_2", {"path": "b"})]
+    assert heard.finish is not None
+    used = replace(heard.finish.usage, reasoning=0)  # litellm estimates what was not reported
+    assert FinishStep(heard.finish.reason, used) == FinishStep("tool-calls", Usage(70, 20, cache_read=30, total=120))
+    assert server.bodies[0]["model"] == "fake-model"
+
+
+@both
+async def test_failures_are_sorted_as_those_of_the_direct_adapters(
+    server: ModelServer, worker: LitellmWorker, api: Api
+) -> None:
+    llm = reach(server, worker, api)
+    answers = (
+        failure(401, f"Incorrect API key provided: {KEY}"),
+        failure(400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        failure(429, "slow down", retry_after="2"),
+        failure(429, "You exceeded your current quota", kind="insufficient_quota"),
+        failure(500, "boom"),
+        Answer(text="one two three", fault="drop", fault_after=4),
+        html_page(),
+    )
+    errors: list[ProviderError | None] = []
+    for answer in answers:
+        server.script(answer)
+        errors.append((await ask(llm, asked(api))).error)
+    found = [(error.failure.kind, error.failure.retryable) for error in errors if error is not None]
+    assert found == [
+        ("auth", False),
+        ("overflow", False),
+        ("rate_limit", True),
+        ("quota", False),
+        ("api", True),
+        ("stream_truncated", True),
+        ("stream_truncated", True),
+    ]
+    assert (type(errors[0]), type(errors[1])) == (AuthError, ContextOverflowError)
+    assert errors[2] is not None
+    assert (errors[2].failure.retry_after_ms, str(errors[2])) == (2000, "fake: slow down (HTTP 429)")
+    assert KEY not in f"{errors[0]} {errors[0] and errors[0].failure}"
+
+
+@both
+async def test_a_hundred_equal_deltas_are_no_fault(server: ModelServer, worker: LitellmWorker, api: Api) -> None:
+    server.script(equal_deltas(150))
+    assert (await ask(reach(server, worker, api), asked(api))).joined("text") == "ha " * 150
+
+
+async def test_many_answers_at_the_same_time_do_not_mix(server: ModelServer, worker: LitellmWorker) -> None:
+    llm = reach(server, worker, "openai")
+    heard = await asyncio.gather(*(ask(llm, asked("openai", f"<<slow 2>> number {n}")) for n in range(6)))
+    assert [answer.joined("text") for answer in heard] == [f"Echo: number {n}" for n in range(6)]
+
+
+@both
+async def test_cancelling_is_at_once_and_closes_the_connection(
+    server: ModelServer, worker: LitellmWorker, api: Api
+) -> None:
+    server.script(Answer(text="word " * 1000, delay_ms=10))
+    stream = reach(server, worker, api).stream(asked(api))
+    await anext(stream)
+    begin = time.monotonic()
+    await stream.aclose()
+    assert time.monotonic() - begin < 0.3
+    assert await asyncio.to_thread(server.disconnects.acquire, timeout=1)
+
+
+async def test_a_silent_provider_is_given_up(server: ModelServer, worker: LitellmWorker) -> None:
+    await worker.start()
+    server.script(Answer(text="one two three", fault="stall", fault_after=4))
+    heard = await ask(reach(server, worker, "openai", chunk_timeout_ms=300), asked("openai"))
+    assert heard.error is not None
+    assert (heard.error.failure.kind, heard.error.failure.retryable) == ("timeout", True)
+
+
+async def test_a_dead_child_can_be_tried_again_and_another_starts(server: ModelServer, worker: LitellmWorker) -> None:
+    llm = reach(server, worker, "openai")
+    server.script(Answer(text="word " * 1000, delay_ms=10))
+    stream = llm.stream(asked("openai"))
+    await anext(stream)
+    first = worker.process_id
+    assert first is not None
+    os.kill(first, signal.SIGKILL)
+    with pytest.raises(ProviderError, match="ended in the middle") as caught:
+        async for _ in stream:
+            pass
+    assert caught.value.failure.retryable
+    assert (await ask(llm, asked("openai", "again"))).joined("text") == "Echo: again"
+    assert worker.process_id not in (None, first)
+
+
+async def test_closing_ends_the_child_even_while_it_is_importing(tmp_path: Path) -> None:
+    owned = LitellmWorker(log=tmp_path / "logs" / "child.log")
+    starting = asyncio.create_task(owned.start())
+    assert await eventually(lambda: owned.process_id is not None)
+    child = owned.process_id
+    assert child is not None
+    await owned.close()
+    await asyncio.wait({starting})
+    assert not is_running(child)
+
+
+ORPHAN = """
+import asyncio, os, sys
+from opencode_tui.engine.provider.litellm_worker import LitellmWorker
+async def main():
+    worker = LitellmWorker()
+    starting = asyncio.create_task(worker.start())
+    while worker.process_id is None:
+        await asyncio.sleep(0.01)
+    print(worker.process_id, flush=True)
+    os.kill(os.getpid(), 9)
+asyncio.run(main())
+"""
+
+
+async def test_the_child_ends_with_its_parent() -> None:
+    done = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", ORPHAN], capture_output=True, text=True)
+    child = int(done.stdout)
+    assert await eventually(lambda: not is_running(child))
+
+
+async def test_a_repository_cannot_bring_its_own_litellm(worker: LitellmWorker, repository: Path) -> None:
+    assert worker.process_id is not None
+    assert not (repository / "ran").exists()
+
+
+def is_running(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process_id}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+async def eventually(is_so: Callable[[], bool], seconds: float = 5) -> bool:
+    end = time.monotonic() + seconds
+    while not is_so() and time.monotonic() < end:  # noqa: ASYNC110 - what is waited for is another process
+        await asyncio.sleep(0.02)
+    return is_so()

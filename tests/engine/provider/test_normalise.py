@@ -1,0 +1,127 @@
+"""The one normaliser: deltas of any adapter to the events of the contract."""
+
+from opencode_tui.engine.provider.normalise import Normaliser
+from opencode_tui.engine.provider.stream import (
+    FinishStep,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+    Usage,
+)
+from opencode_tui.engine.provider.wire.delta import (
+    WireCall,
+    WireDamage,
+    WireDelta,
+    WireEnd,
+    WireFinish,
+    WireStop,
+    WireText,
+    WireThought,
+    WireUsage,
+)
+
+
+def hear(*deltas: WireDelta) -> list[StreamEvent]:
+    normaliser = Normaliser("anthropic", tools=("read",))
+    return [event for delta in deltas for event in normaliser.push([delta])] + normaliser.finish()
+
+
+def test_an_answer_is_told_in_the_order_of_the_contract() -> None:
+    thought = WireThought("hm", 0, {"signature": "S"})
+    used = Usage(input=3, output=4)
+    deltas = (
+        thought,
+        WireStop(0),
+        WireText("I", 1),
+        WireText(" see", 1),
+        WireStop(1),
+        WireCall(2, "c", "read", "{}"),
+        WireUsage(used),
+    )
+    assert hear(*deltas, WireFinish("tool-calls")) == [
+        ReasoningStart("reasoning-0"),
+        ReasoningDelta("reasoning-0", "hm"),
+        ReasoningEnd("reasoning-0", {"anthropic": {"signature": "S"}}),
+        TextStart("text-1"),
+        TextDelta("text-1", "I"),
+        TextDelta("text-1", " see"),
+        TextEnd("text-1"),
+        ToolInputStart("c", "read"),
+        ToolInputDelta("c", "{}"),
+        ToolInputEnd("c"),
+        ToolCall("c", "read", {}),
+        FinishStep("tool-calls", used),
+    ]
+
+
+def test_text_after_a_call_is_a_block_of_its_own() -> None:
+    events = hear(WireText("a"), WireCall(0, "c", "read", "{}"), WireText("b"), WireFinish("stop"))
+    kinds = [type(event).__name__ for event in events if type(event).__name__.endswith("Start")]
+    assert kinds == ["TextStart", "ToolInputStart", "TextStart"]
+
+
+def test_a_thought_in_the_text_of_a_block_stays_in_that_block() -> None:
+    events = hear(WireText("<think>hm</think>", 3), WireText("a", 3), WireStop(3), WireFinish("stop"))
+    assert events == [
+        ReasoningStart("reasoning-0"),
+        ReasoningDelta("reasoning-0", "hm"),
+        TextStart("text-1"),
+        TextDelta("text-1", "a"),
+        ReasoningEnd("reasoning-0"),
+        TextEnd("text-1"),
+        FinishStep("stop", Usage()),
+    ]
+
+
+def test_two_halves_of_a_character_become_one() -> None:
+    events = hear(WireText("a\ud83d"), WireText("\ude00b"), WireFinish("stop"))
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "a😀b"
+
+
+def test_half_a_character_becomes_a_mark() -> None:
+    events = hear(WireText("a\ud800"), WireText("b\udc00c"), WireText("\ud83d"), WireFinish("stop"))
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "a\ufffdb\ufffdc\ufffd"
+
+
+def test_calls_decide_over_the_finish_reason() -> None:
+    call = WireCall(0, "c", "read", "{}")
+    reasons = [
+        hear(*deltas)[-1]
+        for deltas in ((call, WireFinish("stop")), (call, WireEnd()), (WireText("a"), WireFinish("tool-calls")))
+    ]
+    assert [reason.reason for reason in reasons if isinstance(reason, FinishStep)] == [
+        "tool-calls",
+        "tool-calls",
+        "stop",
+    ]
+
+
+def test_a_call_that_the_limit_cut_before_its_arguments_is_not_to_be_run() -> None:
+    events = hear(WireCall(0, "c", "read", ""), WireFinish("length"))
+    assert [event.error is None for event in events if isinstance(event, ToolCall)] == [False]
+
+
+def test_nothing_of_a_damaged_answer_is_to_be_run() -> None:
+    events = hear(
+        WireCall(0, "c", "read", '{"path": '), WireDamage("{oops"), WireCall(0, None, None, '"a"}'), WireFinish("stop")
+    )
+    calls = [event for event in events if isinstance(event, ToolCall)]
+    assert [(call.input, call.raw) for call in calls] == [({}, '{"path": "a"}')]
+    assert calls[0].error
+
+
+def test_an_answer_is_whole_only_with_an_end() -> None:
+    states: list[bool] = []
+    for deltas in ([WireText("a")], [WireEnd()], [WireText("a"), WireEnd()], [WireFinish("stop")]):
+        normaliser = Normaliser("openai")
+        normaliser.push(deltas)
+        states.append(normaliser.is_whole)
+    assert states == [False, False, True, True]

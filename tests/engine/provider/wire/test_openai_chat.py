@@ -1,0 +1,104 @@
+"""What OpenAI's format, and those who bend it, say."""
+
+import json
+from typing import Any
+
+import pytest
+
+from opencode_tui.engine.provider.stream import Usage
+from opencode_tui.engine.provider.wire.delta import (
+    WireCall,
+    WireDelta,
+    WireError,
+    WireFinish,
+    WireText,
+    WireThought,
+    WireUsage,
+)
+from opencode_tui.engine.provider.wire.openai_chat import OpenAiChatDecoder, read_usage
+
+
+def read(**choice: Any) -> list[WireDelta]:
+    chunk = {"choices": [{"index": 0, **choice}]}
+    return OpenAiChatDecoder().feed(f"data: {json.dumps(chunk)}\n\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("delta", "read_as"),
+    [
+        ({"content": "a"}, [WireText("a")]),
+        ({"content": [{"type": "text", "text": "a"}, "b"]}, [WireText("a"), WireText("b")]),
+        ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}, [WireThought("hm")]),
+        ({"refusal": "no"}, [WireText("no")]),
+        ({"reasoning_text": "hm"}, [WireThought("hm", None, {"field": "reasoning_text"})]),
+        ({"function_call": {"name": "read", "arguments": "{}"}}, [WireCall(None, None, "read", "{}")]),
+        ({"content": None, "tool_calls": None}, []),
+        (None, []),
+        ([], []),
+    ],
+)
+def test_a_delta_is_read_in_every_form(delta: object, read_as: list[WireDelta]) -> None:
+    assert read(delta=delta) == read_as
+
+
+def test_details_of_thoughts_are_kept_once_and_joined() -> None:
+    decoder = OpenAiChatDecoder()
+    deltas: list[WireDelta] = []
+    for piece in ("a", "b"):
+        detail = {"type": "reasoning.text", "text": piece, "index": 0}
+        decoder.read_chunk({"choices": [{"delta": {"reasoning": piece, "reasoning_details": [detail]}}]}, deltas)
+    decoder.read_chunk(
+        {"choices": [{"delta": {"reasoning_details": [{"type": "reasoning.encrypted", "data": "E"}]}}]}, deltas
+    )
+    details = [{"type": "reasoning.text", "text": "ab", "index": 0}, {"type": "reasoning.encrypted", "data": "E"}]
+    metadata = {"field": "reasoning", "details": details}
+    assert deltas == [
+        WireThought("a", None, metadata),
+        WireThought("b", None, metadata),
+        WireThought("", None, metadata),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}, Usage(10, 5, total=15)),
+        (
+            {"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 3}},
+            Usage(3, cache_read=4, cache_write=3),
+        ),
+        ({"prompt_tokens": 10, "prompt_cache_hit_tokens": 8}, Usage(2, cache_read=8)),
+        ({"completion_tokens": 9, "completion_tokens_details": {"reasoning_tokens": 4}}, Usage(0, 9, 4)),
+        (
+            {
+                "prompt_tokens": 1,
+                "completion_tokens": 2,
+                "total_tokens": 7,
+                "completion_tokens_details": {"reasoning_tokens": 4},
+            },
+            Usage(1, 6, 4, total=7),
+        ),
+        ({"prompt_tokens": None, "completion_tokens": -3, "total_tokens": True}, Usage()),
+        ({"prompt_tokens": 1e400, "completion_tokens": "5"}, Usage()),
+    ],
+)
+def test_usage_is_read_without_what_is_no_number(usage: dict[str, Any], expected: Usage) -> None:
+    assert read_usage(usage) == expected
+
+
+def test_usage_is_found_where_some_providers_hide_it() -> None:
+    assert read(usage={"prompt_tokens": 1}) == [WireUsage(Usage(1))]
+    assert OpenAiChatDecoder().feed(b'data: {"choices": [], "x_groq": {"usage": {"prompt_tokens": 1}}}\n\n') == [
+        WireUsage(Usage(1))
+    ]
+
+
+def test_an_error_object_is_an_error() -> None:
+    assert OpenAiChatDecoder().feed(b'data: {"error": {"message": "no"}}\n\n') == [
+        WireError({"error": {"message": "no"}})
+    ]
+
+
+def test_only_the_first_choice_counts() -> None:
+    assert read(index=1, delta={"content": "zz"}, finish_reason="stop") == []
+    assert read(delta={}, finish_reason="STOP") == [WireFinish("stop")]

@@ -1,0 +1,119 @@
+"""What is sent in OpenAI's words."""
+
+import json
+
+from opencode_tui.engine.provider.stream import CallBlock, TextBlock, ThinkingBlock, UserEntry
+from opencode_tui.engine.provider.wire.openai_request import build, build_messages, encode
+from opencode_tui.schema.model import Model
+from tests.engine.provider.wire.conversation import PAPER, PICTURE, READ, SCHEMA, assistant, call, request, result, user
+
+CLAUDE = Model(provider_id="openrouter", model_id="anthropic/claude-sonnet-4.5")
+
+
+def test_a_request_holds_the_model_the_tools_and_the_limits() -> None:
+    asked = request(user("hi"), system=("first", "second"), tools=(READ,), max_output=100, temperature=0.5, top_p=0.9)
+    assert build(asked) == {
+        "model": "m",
+        "messages": [{"role": "system", "content": "first\n\nsecond"}, {"role": "user", "content": "hi"}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": 100,
+        "tools": [
+            {"type": "function", "function": {"name": "read", "description": "Reads a file.", "parameters": SCHEMA}}
+        ],
+        "temperature": 0.5,
+        "top_p": 0.9,
+    }
+
+
+def test_calls_and_results_are_paired_by_id() -> None:
+    assert build_messages(request(user("hi"), assistant(TextBlock("I look."), call(path="ä")), result())) == [
+        {"role": "user", "content": "hi"},
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "ä"}'}}
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": "inside"},
+    ]
+
+
+def test_media_stand_beside_the_text() -> None:
+    (message,) = build_messages(request(user("see", PICTURE, PAPER)))
+    assert message["content"] == [
+        {"type": "text", "text": "see"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,UE5H"}},
+        {"type": "file", "file": {"filename": "y.pdf", "file_data": "data:application/pdf;base64,UERG"}},
+    ]
+
+
+def test_media_of_a_result_follow_in_a_message_of_the_user() -> None:
+    sent = build_messages(request(user("hi"), assistant(call()), result(media=(PICTURE,))))
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "user"]
+    assert sent[-1]["content"][1]["type"] == "image_url"
+
+
+def test_thoughts_go_back_with_a_call_under_the_name_they_came_with() -> None:
+    thought = ThinkingBlock("hm", {"openai": {"field": "reasoning_content"}})
+    (with_call,) = build_messages(request(assistant(thought, call())))
+    (without,) = build_messages(request(assistant(thought, TextBlock("a"))))
+    assert (with_call["reasoning_content"], "reasoning_content" in without) == ("hm", False)
+
+
+def test_signed_thoughts_go_back_whole() -> None:
+    signed = ThinkingBlock("hm", {"openai": {"field": "reasoning_content", "signature": "S"}})
+    hidden = ThinkingBlock("", {"openai": {"redactedData": "ENC"}})
+    (message,) = build_messages(request(assistant(signed, hidden, call())))
+    assert message["thinking_blocks"] == [
+        {"type": "thinking", "thinking": "hm", "signature": "S"},
+        {"type": "redacted_thinking", "data": "ENC"},
+    ]
+
+
+def test_a_calls_signature_goes_back_with_it() -> None:
+    extra = {"google": {"thought_signature": "T"}}
+    block = CallBlock("c1", "read", {}, {"openai": {"extra_content": extra}})
+    (message,) = build_messages(request(assistant(block)))
+    assert message["tool_calls"][0]["extra_content"] == extra
+
+
+def test_only_thoughts_are_no_message() -> None:
+    assert build_messages(request(assistant(ThinkingBlock("hm")))) == []
+
+
+def test_the_cache_is_marked_where_the_mark_is_passed_on() -> None:
+    asked = UserEntry((TextBlock("hi", cache=True),))
+    marked = build_messages(request(asked, model=CLAUDE, system=("first", "second")))
+    mark = {"type": "ephemeral"}
+    assert [part["cache_control"] for message in marked for part in message["content"]] == [mark, mark, mark]
+    assert "cache_control" not in json.dumps(build(request(asked, system=("first", "second"))))
+
+
+def test_options_of_model_and_request_are_written_as_the_format_writes_them() -> None:
+    model = Model(
+        provider_id="openai",
+        model_id="gpt-5",
+        api_id="gpt-5-2025",
+        temperature=False,
+        options={"reasoningEffort": "low", "user": "u"},
+    )
+    body = build(request(user("hi"), model=model, temperature=1.0, options={"reasoningEffort": "high", "messages": []}))
+    kept = ("model", "reasoning_effort", "user", "temperature", "max_completion_tokens")
+    assert [body.get(name) for name in kept] == ["gpt-5-2025", "high", "u", None, 32_000]
+    assert body["messages"]
+
+
+def test_mistral_gets_ids_of_nine_characters() -> None:
+    model = Model(provider_id="mistral", model_id="m")
+    own, foreign = build_messages(request(assistant(call("abcdef123"), call("call_0123456789")), model=model))[0][
+        "tool_calls"
+    ]
+    answered = build_messages(request(result("call_0123456789"), model=model))[0]["tool_call_id"]
+    assert (own["id"], len(foreign["id"]), foreign["id"]) == ("abcdef123", 9, answered)
+
+
+def test_what_is_sent_is_strict_json() -> None:
+    body = encode(request(user("half \ud800"), assistant(call(path="\ud800 😀"))))
+    assert json.loads(body.decode("utf-8"))["messages"][0]["content"] == "half ?"

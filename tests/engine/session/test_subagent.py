@@ -1,0 +1,106 @@
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+
+from opencode_tui.client.local import open_client
+from opencode_tui.engine.permission.policy import RefuseQuestions
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
+from tests.support.model_script import Answer, Call
+from tests.support.model_server import ModelServer, provider_config
+
+MODEL = ModelRef(provider_id="fake", model_id="fake-model")
+TASK = Call("task", {"description": "find it", "prompt": "look for x", "subagent_type": "explore"})
+
+
+@asynccontextmanager
+async def opened(environ, folder, *answers, permission=None):
+    with ModelServer() as server:
+        environ["OPENCODE_CONFIG_CONTENT"] = json.dumps({"provider": provider_config(server.base_url), "permission": permission or {}})
+        server.script(*answers)
+        async with open_client(environ, folder, policy=RefuseQuestions()) as client:
+            yield server, client
+
+
+async def prompt(client, text, *, permission=None):
+    session = await client.sessions.create(CreateSession(permission=permission))
+    request = PromptInput(model=MODEL, parts=[TextInput(text=text)])
+    await client.prompts.prompt(session.id, request)
+    return session
+
+
+async def tool_parts(client, session_id):
+    return [
+        part
+        for message in await client.messages.list(session_id)
+        for part in message.parts
+        if isinstance(part, ToolPart)
+    ]
+
+
+async def test_an_agent_works_in_a_child_session_and_its_report_comes_back(environ, tmp_path):
+    answers = [Answer(calls=(TASK,)), Answer(text="x is in a.py"), Answer(text="Found.")]
+    async with opened(environ, tmp_path, *answers) as (server, client):
+        session = await prompt(client, "where is x?")
+        (child,) = await client.sessions.children(session.id)
+        (part,) = await tool_parts(client, session.id)
+        assert child.title == "find it (@explore subagent)"
+        assert part.state.metadata["sessionId"] == child.id
+        assert "<task_result>\nx is in a.py\n</task_result>" in part.state.output
+        assert server.bodies[1]["messages"][-1]["content"] in ("look for x", [{"type": "text", "text": "look for x"}])
+
+
+async def test_an_earlier_task_is_gone_on_with(environ, tmp_path):
+    async with opened(environ, tmp_path, Answer(calls=(TASK,)), Answer(text="one"), Answer(text="ok")) as (server, client):
+        session = await prompt(client, "go")
+        (child,) = await client.sessions.children(session.id)
+        again = Call("task", {**TASK.arguments, "prompt": "and y?", "task_id": child.id})
+        server.script(Answer(calls=(again,)), Answer(text="two"), Answer(text="ok"))
+        await client.prompts.prompt(session.id, PromptInput(parts=[TextInput(text="more")]))
+        assert [info.id for info in await client.sessions.children(session.id)] == [child.id]
+        assert len(await client.messages.list(child.id)) == 4
+
+
+async def test_a_parents_denial_holds_in_the_child(environ, tmp_path):
+    (tmp_path / "a.txt").write_text("secret")
+    answers = [Answer(calls=(TASK,)), Answer(calls=(Call("read", {"filePath": "a.txt"}),)), Answer(text="no"), Answer(text="no")]
+    async with opened(environ, tmp_path, *answers) as (_, client):
+        rules = [Rule(permission="read", pattern="*a.txt", action="deny")]
+        session = await prompt(client, "go", permission=rules)
+        (child,) = await client.sessions.children(session.id)
+        (part,) = await tool_parts(client, child.id)
+        assert part.state.status == "error"
+        assert "denies read" in part.state.error
+
+
+async def test_an_agent_that_does_not_exist_is_told_with_those_that_do(environ, tmp_path):
+    wrong = Call("task", {**TASK.arguments, "subagent_type": "wizard"})
+    async with opened(environ, tmp_path, Answer(calls=(wrong,)), Answer(text="ok")) as (_, client):
+        (part,) = await tool_parts(client, (await prompt(client, "go")).id)
+        assert "'wizard'" in part.state.error
+        assert "explore" in part.state.error
+
+
+async def test_aborting_the_parent_ends_the_child_first(environ, tmp_path):
+    async with opened(environ, tmp_path, Answer(calls=(TASK,)), Answer(text="slow " * 500, delay_ms=50)) as (_, client):
+        session = await client.sessions.create(CreateSession())
+        request = PromptInput(model=MODEL, parts=[TextInput(text="go")])
+        running = asyncio.create_task(client.prompts.prompt(session.id, request))
+        while len(await client.prompts.status()) < 2:
+            await asyncio.sleep(0.01)
+        begin = asyncio.get_running_loop().time()
+        await client.prompts.abort(session.id)
+        with pytest.raises(Exception, match="interrupted"):
+            await running
+        assert asyncio.get_running_loop().time() - begin < 0.3
+        assert await client.prompts.status() == {}
+        (child,) = await client.sessions.children(session.id)
+        for info in (session, child):
+            last = (await client.messages.list(info.id))[-1].info
+            assert isinstance(last, AssistantMessage)
+            assert last.error.name == "MessageAbortedError"

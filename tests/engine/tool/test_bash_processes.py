@@ -1,0 +1,116 @@
+"""Claims about what is left of a command: performance.md, section 6; reliability.md, R15."""
+
+import asyncio
+import itertools
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.process_trees import TREES
+from tests.support.shell_bench import ShellBench, survivors, until_running
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc for survivors")
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def shell(tmp_path: Path, environ: dict[str, str]) -> ShellBench:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return ShellBench(folder, environ=environ)
+
+
+@pytest.fixture
+def token() -> str:
+    """A number of seconds that nobody else sleeps."""
+    return f"4{os.getpid()}.{next(_numbers):03}"
+
+
+@pytest.mark.parametrize("name", [name for place, name in enumerate(TREES) if place % 2 == 0 or place < 4])
+async def test_a_command_that_ends_leaves_nothing_running(name: str, shell: ShellBench, token: str) -> None:
+    began = time.perf_counter()
+    result = await shell.run(TREES[name].format(n=token))
+    assert survivors(token) == []
+    assert time.perf_counter() - began < 2
+    assert result.metadata["exit"] == 0
+
+
+@pytest.mark.parametrize("name", ["setsid", "TERM ignored", "daemon", "stopped"])
+async def test_a_timeout_leaves_nothing_running(name: str, shell: ShellBench, token: str) -> None:
+    began = time.perf_counter()
+    result = await shell.run(f"({TREES[name].format(n=token)}); sleep {token}", timeout=300)
+    assert time.perf_counter() - began < 0.3 + 2
+    assert survivors(token) == []
+    assert result.metadata["exit"] is None
+
+
+@pytest.mark.parametrize("name", ["setsid", "TERM ignored", "daemon", "environment cleared"])
+async def test_a_cancel_leaves_nothing_running_within_300_ms(name: str, shell: ShellBench, token: str) -> None:
+    task = asyncio.create_task(shell.run(f"({TREES[name].format(n=token)}); sleep {token}"))
+    await until_running(f"sleep {token}", 2 if name != "daemon" else 1)
+    began = time.perf_counter()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.perf_counter() - began < 0.3
+    assert survivors(token) == []
+
+
+async def test_what_escaped_gets_no_second_grace(shell: ShellBench, token: str) -> None:
+    escaped = f"setsid bash -c \"trap '' TERM; sleep {token}; sleep {token}\""
+    task = asyncio.create_task(shell.run(f"trap '' TERM; {escaped} & sleep {token}; sleep {token}"))
+    await until_running(f"sleep {token}", 3)
+    began = time.perf_counter()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.perf_counter() - began < 0.3
+    assert survivors(token) == []
+
+
+async def test_a_second_cancel_does_not_leave_the_work_half_done(shell: ShellBench, token: str) -> None:
+    task = asyncio.create_task(shell.run(f"trap '' TERM; sleep {token}; sleep {token}"))
+    await until_running(f"sleep {token}")
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0.01)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert survivors(token) == []
+
+
+async def test_a_shell_that_ended_returns_though_its_child_holds_the_pipe(shell: ShellBench, token: str) -> None:
+    result = await shell.run(f"sleep {token} & echo started")
+    assert result.output == (
+        "started\n\n<bash_metadata>\n"
+        f"Stopped what was still running when the command ended (1): sleep {token}\n</bash_metadata>"
+    )
+
+
+async def test_what_finishes_by_itself_right_after_the_shell_is_waited_for(shell: ShellBench) -> None:
+    result = await shell.run("echo first; echo second > >(sleep 0.03; cat)")
+    assert result.output == "first\nsecond\n"
+
+
+async def test_another_commands_processes_are_not_touched(shell: ShellBench, token: str) -> None:
+    other = asyncio.create_task(shell.run(f"sleep {token}; true"))
+    await until_running(f"sleep {token}")
+    await shell.run("sleep 0.01 & setsid true & echo done")
+    assert len(survivors(f"sleep {token}")) >= 1
+    other.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await other
+
+
+async def test_nothing_of_ours_stays_open(shell: ShellBench) -> None:
+    await shell.run("true")
+    before = len(os.listdir("/proc/self/fd")), threading.active_count()
+    for command in ("true", "sleep 9 &", "exit 3"):
+        await shell.run(command)
+    await shell.run("sleep 9", timeout=50)
+    assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before

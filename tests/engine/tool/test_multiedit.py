@@ -1,0 +1,36 @@
+import pytest
+
+from opencode_tui.engine.tool.multiedit import MultieditTool
+from opencode_tui.schema.error import ToolError
+from tests.support.tools import Workbench
+
+
+@pytest.fixture
+def multiedit(bench: Workbench) -> MultieditTool:
+    return MultieditTool(editor=bench.editor)
+
+
+async def test_each_edit_works_on_the_one_before(bench: Workbench, multiedit: MultieditTool) -> None:
+    (bench.folder / "a").write_text("one\ntwo\n")
+    await bench.read("a")
+    edits = [{"oldString": "one", "newString": "three"}, {"oldString": "three\ntwo", "newString": "four"}]
+    result = await bench.call(multiedit, filePath="a", edits=edits)
+    assert (bench.folder / "a").read_text() == "four\n"
+    assert result.output == "Edited a (2 replacements)."
+    assert len(bench.asks("edit")) == 1
+
+
+async def test_one_that_does_not_fit_stops_all(bench: Workbench, multiedit: MultieditTool) -> None:
+    (bench.folder / "a").write_text("one\n")
+    await bench.read("a")
+    edits = [{"oldString": "one", "newString": "two"}, {"oldString": "one", "newString": "x"}]
+    with pytest.raises(ToolError, match=r"edit 2 \(nothing was written\)"):
+        await bench.call(multiedit, filePath="a", edits=edits)
+    assert (bench.folder / "a").read_text() == "one\n"
+    assert bench.asks("edit") == []
+
+
+async def test_empty_old_text_first_creates_the_file(bench: Workbench, multiedit: MultieditTool) -> None:
+    edits = [{"oldString": "", "newString": "one\n"}, {"oldString": "one", "newString": "two"}]
+    await bench.call(multiedit, filePath="a", edits=edits)
+    assert (bench.folder / "a").read_text() == "two\n"

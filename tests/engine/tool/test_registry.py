@@ -1,0 +1,145 @@
+import json
+
+import pytest
+
+from opencode_tui.engine.tool.apply_patch import ApplyPatchTool
+from opencode_tui.engine.tool.edit import EditParameters, EditTool
+from opencode_tui.engine.tool.glob import GlobTool
+from opencode_tui.engine.tool.grep import GrepTool
+from opencode_tui.engine.tool.list import ListTool
+from opencode_tui.engine.tool.multiedit import MultieditParameters, MultieditTool
+from opencode_tui.engine.tool.read import ReadParameters
+from opencode_tui.engine.tool.registry import AnyTool, ToolRegistry
+from opencode_tui.engine.tool.search import FileSearch
+from opencode_tui.engine.tool.todo import TodoreadTool, TodowriteTool
+from opencode_tui.engine.tool.webfetch import WebfetchTool
+from opencode_tui.engine.tool.write import WriteTool
+from opencode_tui.schema.todo import Todo
+from tests.support.tools import Workbench
+
+
+class NoTodos:
+    async def read(self, session_id: str) -> list[Todo]:
+        return []
+
+    async def write(self, session_id: str, todos: list[Todo]) -> None:
+        return
+
+
+def file_tools(bench: Workbench) -> list[AnyTool]:
+    search = FileSearch(ripgrep=None)
+    return [
+        bench.reader,
+        GlobTool(search=search),
+        GrepTool(search=search),
+        ListTool(search=search),
+        EditTool(editor=bench.editor),
+        MultieditTool(editor=bench.editor),
+        WriteTool(editor=bench.editor),
+        ApplyPatchTool(files=bench.files, stamps=bench.stamps),
+        TodowriteTool(store=NoTodos()),
+        TodoreadTool(store=NoTodos()),
+        WebfetchTool(),
+    ]
+
+
+@pytest.fixture
+def registry(bench: Workbench) -> ToolRegistry:
+    return ToolRegistry(file_tools(bench))
+
+
+def everything(name: str) -> bool:
+    return True
+
+
+def test_names_are_found_also_in_other_cases(registry: ToolRegistry) -> None:
+    found = registry.get("Read")
+    assert found is registry.get("read")
+    assert found is not None
+    assert registry.get("nothing") is None
+
+
+def test_only_enabled_tools_are_shown_in_order(registry: ToolRegistry) -> None:
+    assert [spec.name for spec in registry.specs(lambda name: name.startswith("todo"))] == ["todowrite", "todoread"]
+    assert registry.specs(everything)[0] is registry.specs(everything)[0]
+
+
+def test_all_file_tools_fit_into_six_kilobytes(registry: ToolRegistry) -> None:
+    shown = [
+        {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+        for spec in registry.specs(everything)
+    ]
+    assert len(json.dumps(shown)) < 6_000
+
+
+def test_schema_is_plain(registry: ToolRegistry) -> None:
+    [edit] = registry.specs(lambda name: name == "edit")
+    assert edit.parameters == {
+        "type": "object",
+        "properties": {
+            "filePath": {"description": "absolute or relative to the working directory", "type": "string"},
+            "oldString": {
+                "description": "text to replace, unique in the file; empty creates the file",
+                "type": "string",
+            },
+            "newString": {"description": "text that takes its place", "type": "string"},
+            "replaceAll": {"description": "replace every occurrence", "type": "boolean"},
+        },
+        "required": ["filePath", "oldString", "newString"],
+    }
+    for spec in registry.specs(everything):
+        text = json.dumps(spec.parameters)
+        assert not any(word in text for word in ("$ref", "$defs", '"title"', "anyOf", '"null"')), spec.name
+
+
+def test_parameters_have_the_names_that_models_know(registry: ToolRegistry) -> None:
+    names = {spec.name: list(spec.parameters.get("properties", {})) for spec in registry.specs(everything)}
+    assert names == {
+        "read": ["filePath", "offset", "limit"],
+        "glob": ["pattern", "path"],
+        "grep": ["pattern", "path", "include"],
+        "list": ["path", "ignore"],
+        "edit": ["filePath", "oldString", "newString", "replaceAll"],
+        "multiedit": ["filePath", "edits"],
+        "write": ["filePath", "content"],
+        "apply_patch": ["patchText"],
+        "todowrite": ["todos"],
+        "todoread": [],
+        "webfetch": ["url", "format", "timeout"],
+    }
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"filePath": "a", "offset": 3, "limit": None},
+        {"path": "a", "offset": "3"},
+        {"file_path": "a", "offset": 3.0, "unknown": True},
+    ],
+)
+def test_input_is_taken_as_it_was_meant(registry: ToolRegistry, written: dict[str, object]) -> None:
+    tool = registry.get("read")
+    assert tool is not None
+    assert registry.validate(tool, written) == ReadParameters(file_path="a", offset=3)
+
+
+def test_aliases_and_json_in_strings_are_understood(registry: ToolRegistry) -> None:
+    edit, multiedit, glob = (registry.get(name) for name in ("edit", "multiedit", "glob"))
+    assert edit is not None
+    assert multiedit is not None
+    assert glob is not None
+    assert registry.validate(edit, {"file": "a", "old_str": "[1]", "new_string": "{}"}) == EditParameters(
+        file_path="a", old_string="[1]", new_string="{}"
+    )
+    parsed = registry.validate(multiedit, {"filePath": "a", "edits": '[{"oldString": "x", "newString": "y"}]'})
+    assert isinstance(parsed, MultieditParameters)
+    assert parsed.edits[0].new_string == "y"
+
+
+def test_wrong_input_names_the_field_and_the_remedy(registry: ToolRegistry) -> None:
+    tool = registry.get("read")
+    assert tool is not None
+    assert registry.validate(tool, {"offset": "many"}) == (
+        "The input of read does not fit: filePath is missing; offset: input should be a valid integer, "
+        "unable to parse string as an integer, not 'many'. Rewrite the call so that it fits the tool's schema."
+    )

@@ -1,0 +1,259 @@
+import asyncio
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.tool.glob import GlobTool
+from opencode_tui.engine.tool.glob_pattern import matcher, split_fixed
+from opencode_tui.engine.tool.grep import GrepTool
+from opencode_tui.engine.tool.list import ListTool
+from opencode_tui.engine.tool.ripgrep import find_ripgrep
+from opencode_tui.engine.tool.search import FALLBACK_NOTE, FileSearch
+from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.error import ToolError
+from tests.support.tools import Workbench
+
+
+@pytest.fixture(params=["ripgrep", "python"])
+def search(request: pytest.FixtureRequest) -> FileSearch:
+    return FileSearch.installed() if request.param == "ripgrep" else FileSearch(ripgrep=None)
+
+
+def no_env(context: ToolContext, path: Path) -> bool:
+    return path.name != ".env"
+
+
+def fill(folder: Path, **files: str) -> None:
+    """Write files, each a second newer than the one before; `__` stands for `/` and `_dot_` for a dot."""
+    for age, (name, content) in enumerate(files.items()):
+        path = folder / name.replace("__", "/").replace("_dot_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+        os.utime(path, (1_700_000_000 + age, 1_700_000_000 + age))
+
+
+def names(output: str, folder: Path) -> list[str]:
+    return [line.removeprefix(f"{folder}/") for line in output.split("\n") if line.startswith("/")]
+
+
+def test_ripgrep_of_the_package_is_found() -> None:
+    assert find_ripgrep() is not None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "taken", "left"),
+    [
+        ("*.py", ["a.py", "d/e/a.py", ".x/a.py"], ["a.pyc", "a.py/b"]),
+        ("src/*.py", ["src/a.py"], ["a.py", "src/d/a.py", "x/src/a.py"]),
+        ("src/**/*.py", ["src/a.py", "src/d/e/a.py"], ["a.py"]),
+        ("**/test_*.{py,pyi}", ["test_a.py", "d/test_b.pyi"], ["test_a.pyc", "d/a.py"]),
+        ("src/**", ["src/a", "src/d/e"], ["a"]),
+        ("a?[0-9].[!x]", ["ab1.y"], ["ab1.x", "a/1.y", "abb.y"]),
+        ("!*.md", ["a.py"], ["a.md", "d/a.md"]),
+        ("./a.{b,{c,d}}", ["a.b", "a.d"], ["a.e"]),
+    ],
+)
+def test_patterns_mean_what_people_expect(pattern: str, taken: list[str], left: list[str]) -> None:
+    fits = matcher(pattern)
+    assert [fits(path) for path in taken] == [True] * len(taken)
+    assert [fits(path) for path in left] == [False] * len(left)
+
+
+def test_absolute_pattern_is_split_before_its_first_wildcard() -> None:
+    assert split_fixed("/a/b/**/*.py") == ("/a/b", "**/*.py")
+    assert split_fixed("/a/b.py") == ("/a", "b.py")
+
+
+async def test_glob_gives_newest_first_without_what_git_ignores(bench: Workbench, search: FileSearch) -> None:
+    fill(
+        bench.folder,
+        _dot_gitignore="*.log\nout/\n",
+        a_dot_py="",
+        d__b_dot_py="",
+        out__c_dot_py="",
+        _dot_git__x_dot_py="",
+        _dot_h__d_dot_py="",
+    )
+    result = await bench.call(GlobTool(search=search), pattern="**/*.py")
+    assert names(result.output, bench.folder) == [".h/d.py", "d/b.py", "a.py"]
+    assert result.metadata == {"count": 3, "truncated": False}
+    [ask] = bench.asked
+    assert (ask.permission, ask.patterns, ask.always, ask.metadata) == (
+        "glob",
+        ["**/*.py"],
+        ["*"],
+        {"pattern": "**/*.py"},
+    )
+
+
+async def test_glob_never_brings_back_an_ignored_file(bench: Workbench, search: FileSearch) -> None:
+    fill(bench.folder, _dot_gitignore="secret.py\n", secret_dot_py="", a_dot_py="")
+    result = await bench.call(GlobTool(search=search), pattern="*.py")
+    assert names(result.output, bench.folder) == ["a.py"]
+
+
+async def test_glob_shows_the_hundred_newest(bench: Workbench, search: FileSearch) -> None:
+    fill(bench.folder, **{f"f{number}": "" for number in range(130)})
+    result = await bench.call(GlobTool(search=search), pattern="f*")
+    assert names(result.output, bench.folder) == [f"f{number}" for number in range(129, 29, -1)]
+    assert "(Only the 100 newest files are shown" in result.output
+    assert result.metadata == {"count": 100, "truncated": True}
+
+
+async def test_glob_takes_an_absolute_pattern(bench: Workbench, search: FileSearch, tmp_path: Path) -> None:
+    fill(tmp_path / "other", a_dot_py="")
+    result = await bench.call(GlobTool(search=search), pattern=f"{tmp_path}/other/*.py")
+    assert names(result.output, tmp_path) == ["other/a.py"]
+    assert bench.asks("external_directory") == [[str(tmp_path / "other" / "*")]]
+
+
+async def test_nothing_found_is_said(bench: Workbench, search: FileSearch) -> None:
+    globbed = await bench.call(GlobTool(search=search), pattern="*.none")
+    grepped = await bench.call(GrepTool(search=search), pattern="none")
+    assert globbed.output.startswith("No files found")
+    assert grepped.output.startswith("No files found")
+    assert grepped.metadata == {"matches": 0, "truncated": False}
+
+
+async def test_grep_shows_lines_by_file_newest_first(bench: Workbench, search: FileSearch) -> None:
+    fill(
+        bench.folder,
+        _dot_gitignore="out\n",
+        old="x\nneedle 1\n",
+        out="needle\n",
+        _dot_git__config="needle",
+        new="needle 2\nneedle 3\r\n",
+    )
+    result = await bench.call(GrepTool(search=search), pattern=r"needle \d")
+    expected = (
+        f"Found 3 matches\n\n{bench.folder}/new:\n  Line 1: needle 2\n  Line 2: needle 3"
+        f"\n\n{bench.folder}/old:\n  Line 2: needle 1"
+    )
+    assert result.output.removesuffix(f"\n\n{FALLBACK_NOTE}") == expected
+    assert (result.title, result.metadata) == (r"needle \d", {"matches": 3, "truncated": False})
+
+
+@pytest.mark.parametrize("include", ["*.py", "*.{py,pyi}", "src/**/*.py", "!*.md"])
+async def test_grep_include_keeps_to_such_files_and_out_of_ignored_ones(
+    bench: Workbench, search: FileSearch, include: str
+) -> None:
+    fill(
+        bench.folder,
+        _dot_gitignore="secret.py\n",
+        src__a_dot_py="needle",
+        src__secret_dot_py="needle",
+        a_dot_md="needle",
+    )
+    result = await bench.call(GrepTool(search=search), pattern="needle", include=include)
+    assert names(result.output, bench.folder) == ["src/a.py:"]
+
+
+async def test_files_that_need_permission_are_left_out_and_counted(bench: Workbench, search: FileSearch) -> None:
+    fill(bench.folder, _dot_env="KEY=needle", a="needle")
+    grepped = await bench.call(GrepTool(search=search, readable=no_env), pattern="needle")
+    globbed = await bench.call(GlobTool(search=search, readable=no_env), pattern="*")
+    for result in (grepped, globbed):
+        assert ".env" not in result.output
+        assert "(1 file was left out" in result.output
+    assert grepped.metadata["matches"] == 1
+
+
+async def test_a_single_file_is_asked_for_and_searched(bench: Workbench, search: FileSearch) -> None:
+    fill(bench.folder, _dot_env="a\nKEY=needle")
+    result = await bench.call(GrepTool(search=search, readable=no_env), pattern="needle", path=".env")
+    assert f"{bench.folder}/.env:\n  Line 2: KEY=needle" in result.output
+    assert bench.asks("read") == [[str(bench.folder / ".env")]]
+
+
+async def test_grep_is_bounded_in_matches_lines_and_bytes(bench: Workbench, search: FileSearch) -> None:
+    fill(bench.folder, many="needle\n" * 3000, wide=("needle" + "x" * 3000 + "\n") * 90)
+    result = await bench.call(GrepTool(search=search), pattern="needle")
+    assert result.output.startswith("Found 2000+ matches")
+    assert result.metadata["truncated"] is True
+    assert len(result.output.encode()) <= 51_200
+    narrow = await bench.call(GrepTool(search=search), pattern="needle", path="wide")
+    assert max(len(line) for line in narrow.output.split("\n")) < 2_100
+
+
+async def test_bad_pattern_is_one_line(bench: Workbench, search: FileSearch) -> None:
+    with pytest.raises(ToolError, match="the search failed") as caught:
+        await bench.call(GrepTool(search=search), pattern="(")
+    assert "\n" not in str(caught.value)
+
+
+async def test_binary_files_have_no_lines(bench: Workbench, search: FileSearch) -> None:
+    (bench.folder / "a.bin").write_bytes(b"\0needle\n")
+    result = await bench.call(GrepTool(search=search), pattern="needle")
+    assert result.metadata["matches"] == 0
+
+
+async def test_links_to_the_outside_are_not_followed(bench: Workbench, search: FileSearch, tmp_path: Path) -> None:
+    fill(tmp_path / "outside", a="needle")
+    (bench.folder / "away").symlink_to(tmp_path / "outside")
+    result = await bench.call(GrepTool(search=search), pattern="needle")
+    assert result.metadata["matches"] == 0
+
+
+async def test_missing_ripgrep_is_said(bench: Workbench) -> None:
+    fill(bench.folder, a="needle")
+    search = FileSearch(ripgrep=None)
+    for tool, written in (
+        (GlobTool(search=search), {"pattern": "*"}),
+        (GrepTool(search=search), {"pattern": "n"}),
+        (ListTool(search=search), {}),
+    ):
+        assert FALLBACK_NOTE in (await bench.call(tool, **written)).output
+
+
+async def test_missing_folder_is_an_error(bench: Workbench, search: FileSearch) -> None:
+    with pytest.raises(ToolError, match="does not exist"):
+        await bench.call(GrepTool(search=search), pattern="x", path="none")
+
+
+async def test_settings_of_the_person_start_nothing(
+    bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "rgrc").write_text("--pre=touch\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(tmp_path / "rgrc"))
+    fill(bench.folder, a="needle")
+    result = await bench.call(GrepTool(search=FileSearch.installed()), pattern="needle")
+    assert result.metadata["matches"] == 1
+
+
+def wait_for_text(path: Path) -> None:
+    while not path.exists() or not path.read_text():
+        time.sleep(0.01)
+
+
+async def test_cancel_ends_the_process_at_once(bench: Workbench, tmp_path: Path) -> None:
+    program = tmp_path / "rg"
+    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 60\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    task = asyncio.create_task(bench.call(GrepTool(search=FileSearch(ripgrep=str(program))), pattern="x"))
+    await asyncio.to_thread(wait_for_text, tmp_path / "pid")
+    started = time.monotonic()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - started < 0.3
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+async def test_list_shows_a_tree_without_what_tools_made(bench: Workbench, search: FileSearch) -> None:
+    fill(bench.folder, b="", src__deep__a="", src__c="", node_modules__m="", skip__x="")
+    result = await bench.call(ListTool(search=search), ignore=["skip/"])
+    expected = f"{bench.folder}/\n  src/\n    deep/\n      a\n    c\n  b"
+    assert result.output.removesuffix(f"\n\n{FALLBACK_NOTE}") == expected
+    assert (result.title, result.metadata) == (".", {"count": 3, "truncated": False})
+    assert bench.asks("list") == [[str(bench.folder)]]
+
+
+async def test_list_shows_shallow_files_first(bench: Workbench, search: FileSearch) -> None:
+    fill(bench.folder, **{f"deep__f{number}": "" for number in range(120)}, z="")
+    result = await bench.call(ListTool(search=search))
+    assert result.output.split("\n")[101] == "  z"
+    assert "(121 files; the 100 least deep are shown.)" in result.output

@@ -1,0 +1,87 @@
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.tool.write import WriteTool
+from opencode_tui.schema.error import RejectedError, ToolError
+from tests.support.tools import Workbench, tree
+
+
+@pytest.fixture
+def write(bench: Workbench) -> WriteTool:
+    return WriteTool(editor=bench.editor)
+
+
+async def test_new_file_is_written_and_may_be_written_again(bench: Workbench, write: WriteTool) -> None:
+    result = await bench.call(write, filePath="d/a.txt", content="one\n")
+    assert (result.title, result.output) == ("d/a.txt", "Wrote d/a.txt (new file).")
+    assert result.metadata["exists"] is False
+    again = await bench.call(write, filePath="d/a.txt", content="two\n")
+    assert again.metadata["exists"] is True
+    assert (bench.folder / "d/a.txt").read_text() == "two\n"
+
+
+async def test_unread_file_is_not_overwritten(bench: Workbench, write: WriteTool) -> None:
+    (bench.folder / "a").write_text("mine")
+    with pytest.raises(ToolError, match="has not been read in this session; read it"):
+        await bench.call(write, filePath="a", content="x")
+    assert (bench.folder / "a").read_text() == "mine"
+    assert bench.asked == []
+
+
+async def test_refusal_leaves_nothing(bench: Workbench, write: WriteTool) -> None:
+    bench.refused.add("edit")
+    with pytest.raises(RejectedError):
+        await bench.call(write, filePath="d/a", content="x")
+    assert tree(bench.folder) == {}
+
+
+async def test_link_is_written_through_to_where_permission_was_asked(
+    bench: Workbench, write: WriteTool, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    target = tmp_path / "outside" / "a"
+    target.write_text("old")
+    (bench.folder / "link").symlink_to(target)
+    await bench.read("link")
+    bench.asked.clear()
+    result = await bench.call(write, filePath="link", content="new")
+    assert result.output == f"Wrote link (replaced).\nNote: link is a link; {target} was written."
+    assert (target.read_text(), (bench.folder / "link").is_symlink()) == ("new", True)
+    assert [(asked.permission, asked.patterns) for asked in bench.asked] == [
+        ("external_directory", [str(tmp_path / "outside" / "*")]),
+        ("edit", ["link", "../outside/a"]),
+    ]
+
+
+async def test_dangling_link_makes_its_target(bench: Workbench, write: WriteTool) -> None:
+    (bench.folder / "link").symlink_to("made")
+    await bench.call(write, filePath="link", content="new")
+    assert (bench.folder / "made").read_text() == "new"
+    assert bench.asks("edit") == [["link", "made"]]
+
+
+@pytest.mark.parametrize(
+    ("old", "content", "new"),
+    [
+        (b"a\r\nb\r\n", "x\ny\n", b"x\r\ny\r\n"),
+        (b"a\n", "x\r\ny\r\n", b"x\r\ny\r\n"),
+        (b"\xef\xbb\xbfa\n", "x\n", b"\xef\xbb\xbfx\n"),
+        ("ä\n".encode("latin-1"), "ö\n", "ö\n".encode("latin-1")),
+        ("ä\n".encode("latin-1"), "€\n", "€\n".encode()),
+    ],
+)
+async def test_replaced_file_keeps_its_format(
+    bench: Workbench, write: WriteTool, old: bytes, content: str, new: bytes
+) -> None:
+    (bench.folder / "a").write_bytes(old)
+    await bench.read("a")
+    result = await bench.call(write, filePath="a", content=content)
+    assert (bench.folder / "a").read_bytes() == new
+    assert ("it is UTF-8 now" in result.output) == (content == "€\n")
+
+
+async def test_text_that_no_encoding_holds_is_refused(bench: Workbench, write: WriteTool) -> None:
+    with pytest.raises(ToolError, match="cannot store"):
+        await bench.call(write, filePath="a", content="\ud800")
+    assert tree(bench.folder) == {}

@@ -1,0 +1,179 @@
+import asyncio
+import json
+import time
+
+import pytest
+
+from opencode_tui.schema.error import StorageError
+from opencode_tui.storage.keys import Key
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.storage import Storage
+from tests.support.faults import FaultyFiles, StalledDisk
+
+KEY = ("part", "msg_1", "prt_1")
+
+
+def writes_of(files: FaultyFiles, key: Key = KEY) -> int:
+    return sum(1 for name, path in files.log if name == "replace" and str(path).endswith("/".join(key) + ".json"))
+
+
+class Growing:
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+
+    def render(self) -> bytes:
+        return json.dumps({"text": "".join(self.pieces)}).encode()
+
+    def grow(self, storage: Storage) -> None:
+        self.pieces.append("four")
+        storage.write_behind(KEY, self.render)
+
+
+async def test_eight_thousand_deltas_flat_out_write_at_most_twenty_times(paths: Paths):
+    storage = Storage(paths, files=(files := FaultyFiles()))
+    part = Growing()
+    for number in range(8_000):
+        part.grow(storage)
+        if number % 10 == 0:
+            await asyncio.sleep(0)
+    await storage.flush()
+    assert await storage.read(KEY) == part.render()
+    assert 1 <= writes_of(files) <= 20
+    await storage.close()
+
+
+async def test_steady_growth_writes_at_most_five_times_a_second(paths: Paths):
+    storage = Storage(paths, files=(files := FaultyFiles()))
+    part = Growing()
+    await storage.write(KEY, part.render())
+    started = time.monotonic()
+    while time.monotonic() - started < 1.1:
+        part.grow(storage)
+        await asyncio.sleep(0.005)
+    assert 3 <= writes_of(files) - 1 <= 5
+    await storage.close()
+
+
+async def test_growth_reaches_the_file_within_an_interval_without_a_flush(storage: Storage):
+    part = Growing()
+    part.grow(storage)
+    await asyncio.sleep(0.15)
+    assert await storage.read(KEY) == part.render()
+
+
+async def test_newest_state_is_rendered_when_it_is_written(storage: Storage):
+    storage.write_behind(KEY, lambda: b"1")
+    storage.write_behind(KEY, lambda: b"2")
+    await storage.flush()
+    assert await storage.read(KEY) == b"2"
+
+
+async def test_write_supersedes_pending_growth(storage: Storage):
+    storage.write_behind(KEY, lambda: b'"half"')
+    await storage.write(KEY, b'"whole"')
+    await storage.flush()
+    await asyncio.sleep(0.05)
+    assert await storage.read(KEY) == b'"whole"'
+
+
+async def test_update_sees_pending_growth(storage: Storage, locks):
+    storage.write_behind(KEY, lambda: b'{"text":"grown"}')
+    assert await storage.update(KEY, lambda record: record, locks.store()) == {"text": "grown"}
+
+
+async def test_growth_waits_an_interval_after_a_write(storage: Storage):
+    await storage.write(KEY, b"1")
+    storage.write_behind(KEY, lambda: b"2")
+    await asyncio.sleep(0.15)
+    assert await storage.read(KEY) == b"1"
+
+
+async def test_stalled_disk_gets_one_write_and_then_the_newest_state(paths: Paths):
+    storage = Storage(paths, files=(disk := StalledDisk()))
+    part = Growing()
+    for _ in range(60):
+        part.grow(storage)
+        await asyncio.sleep(0.01)
+    begun = disk.begun
+    disk.may_end.set()
+    await storage.close()
+    assert (begun, disk.begun) == (1, 2)
+    assert storage.read_sync(KEY) == part.render()
+
+
+async def test_growth_that_fails_after_a_newer_write_does_not_come_back(paths: Paths):
+    storage = Storage(paths, files=(disk := StalledDisk()))
+    told: list[Key] = []
+    storage.write_behind(KEY, lambda: b'"old"', failed=lambda key, _: told.append(key))
+    await asyncio.sleep(0.05)
+    disk.fails = True
+    newer = asyncio.create_task(storage.remove(KEY))
+    await asyncio.sleep(0)
+    disk.may_end.set()
+    await newer
+    disk.fails = False
+    await storage.close()
+    assert (await storage.list(()), told) == ([], [])
+
+
+@pytest.mark.parametrize("prefix", [KEY, KEY[:2], KEY[:1]])
+async def test_removed_record_does_not_grow_again(storage: Storage, prefix: Key):
+    await storage.write(KEY, b"1")
+    storage.write_behind(KEY, lambda: b"2")
+    await (storage.remove(prefix) if prefix == KEY else storage.remove_tree(prefix))
+    await storage.flush()
+    assert await storage.list(()) == []
+
+
+async def test_failed_growth_is_told_kept_and_tried_again(paths: Paths):
+    files = FaultyFiles(at=1, error=28, lasting=True, only="write")
+    storage = Storage(paths, files=files)
+    told: list[tuple[Key, str]] = []
+    storage.write_behind(KEY, lambda: b'"kept"', failed=lambda key, error: told.append((key, str(error))))
+    with pytest.raises(StorageError, match="the disk is full; free some space"):
+        await storage.flush()
+    assert [key for key, _ in told] == [KEY]
+    files.heal()
+    await asyncio.sleep(0.35)
+    assert await storage.read(KEY) == b'"kept"'
+    await storage.close()
+
+
+async def test_owner_without_a_listener_is_told_through_the_store(paths: Paths):
+    told: list[Key] = []
+    files = FaultyFiles(at=1, error=5, only="write")
+    storage = Storage(paths, files=files, failed=lambda key, _: told.append(key))
+    storage.write_behind(KEY, lambda: b"1")
+    await asyncio.sleep(0.15)
+    assert told == [KEY]
+    await storage.close()
+    assert await storage.read(KEY) == b"1"
+
+
+async def test_render_that_fails_is_told_and_stops_no_other(storage: Storage):
+    told: list[str] = []
+    storage.write_behind(KEY, lambda: b"%d" % (1 // 0), failed=lambda _, error: told.append(str(error)))
+    storage.write_behind(("todo", "s"), lambda: b"[]")
+    await asyncio.sleep(0.15)
+    assert await storage.read(("todo", "s")) == b"[]"
+    assert told == [
+        "cannot render the record part/msg_1/prt_1: ZeroDivisionError('integer division or modulo by zero')"
+    ]
+
+
+async def test_close_writes_what_is_pending(paths: Paths):
+    storage = Storage(paths)
+    storage.write_behind(KEY, lambda: b"1")
+    await storage.close()
+    assert await storage.read(KEY) == b"1"
+
+
+def test_growth_left_by_an_ended_loop_is_written_in_the_next(paths: Paths):
+    storage = Storage(paths)
+
+    async def grow() -> None:
+        storage.write_behind(KEY, lambda: b"1")
+
+    asyncio.run(grow())
+    asyncio.run(storage.close())
+    assert storage.read_sync(KEY) == b"1"

@@ -1,0 +1,108 @@
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.schema.error import LockTimeoutError, StorageError
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths
+from tests.storage.load import fork, wait_for
+
+
+def hold_in_another_process(paths: Paths, *, seconds: float) -> int:
+    """Return the id of a child that holds the `store` lock by the time this returns."""
+    reading, writing = os.pipe()
+
+    def hold() -> None:
+        with Locks(paths).store():
+            os.write(writing, b"!")
+            time.sleep(seconds)
+
+    child = fork(hold)
+    os.read(reading, 1)
+    os.close(reading)
+    os.close(writing)
+    return child
+
+
+def test_lock_excludes_another_process_and_its_holder_is_named(paths: Paths, locks: Locks):
+    child = hold_in_another_process(paths, seconds=0.3)
+    assert not locks.store().try_acquire()
+    with pytest.raises(LockTimeoutError, match=rf"lock/store is held by process {child} for more than 20 ms"):
+        locks.store().acquire_sync(20)
+    assert wait_for(child) == 0
+    assert locks.store().try_acquire()
+
+
+def test_killed_holder_frees_its_lock(paths: Paths, locks: Locks):
+    child = hold_in_another_process(paths, seconds=60)
+    os.kill(child, 9)
+    wait_for(child)
+    locks.store().acquire_sync(500)
+    assert not Locks(paths).store().try_acquire()
+
+
+async def test_lock_excludes_tasks_of_one_process(locks: Locks):
+    inside = 0
+    most = 0
+
+    async def work() -> None:
+        nonlocal inside, most
+        async with locks.session_write("ses_1"):
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0.001)
+            inside -= 1
+
+    await asyncio.gather(*(work() for _ in range(10)))
+    assert (most, inside) == (1, 0)
+
+
+async def test_two_sets_of_locks_in_one_process_exclude_each_other(paths: Paths, locks: Locks):
+    async with locks.store():
+        with pytest.raises(LockTimeoutError):
+            await Locks(paths).store().acquire(30)
+    await Locks(paths).store().acquire(30)
+
+
+async def test_waiting_leaves_the_event_loop_free_and_ends_when_cancelled(paths: Paths, locks: Locks):
+    async with locks.store():
+        task = asyncio.create_task(Locks(paths).store().acquire(60_000))
+        await asyncio.sleep(0.05)
+        started = time.monotonic()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert (task.cancelled(), time.monotonic() - started < 0.1) == (True, True)
+
+
+def test_thread_waits_for_the_lock_and_gets_it(locks: Locks):
+    lock = locks.worktree("w1")
+    lock.acquire_sync(100)
+    with pytest.raises(LockTimeoutError):
+        lock.acquire_sync(10)
+    lock.release()
+    with lock:
+        pass
+    assert lock.try_acquire()
+
+
+def test_names_do_not_collide_and_files_stay(paths: Paths, locks: Locks):
+    with locks.store(), locks.worktree("a"), locks.session_write("a"):
+        locks.session_run("a").try_acquire()
+    assert sorted(os.listdir(paths.lock)) == ["a.owner", "a.run", "a.worktree", "a.write", "store"]
+    assert {path.stat().st_mode & 0o777 for path in paths.lock.iterdir()} == {0o600}
+
+
+def test_unsafe_name_is_refused(locks: Locks):
+    for take in (locks.session_write, locks.session_run, locks.worktree):
+        with pytest.raises(StorageError, match="cannot name a lock"):
+            take("../evil")
+
+
+def test_unusable_lock_folder_is_an_error_with_a_remedy(paths: Paths, locks: Locks):
+    Path(paths.data).mkdir(parents=True)
+    paths.lock.write_text("in the way")
+    with pytest.raises(StorageError, match=r"cannot create .*lock"):
+        locks.store()

@@ -1,0 +1,109 @@
+import os
+import socket
+import time
+
+import pytest
+
+from opencode_tui.schema.error import BusyError, LockTimeoutError, StorageError
+from opencode_tui.storage.lock_holder import ProcessIdentity, current_process, is_alive
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.run_lock import RunGrant
+from tests.storage.load import fork, wait_for
+from tests.support.faults import FaultyFiles
+
+
+def run_elsewhere(paths: Paths, session_id: str) -> None:
+    """Have another process run the session, once."""
+    child = fork(lambda: Locks(paths).session_run(session_id).try_acquire())
+    assert wait_for(child) == 0
+
+
+def test_second_run_is_refused_at_once_and_told_who_is_busy(paths: Paths, locks: Locks):
+    locks.session_run("s").try_acquire()
+    with pytest.raises(BusyError, match=rf"session s is worked on by process {os.getpid()} on {socket.gethostname()}"):
+        Locks(paths).session_run("s").try_acquire()
+    with pytest.raises(BusyError):
+        locks.session_run("s").try_acquire()
+
+
+async def test_waiting_run_is_told_who_is_busy(paths: Paths, locks: Locks):
+    locks.session_run("s").try_acquire()
+    with pytest.raises(LockTimeoutError, match=f"process {os.getpid()} .* for more than 20 ms"):
+        await Locks(paths).session_run("s").acquire(20)
+
+
+async def test_every_holder_raises_the_generation(locks: Locks):
+    run = locks.session_run("s")
+    grants: list[RunGrant] = []
+    for _ in range(3):
+        async with run.hold(100) as grant:
+            grants.append(grant)
+    assert grants == [RunGrant(number, was_elsewhere=False) for number in (1, 2, 3)]
+
+
+async def test_run_of_another_process_in_between_is_noticed_once(paths: Paths, locks: Locks):
+    run = locks.session_run("s")
+    async with run.hold(100):
+        pass
+    run_elsewhere(paths, "s")
+    async with run.hold(100) as grant:
+        assert grant == RunGrant(3, was_elsewhere=True)
+    async with run.hold(100) as grant:
+        assert grant == RunGrant(4, was_elsewhere=False)
+
+
+def test_first_run_here_of_a_session_that_others_ran_is_elsewhere(paths: Paths, locks: Locks):
+    run_elsewhere(paths, "s")
+    assert locks.session_run("s").try_acquire() == RunGrant(2, was_elsewhere=True)
+
+
+def test_owner_is_set_while_a_run_lasts_and_after_a_kill(paths: Paths, locks: Locks):
+    assert locks.read_owner("s") is None
+    run = locks.session_run("s")
+    run.try_acquire()
+    owner = locks.read_owner("s")
+    assert owner is not None
+    assert owner.process == current_process()
+    run.release()
+    owner = locks.read_owner("s")
+    assert owner is not None
+    assert not owner.is_set
+    run_elsewhere(paths, "s")
+    killed = locks.read_owner("s")
+    assert killed is not None
+    assert (killed.is_set, is_alive(killed.process)) == (True, False)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"pid":"x"}', b"\0\0"])
+def test_damaged_owner_file_counts_as_a_run_elsewhere(locks: Locks, paths: Paths, data: bytes):
+    run = locks.session_run("s")
+    run.try_acquire()
+    run.release()
+    (paths.lock / "s.owner").write_bytes(data)
+    grant = run.try_acquire()
+    assert grant.was_elsewhere
+    assert grant.generation > time.time() * 1000 - 10_000
+
+
+def test_run_whose_owner_cannot_be_written_does_not_keep_the_lock(paths: Paths, locks: Locks):
+    with pytest.raises(StorageError, match=r"cannot write .*s\.owner: the disk is full"):
+        Locks(paths, files=FaultyFiles(at=1, error=28, only="write")).session_run("s").try_acquire()
+    assert locks.session_run("s").try_acquire().generation == 1
+
+
+def test_lock_is_given_back_although_the_owner_cannot_be_cleared(paths: Paths, locks: Locks):
+    files = FaultyFiles(at=2, error=28, only="write")
+    run = Locks(paths, files=files).session_run("s")
+    run.try_acquire()
+    run.release()
+    assert locks.session_run("s").try_acquire() == RunGrant(2, was_elsewhere=True)
+
+
+def test_process_is_known_by_its_start_time_not_by_its_id_alone():
+    me = current_process()
+    assert is_alive(me)
+    assert is_alive(ProcessIdentity(me.pid, "1", me.host)) == (not me.started)
+    assert is_alive(ProcessIdentity(1, "1", "another-host"))
+    assert not is_alive(ProcessIdentity(2**22 + 5, "1", me.host))
+    assert not is_alive(ProcessIdentity(2**80, "1", me.host))

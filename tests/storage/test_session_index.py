@@ -1,0 +1,185 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.schema.session import SessionInfo, SessionTime
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.session_index import SessionIndex
+from opencode_tui.storage.storage import Storage
+from tests.support.faults import FaultyFiles
+
+MANY = 40
+"""More than the index tolerates without being written."""
+
+
+def session(number: int, **fields: object) -> SessionInfo:
+    return SessionInfo(
+        id=f"ses_{999 - number:03d}",
+        version="1",
+        project_id="p",
+        directory="/work",
+        title=f"title\t{number} ü\u2028",
+        time=SessionTime(created=number, updated=number),
+    ).changed(**fields)
+
+
+def path(paths: Paths, info: SessionInfo) -> Path:
+    return paths.storage / "session" / "p" / f"{info.id}.json"
+
+
+def store(paths: Paths, infos: list[SessionInfo], *, aged: bool = True) -> None:
+    """Write sessions as they lie after some time."""
+    for info in infos:
+        path(paths, info).parent.mkdir(parents=True, exist_ok=True)
+        path(paths, info).write_bytes(info.to_json())
+        if aged:
+            os.utime(path(paths, info), ns=(10**18, 10**18))
+
+
+def newest_first(infos: list[SessionInfo]) -> list[SessionInfo]:
+    return sorted(infos, key=lambda info: -info.time.created)
+
+
+@pytest.fixture
+def infos(paths: Paths) -> list[SessionInfo]:
+    """Sessions that are stored and, after one listing, in the index."""
+    infos = [session(number) for number in range(MANY)]
+    store(paths, infos)
+    SessionIndex(Storage(paths)).list("p")
+    return infos
+
+
+def reads(paths: Paths) -> tuple[SessionIndex, FaultyFiles]:
+    files = FaultyFiles()
+    return SessionIndex(Storage(paths, files=files)), files
+
+
+def read_records(files: FaultyFiles) -> list[str]:
+    return [Path(str(name)).stem for act, name in files.log if act == "open" and "/session/p/" in str(name)]
+
+
+def test_list_is_complete_and_newest_first_with_and_without_the_index(paths: Paths, infos: list[SessionInfo]):
+    index, files = reads(paths)
+    assert index.list("p").sessions == newest_first(infos)
+    assert read_records(files) == []
+    assert sorted(os.listdir(paths.cache / "index")) == ["p.index"]
+
+
+def test_no_sessions_are_an_empty_list(paths: Paths):
+    listing = SessionIndex(Storage(paths)).list("p")
+    assert (listing.sessions, listing.damaged) == ([], [])
+
+
+def test_few_sessions_need_no_index(paths: Paths):
+    store(paths, [session(1), session(2)])
+    assert SessionIndex(Storage(paths)).list("p").sessions == [session(2), session(1)]
+    assert not (paths.cache / "index").exists()
+
+
+async def test_replaced_new_and_removed_sessions_are_noticed(paths: Paths, infos: list[SessionInfo]):
+    storage = Storage(paths)
+    changed, new = infos[3].changed(title="changed"), session(MANY)
+    for info in (changed, new):
+        await storage.write(("session", "p", info.id), info.to_json())
+    await storage.remove(("session", "p", infos[5].id))
+    index, files = reads(paths)
+    assert index.list("p").sessions == newest_first([new, changed, *infos[:3], infos[4], *infos[6:]])
+    assert sorted(read_records(files)) == sorted([changed.id, new.id])
+    await storage.close()
+
+
+def test_change_in_place_by_another_program_is_noticed(paths: Paths, infos: list[SessionInfo]):
+    edited = path(paths, infos[0])
+    edited.write_bytes(edited.read_bytes().replace(b"/work", b"/else"))
+    assert SessionIndex(Storage(paths)).list("p").sessions[-1].directory == "/else"
+
+
+def test_record_that_is_younger_than_the_clocks_tick_is_not_trusted(paths: Paths):
+    young = [session(number) for number in range(MANY)]
+    store(paths, young, aged=False)
+    SessionIndex(Storage(paths)).list("p")
+    index, files = reads(paths)
+    assert index.list("p").sessions == newest_first(young)
+    assert len(read_records(files)) == MANY
+
+
+async def test_list_of_one_process_reads_only_what_changed_since(paths: Paths, infos: list[SessionInfo]):
+    index, files = reads(paths)
+    index.list("p")
+    changed = infos[3].changed(title="changed")
+    store(paths, [changed])
+    (paths.storage / "session/p" / f"{infos[5].id}.json").unlink()
+    files.log.clear()
+    assert index.list("p").sessions == newest_first([*infos[:3], changed, infos[4], *infos[6:]])
+    assert [Path(str(name)).name for act, name in files.log if act == "open"] == ["p", "p.json", f"{changed.id}.json"]
+
+
+async def test_many_small_changes_reach_the_index_file_in_the_end(paths: Paths, infos: list[SessionInfo]):
+    index, _ = reads(paths)
+    for info in infos:
+        store(paths, [info.changed(title="changed")])
+        index.list("p")
+    later, files = reads(paths)
+    assert {info.title for info in later.list("p").sessions} == {"changed"}
+    assert len(read_records(files)) <= 32
+
+
+def test_damaged_record_is_named_and_hides_no_other(paths: Paths, infos: list[SessionInfo]):
+    for info, data in zip(infos, [b"", b"{", b"[]", b'{"id":1}'], strict=False):
+        path(paths, info).write_bytes(data)
+    listing = SessionIndex(Storage(paths)).list("p")
+    assert listing.sessions == newest_first(infos[4:])
+    assert sorted(str(error).partition(" is damaged (")[0] for error in listing.damaged) == sorted(
+        str(path(paths, info)) for info in infos[:4]
+    )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda data: b"", lambda data: data[:-40], lambda data: data.replace(b"work", b"xxxx"), lambda data: b"\xff\n"],
+)
+def test_damaged_index_is_made_anew(paths: Paths, infos: list[SessionInfo], damage):
+    index_file = paths.cache / "index" / "p.index"
+    whole = index_file.read_bytes()
+    index_file.write_bytes(damage(whole))
+    assert SessionIndex(Storage(paths)).list("p").sessions == newest_first(infos)
+    assert index_file.read_bytes() == whole
+
+
+def test_index_of_another_store_is_not_used(paths: Paths, infos: list[SessionInfo], tmp_path: Path):
+    other = Paths(paths.home, tmp_path / "other", paths.config, paths.state, paths.cache)
+    store(other, [session(1)])
+    assert SessionIndex(Storage(other)).list("p").sessions == [session(1)]
+
+
+def test_list_needs_no_cache_that_can_be_written(paths: Paths):
+    infos = [session(number) for number in range(MANY)]
+    store(paths, infos)
+    paths.cache.parent.mkdir(parents=True, exist_ok=True)
+    paths.cache.write_text("in the way")
+    assert SessionIndex(Storage(paths)).list("p").sessions == newest_first(infos)
+
+
+def test_record_of_the_oldest_layout_gets_project_and_folder(paths: Paths):
+    store(paths, [session(1)])
+    (paths.storage / "project").mkdir()
+    (paths.storage / "project" / "p.json").write_text('{"worktree":"/old/place"}')
+    old = {"id": "ses_old1", "version": "0.5.0", "title": "old one", "time": {"created": 5, "updated": 6}}
+    (paths.storage / "session/p/ses_old1.json").write_text(json.dumps(old))
+    first = SessionIndex(Storage(paths)).list("p").sessions[0]
+    assert (first.id, first.project_id, first.directory) == ("ses_old1", "p", "/old/place")
+
+
+def test_unknown_fields_survive_the_index(paths: Paths):
+    infos = [session(number, metadata={"a": {"b": None}}) for number in range(MANY)]
+    store(paths, infos)
+    for info in infos:
+        data = json.loads(path(paths, info).read_bytes()) | {"futureField": [1, None]}
+        path(paths, info).write_text(json.dumps(data))
+        os.utime(path(paths, info), ns=(10**18, 10**18))
+    first, second = (SessionIndex(Storage(paths)).list("p").sessions for _ in range(2))
+    assert first == second
+    assert second[0].to_dict()["futureField"] == [1, None]
+    assert second[0].to_dict()["metadata"] == {"a": {"b": None}}

@@ -1,0 +1,19 @@
+"""kill -9 at ten random points of a run: nothing that was told is lost, and the next run works. `bench_crash` does it 200 times."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.support.killing import make_lane
+
+KILLS = 5
+
+
+def test_a_kill_at_any_point_loses_nothing_that_was_told(tmp_path, server):
+    def work(number: int) -> list[str]:
+        lane = make_lane(tmp_path / f"lane{number}", server.config(), seed=number)
+        for turn in range(KILLS):
+            lane.kill(at_line=turn % 2 == number)
+        lane.recover()
+        return lane.complaints
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(work, range(2))) == [[], []]

@@ -1,0 +1,72 @@
+"""What the command refuses, and how: one line that names the thing and the remedy, on stderr, and an exit code."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.support.model_script import content_text
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["-m", "fake/nonsense"], 1, ["fake/nonsense", "did you mean fake/fake-model"]),
+        (["-m", "nonsense/model"], 1, ["nonsense", "models"]),
+        (["-m", "nonsense"], 2, ["nonsense", "provider/model"]),
+        (["--agent", "nonsense"], 2, ["nonsense", "build"]),
+        (["-s", "ses_e08af03fbffe4Kyj8SNmUqrfd7"], 1, ["ses_e08af03fbffe4Kyj8SNmUqrfd7", "session list"]),
+        (["-s", "nonsense"], 1, ["nonsense", "session list"]),
+        (["-f", "nonsense.txt"], 2, ["nonsense.txt"]),
+        (["-c", "-s", "ses_e08af03fbffe4Kyj8SNmUqrfd7"], 2, ["--continue", "--session"]),
+    ],
+)
+def test_what_does_not_exist_is_named_in_one_line(line, server, options, code, words):
+    done = line.turn("hello", *options)
+    assert (done.code, done.stdout, len(done.stderr.splitlines())) == (code, "", 1)
+    assert all(word in done.stderr for word in words)
+    assert server.requests == []
+
+
+def test_nothing_to_do_is_bad_input(line):
+    done = line.run("run")
+    assert (done.code, done.stdout) == (2, "") and "message" in done.stderr
+
+
+EDIT = (
+    'change it <<tool read {"filePath":"a.py"}>> <<tool edit {"filePath":"a.py","oldString":"x = 1","newString":"x = 2"}>>'
+)
+
+
+def with_rule(line, action: str):
+    return replace(line, settings={"permission": {"edit": action}})
+
+
+def last_result(server) -> str:
+    return content_text(server.bodies[-1]["messages"][-1]["content"])
+
+
+def test_without_a_terminal_what_would_ask_is_refused_and_told_to_all(line, project, server):
+    done = with_rule(line, "ask").turn(EDIT)
+    state = done.parts("tool_use")[-1]["state"]
+    assert state["status"] == "error" and "--auto" in state["error"]
+    assert last_result(server).find("--auto") >= 0
+    assert "a.py" in done.stderr and "--auto" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert done.code == 0 and done.parts("text")[-1]["text"].startswith("Done: change it")
+    assert (project.path / "a.py").read_text() == "x = 1\n"
+
+
+def test_auto_allows_what_would_ask(line, project):
+    done = with_rule(line, "ask").turn(EDIT, "--auto")
+    assert done.code == 0 and done.stderr == ""
+    assert (project.path / "a.py").read_text() == "x = 2\n"
+
+
+def test_a_denied_tool_is_not_offered_and_a_denied_pattern_is_told_to_the_model(line, project, server):
+    denied = with_rule(line, "deny").turn("hello")
+    assert denied.code == 0
+    assert "edit" not in {tool["function"]["name"] for tool in server.bodies[0]["tools"]}
+    some = replace(line, settings={"permission": {"edit": {"*": "allow", "a.py": "deny"}}})
+    done = some.turn(EDIT, "--auto")
+    state = done.parts("tool_use")[-1]["state"]
+    assert done.code == 0 and state["status"] == "error" and "a.py" in state["error"]
+    assert "a.py" in last_result(server) and (project.path / "a.py").read_text() == "x = 1\n"

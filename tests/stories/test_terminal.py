@@ -1,0 +1,96 @@
+"""A person at the keyboard: the question of permission at the prompt, and Ctrl-C."""
+
+import os
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tests.support.model_script import content_text
+from tests.support.stored import read_store
+
+if sys.platform == "win32":
+    pytest.skip("no pseudo-terminals here", allow_module_level=True)
+
+from tests.support.terminal import Terminal
+
+WRITE = 'note <<tool write {"filePath":"note.txt","content":"hello"}>>'
+
+
+@pytest.fixture
+def at_terminal(line):
+    asking = replace(line, settings={"permission": {"edit": "ask"}})
+
+    def start(message: str) -> Terminal:
+        arguments = ["-m", "opencode_tui", "run", "-m", line.model, message]
+        return Terminal(arguments, folder=line.folder, environ=asking.variables())
+
+    return start
+
+
+def test_enter_alone_asks_again_and_y_allows_once(at_terminal, project):
+    with at_terminal(WRITE) as terminal:
+        assert "note.txt" in terminal.expect("n reject")
+        terminal.send("\n")
+        terminal.expect("n reject")
+        assert not (project.path / "note.txt").exists()
+        terminal.send("y\n")
+        terminal.expect("Done: note")
+        assert terminal.wait() == 0
+    assert (project.path / "note.txt").read_text() == "hello"
+    with at_terminal(WRITE.replace("note.txt", "more.txt")) as terminal:
+        terminal.expect("n reject")
+        terminal.send("\x03")
+        assert terminal.wait() == 130
+
+
+def test_a_is_remembered_by_the_next_run(at_terminal, project):
+    with at_terminal(WRITE) as terminal:
+        terminal.expect("a always")
+        terminal.send("a\n")
+        assert terminal.wait() == 0
+    (project.path / "note.txt").unlink()
+    with at_terminal(WRITE) as terminal:
+        assert terminal.wait() == 0
+        assert "always" not in terminal.text
+    assert (project.path / "note.txt").read_text() == "hello"
+
+
+def test_the_model_gets_the_word_that_comes_with_a_no(at_terminal, server, project):
+    with at_terminal(WRITE) as terminal:
+        terminal.expect("n reject")
+        terminal.send("n\n")
+        terminal.expect("word to the agent")
+        terminal.send("use docs/note.txt\n")
+        assert terminal.wait() == 0
+    assert "use docs/note.txt" in content_text(server.bodies[-1]["messages"][-1]["content"])
+    assert not (project.path / "note.txt").exists()
+
+
+def test_a_no_without_a_word_ends_the_turn(at_terminal, server):
+    with at_terminal(WRITE) as terminal:
+        terminal.expect("n reject")
+        terminal.send("n\n")
+        terminal.expect("word to the agent")
+        terminal.send("\n")
+        terminal.wait()
+    assert len(server.requests) == 1
+
+
+def test_ctrl_c_ends_a_stream_and_keeps_what_was_said(at_terminal, paths):
+    with at_terminal("count <<slow 30>> <<words 500>>") as terminal:
+        terminal.expect("word3 ")
+        terminal.send("\x03")
+        assert terminal.wait() == 130
+        assert "Traceback" not in terminal.text and "interrupted" in terminal.text
+    answer = read_store(paths.storage).of_kind("message")[-1]
+    assert answer["error"]["name"] == "MessageAbortedError"
+    assert read_store(paths.storage).parts("text")[-1]["text"].startswith("word1 word2 word3")
+
+
+def test_a_question_waits_as_long_as_the_person_thinks(at_terminal):
+    with at_terminal(WRITE) as terminal:
+        terminal.expect("n reject")
+        assert terminal.stays_silent(0.5, "Done")
+        os.kill(terminal.process.pid, 15)
+        assert terminal.wait() == 130

@@ -1,0 +1,45 @@
+"""Two requests for one session: in one process they wait for the same answer, a second process is told who works on it."""
+
+import asyncio
+import time
+
+from opencode_tui.client.local import open_client
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
+from tests.support.cli import kill_session
+
+
+def request(text: str) -> PromptInput:
+    return PromptInput(model=ModelRef(provider_id="fake", model_id="fake-model"), parts=[TextInput(text=text)])
+
+
+async def test_two_prompts_in_one_process_queue_and_get_the_same_answer(line, server, project):
+    async with open_client(line.variables(), project.path) as client:
+        session = await client.sessions.create(CreateSession())
+        first = asyncio.create_task(client.prompts.prompt(session.id, request("one <<slow 20>> <<words 20>>")))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(client.prompts.prompt(session.id, request("two")))
+        answers = await asyncio.gather(first, second)
+        messages = await client.messages.list(session.id)
+    assert answers[0].info.id == answers[1].info.id
+    assert answers[1].parts[1].text == "Echo: two"
+    assert [message.info.role for message in messages] == ["user", "user", "assistant", "assistant"] or [
+        message.info.role for message in messages
+    ] == ["user", "assistant", "user", "assistant"]
+    assert len(server.requests) == 2
+
+
+def test_a_second_process_is_told_who_works_on_the_session(line, server):
+    session_id = line.turn("begin").session_id
+    working = line.start_turn('wait <<tool bash {"command":"sleep 3","description":"wait"}>>', "-s", session_id)
+    try:
+        while len(server.requests) < 2:
+            time.sleep(0.01)
+        second = line.turn("me too", "-s", session_id)
+    finally:
+        working.terminate()
+        code = working.wait(10)
+        kill_session(working)
+    assert (second.code, second.stdout, code) == (1, "", 130)
+    assert session_id in second.stderr and str(working.pid) in second.stderr

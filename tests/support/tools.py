@@ -1,0 +1,97 @@
+"""A place to call tools in: a real folder, a context that writes down what was asked, and answers for the person."""
+
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opencode_tui.engine.tool.file_editor import FileEditor
+from opencode_tui.engine.tool.files import WorktreeFiles
+from opencode_tui.engine.tool.parameter_schema import parse
+from opencode_tui.engine.tool.read import ReadTool
+from opencode_tui.engine.tool.stamps import ReadStamps
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
+from opencode_tui.schema.error import RejectedError
+
+
+@dataclass
+class Asked:
+    permission: str
+    patterns: list[str]
+    always: list[str]
+    metadata: dict[str, Any]
+
+
+@dataclass
+class Workbench:
+    """`before_answer` runs while the question is open; `refused` are permissions that are answered with no."""
+
+    folder: Path
+    worktree: Path | None = None
+    session_id: str = "ses_1"
+    asked: list[Asked] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
+    before_answer: Callable[[], object] | None = None
+    edited: list[Path] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stamps = ReadStamps()
+        self.files = WorktreeFiles(edited=self.edited.append)
+        self.editor = FileEditor(files=self.files, stamps=self.stamps)
+        self.reader = ReadTool(stamps=self.stamps)
+
+    @property
+    def context(self) -> ToolContext:
+        return ToolContext(
+            session_id=self.session_id,
+            message_id="msg_1",
+            call_id="call_1",
+            agent="build",
+            directory=self.folder,
+            worktree=self.worktree or self.folder,
+            ask=self._ask,
+            progress=lambda title, metadata: None,
+        )
+
+    async def _ask(
+        self,
+        permission: str,
+        patterns: Sequence[str],
+        *,
+        always: Sequence[str] = (),
+        metadata: dict[str, Any] | None = None,
+        must_ask: Collection[str] = (),
+    ) -> None:
+        self.asked.append(Asked(permission, list(patterns), list(always), metadata or {}))
+        if self.before_answer is not None:
+            self.before_answer()
+        if permission in self.refused:
+            raise RejectedError
+
+    async def call(self, tool: Any, **written: Any) -> ToolResult:
+        """Run a tool with what a model would write."""
+        parameters = parse(tool.parameters, written)
+        assert isinstance(parameters, Parameters), parameters
+        return await tool.run(parameters, self.context)
+
+    async def read(self, *names: str) -> None:
+        for name in names:
+            await self.call(self.reader, filePath=name)
+
+    def asks(self, permission: str) -> list[list[str]]:
+        return [asked.patterns for asked in self.asked if asked.permission == permission]
+
+
+def tree(folder: Path) -> dict[str, str]:
+    """Return every file below a folder by its path, with mode and a digest of its bytes; links with their targets."""
+    found: dict[str, str] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"-> {path.readlink()}"
+        elif path.is_file():
+            found[name] = f"{path.stat().st_mode & 0o7777:o} {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+        else:
+            found[name] = "folder"
+    return found

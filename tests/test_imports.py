@@ -1,0 +1,82 @@
+"""What is loaded when, and that importing does nothing else."""
+
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import opencode_tui
+
+HEAVY = (
+    "litellm",
+    "textual",
+    "rich",
+    "httpx",
+    "git",
+    "pydantic",
+    "filelock",
+    "platformdirs",
+    "yaml",
+    "fastapi",
+    "uvicorn",
+)
+REPORT = (
+    "import json, sys, threading; print(json.dumps([sorted(sys.modules), threading.active_count()]), file=sys.stderr)"
+)
+OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__main__")
+"""Started as programs, not imported: the one is the only module that loads litellm."""
+
+
+def loaded_after(code: str, folder: Path, environ: dict[str, str]) -> tuple[set[str], int, str]:
+    """Run code in a fresh interpreter and return its top-level modules, its number of threads, and its stdout."""
+    root = str(Path(opencode_tui.__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{REPORT}"],
+        cwd=folder,
+        env={**environ, "PYTHONPATH": root, "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    names, threads = json.loads(done.stderr.splitlines()[-1])
+    return {name.partition(".")[0] for name in names}, threads, done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["auth", "--help"], ["run", "--help"], ["debug", "--help"]]
+)
+def test_help_and_version_load_nothing_heavy(tmp_path: Path, environ: dict[str, str], arguments: list[str]) -> None:
+    code = f"from opencode_tui.cli.main import run_command_line as run; assert run({arguments!r}) == 0"
+    if arguments == ["--version"]:
+        code = f"import sys; sys.argv[1:] = {arguments!r}; from opencode_tui.__main__ import main; main()"
+    heavy = set(HEAVY) - ({"pydantic"} if arguments[0] in ("auth", "run") else set[str]())
+    names, _, _ = loaded_after(code, tmp_path, environ)
+    assert names & heavy == set()
+
+
+def test_version_does_not_load_click(tmp_path: Path, environ: dict[str, str]) -> None:
+    code = "import sys; sys.argv[1:] = ['--version']; from opencode_tui.__main__ import main; main()"
+    assert "click" not in loaded_after(code, tmp_path, environ)[0]
+
+
+def test_settings_without_markdown_load_no_yaml(tmp_path: Path, environ: dict[str, str]) -> None:
+    code = "from opencode_tui.cli.main import run_command_line as run; assert run(['debug', 'config']) == 0"
+    names, _, _ = loaded_after(code, tmp_path, environ)
+    assert names & {"yaml", "filelock", "httpx", "git", "litellm"} == set()
+
+
+def test_importing_every_module_leaves_no_file_thread_or_word(tmp_path: Path, environ: dict[str, str]) -> None:
+    modules = [
+        found.name
+        for found in pkgutil.walk_packages(opencode_tui.__path__, "opencode_tui.")
+        if found.name not in OWN_PROCESS
+    ]
+    code = "import importlib\n" + "\n".join(f"importlib.import_module({name!r})" for name in modules)
+    before = sorted(tmp_path.rglob("*"))
+    names, threads, stdout = loaded_after(code, tmp_path, environ)
+    assert (threads, stdout, sorted(tmp_path.rglob("*"))) == (1, "", before)
+    assert names & {"litellm", "textual"} == set()
+    assert len(modules) > 50

@@ -4,6 +4,7 @@ Nothing heavy is loaded for `--version`, and nothing is ever imported from the f
 stranger's repository.
 """
 
+import os
 import sys
 
 from opencode_tui import __version__
@@ -11,12 +12,20 @@ from opencode_tui import __version__
 
 def main() -> None:
     """Run the command line and leave the process with its exit code."""
+    _fill_closed_streams()
     if sys.argv[1:] == ["--version"]:
         print(f"opencode-tui {__version__}")
         return
     from opencode_tui.cli.main import run_command_line  # click costs more than all of `--version`
 
     sys.exit(run_command_line(sys.argv[1:]))
+
+
+def _fill_closed_streams() -> None:
+    """Somebody may start us without standard input or output (`<&-`); reading then finds nothing, writing goes nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - stays open as long as we run
 
 
 def _forget_current_folder() -> None:

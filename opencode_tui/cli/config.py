@@ -19,7 +19,7 @@ def config() -> None:
 
 @config.command()
 def show() -> None:
-    """Print each value in force with the file or variable that set it; secrets are covered."""
+    """Print each value in force and its source."""
     from opencode_tui.config.redact import redact  # with the settings: not for the help
 
     loaded = load_settings(read_environment())
@@ -34,7 +34,7 @@ def show() -> None:
 
 @config.command()
 def path() -> None:
-    """Print the places where settings are looked for, weakest first, and whether something is there."""
+    """Print where settings are looked for, weakest first."""
     from opencode_tui.config.sources import find_worktree, list_administrator_sources, list_sources
 
     outside = read_environment()

@@ -1,58 +1,108 @@
-"""A session's conversation as plain text: requests, answers, what the tools did."""
+"""A session's conversation as text: requests, answers, what the tools did; safe for a terminal."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from opencode_tui.cli.tool_line import plain, tool_line
+from opencode_tui.cli.quantity import duration
+from opencode_tui.cli.style import Style
+from opencode_tui.cli.terminal import make_safe
+from opencode_tui.cli.tool_line import tool_lines
 from opencode_tui.schema.error import StoredError
 from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import AssistantMessage, UserMessage
-from opencode_tui.schema.part import AnyPart, CompactionPart, FilePart, PatchPart, RetryPart, TextPart, ToolPart
+from opencode_tui.schema.message import UserMessage
+from opencode_tui.schema.part import (
+    AnyPart,
+    CompactionPart,
+    FilePart,
+    ReasoningPart,
+    RetryPart,
+    SubtaskPart,
+    TextPart,
+    ToolPart,
+)
 from opencode_tui.schema.session import SessionInfo
 
+_Block = tuple[str, list[str]]
+"""A kind (`request`, `prose`, `work`) and its lines: blocks of one kind of work stand together, all else apart."""
 
-def render_conversation(info: SessionInfo, messages: Sequence[MessageWithParts]) -> str:
-    """Return the text; the caller makes it safe for the terminal."""
-    lines = [info.title, f"{info.id}  {info.directory}  {_moment(info.time.created)}", ""]
+
+def render_conversation(info: SessionInfo, messages: Sequence[MessageWithParts], style: Style) -> str:
+    """Return the text, without a line feed at its end."""
+    title = make_safe(" ".join(info.title.split()))
+    facts = style.words(make_safe(f"{info.id} · {info.directory} · {_moment(info.time.created)}"))
+    lines = [style.paint(title, "bold"), style.paint(facts, "muted")]
+    last = ""
     for message in messages:
-        lines.extend(_render(message))
-    return "\n".join(lines).rstrip()
+        for kind, block in _blocks(message, style):
+            if kind != "work" or last != "work":
+                lines.append("")
+            lines.extend(block)
+            last = kind
+    return "\n".join(lines)
 
 
-def _render(message: MessageWithParts) -> Iterator[str]:
+def _blocks(message: MessageWithParts, style: Style) -> Iterator[_Block]:
     info = message.info
     if isinstance(info, UserMessage):
-        yield f"> {_moment(info.time.created)}  {info.agent} · {info.model}"
+        yield "request", list(_request(info, message.parts, style))
+        return
     for part in message.parts:
-        text = _part(part)
-        if text:
-            yield text
-    if isinstance(info, AssistantMessage) and info.error is not None:
-        yield f"! {_reason(info.error)}"
-    yield ""
+        yield from _part(part, style)
+    if info.error is not None:
+        is_stop = info.error.name == "MessageAbortedError"
+        sign, reason = ("■", "interrupted by you") if is_stop else ("✗", make_safe(_reason(info.error)))
+        yield "end", [style.paint(style.words(f"{sign} {reason}"), "muted" if is_stop else "error")]
 
 
-def _part(part: AnyPart) -> str:
+def _request(info: UserMessage, parts: Sequence[AnyPart], style: Style) -> Iterator[str]:
+    head = make_safe(f"{_moment(info.time.created)} · {info.agent} · {info.model}")
+    mark = style.paint(">", "accent", "bold")
+    lines = [line for part in parts for line in _said(part)]
+    for number, line in enumerate(lines or [""]):
+        facts = style.paint(style.words(f"  {head}"), "muted") if number == 0 else ""
+        yield f"{mark} {style.paint(line, 'bold')}{facts}".rstrip()
+
+
+def _said(part: AnyPart) -> list[str]:
     match part:
         case TextPart() if not part.synthetic:
-            return part.text
-        case ToolPart():
-            return tool_line(part, paint=plain)
+            return _lines(part.text)
         case FilePart():
-            return f"[{part.filename or part.mime}]"
-        case PatchPart():
-            return "\n".join(f"changed {file}" for file in part.files)
-        case RetryPart():
-            return f"tried again after: {part.error.data.message}"
+            return [f"[{make_safe(part.filename or part.mime)}]"]
+        case SubtaskPart():
+            return [make_safe(f"{part.agent}: {part.description}")]
         case CompactionPart():
-            return "--- compacted ---"
+            return ["(compacted here)"]
         case _:
-            return ""
+            return []
+
+
+def _part(part: AnyPart, style: Style) -> Iterator[_Block]:
+    match part:
+        case TextPart() if not part.synthetic and part.text.strip():
+            yield "prose", _lines(part.text)
+        case ToolPart():
+            yield "work", tool_lines(part, style)
+        case ReasoningPart() if part.time.end is not None and part.time.end - part.time.start >= 1000:
+            seconds = (part.time.end - part.time.start) / 1000
+            yield "work", [style.paint(f"  Thought for {duration(seconds)}", "muted", "italic")]
+        case RetryPart():
+            reason = make_safe(" ".join(part.error.data.message.split()))
+            yield "work", [style.paint(style.words(f"↻ tried again after: {reason}"), "muted")]
+        case _:
+            pass
+
+
+def _lines(text: str) -> list[str]:
+    return make_safe(text.replace("\r\n", "\n").strip("\n"), multiline=True).split("\n")
 
 
 def _reason(error: StoredError) -> str:
-    return str(getattr(error.data, "message", "") or error.name)
+    return " ".join(str(getattr(error.data, "message", "") or error.name).split())
 
 
 def _moment(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M")
+    try:
+        return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar
+        return "?"

@@ -26,7 +26,7 @@ class _Row:
 
 
 def render_diff(diff: str, style: Style, *, limit: int) -> list[str]:
-    """Return at most `limit` lines of a diff, and one that counts the lines left out; empty when it is none."""
+    """Return at most `limit` lines of a diff, and one more: the last, or the count of those left out; empty when it is none."""
     rows = _near_changes(list(_read(diff)))
     if sum(row.kind == "file" for row in rows) == 1:
         rows = [row for row in rows if row.kind != "file"]
@@ -35,7 +35,7 @@ def render_diff(diff: str, style: Style, *, limit: int) -> list[str]:
         if before is not None and _leaves_gap(before, row):
             lines.append(style.paint(style.words("     …"), "muted"))
         lines.append(_line(row, style))
-    if len(lines) > limit:
+    if len(lines) > limit + 1:  # a line that counts one line would take its place
         left = style.words(f"… {len(lines) - limit} lines")
         lines = [*lines[:limit], style.paint(" " * _CODE_AT + left, "muted")]
     return lines

@@ -1,114 +1,82 @@
-"""What `doctor` does: one line a check, one line a finding, each with its remedy."""
+"""What `doctor` does: one line a check, one line a finding, each with its remedy. No check stops the others."""
 
 import os
-import shutil
-import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from opencode_tui.cli.doctor_check import (
+    Check,
+    Level,
+    check_folder,
+    check_git,
+    check_keys,
+    check_ripgrep,
+    worst,
+)
+from opencode_tui.cli.doctor_store import check_store
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.style import glyph, style
+from opencode_tui.cli.environment import load_settings, read_environment
+from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.cli.terminal import make_safe
-from opencode_tui.client.local import LocalClient
-from opencode_tui.engine.tool.ripgrep import find_ripgrep
+from opencode_tui.client.client import Client
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.storage.doctor import Doctor, Finding
-from opencode_tui.storage.paths import Paths, find_paths
-from opencode_tui.storage.storage import Storage
+from opencode_tui.storage.paths import find_paths
+
+_SIGNS: dict[Level, tuple[str, Token]] = {"well": ("✓", "success"), "advice": ("!", "warning"), "amiss": ("✗", "error")}
+_TEXT_AT = 12
 
 
 def examine(*, is_fixing: bool) -> int:
     """Run all checks and print them to stdout; returns 1 when something stays amiss, else 0."""
     paths = find_paths(os.environ)
-    checks: list[Callable[[], bool]] = [
-        lambda: _check_store(paths, is_fixing=is_fixing),
-        _check_git,
-        _check_ripgrep,
-        _check_settings_and_models,
+    style = style_of(sys.stdout, os.environ)
+    checks: list[Callable[[], Check]] = [
+        lambda: check_folder(paths),
+        lambda: check_store(paths, is_fixing=is_fixing),
+        lambda: check_keys(paths),
+        check_git,
+        check_ripgrep,
+        _check_settings,
+        _check_models,
     ]
-    return 0 if all([check() for check in checks]) else 1
+    levels: list[Level] = []
+    for run in checks:
+        check = run()
+        levels.append(check.level)
+        sys.stdout.write(_render(check, style))
+        sys.stdout.flush()
+    return 1 if worst(levels) == "amiss" else 0
 
 
-def _check_store(paths: Paths, *, is_fixing: bool) -> bool:
-    storage = Storage(paths)
-    doctor = Doctor(storage)
-    findings = doctor.inspect()
-    failures = doctor.mend([one for one in findings if one.is_fixable]) if is_fixing else []
-    mended = _mend_sessions(findings) if is_fixing else set[str]()
-    _report(
-        not findings or is_fixing,
-        "store",
-        str(paths.storage) if paths.storage.is_dir() else "empty, nothing stored yet",
-    )
-    is_well = not failures
-    for one in findings:
-        is_mended = is_fixing and (one.is_fixable or one.text in mended)
-        is_well = is_well and is_mended
-        remedy = (
-            "mended" if is_mended else "`opencode-tui doctor --fix` mends it" if not is_fixing else "look at it by hand"
-        )
-        _note(f"{one.text}: {remedy}")
-    for failure in failures:
-        _note(str(failure))
-    return is_well
+def _check_settings() -> Check:
+    try:
+        loaded = load_settings(read_environment(os.environ))
+    except OpencodeError as error:
+        return Check("settings", "amiss", str(error))
+    notes: list[tuple[Level, str]] = [("advice", str(notice)) for notice in (*loaded.warnings, *loaded.ignored)]
+    return Check("settings", worst(level for level, _ in notes), f"for {Path.cwd()}", notes)
 
 
-def _mend_sessions(findings: list[Finding]) -> set[str]:
-    """Close what killed runs left open; returns the texts of the findings that are settled."""
-    killed = [one for one in findings if one.kind == "killed run"]
-    if not killed:
-        return set()
-
-    async def work(client: LocalClient) -> set[str]:
-        await client.sessions.mend_all()
-        return {one.text for one in killed}
-
-    return with_client(work)
-
-
-def _check_git() -> bool:
-    path = shutil.which("git")
-    if path is None:
-        return _report(False, "git", "not found; install git, then projects are told apart and undo works in them")
-    answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
-    return _report(answer.returncode == 0, "git", answer.stdout.strip() or f"{path} does not run")
-
-
-def _check_ripgrep() -> bool:
-    path = find_ripgrep()
-    if path is None:
-        return _report(False, "ripgrep", "not found; searches work but are slow: pip install ripgrep")
-    return _report(True, "ripgrep", str(path))
-
-
-def _check_settings_and_models() -> bool:
-    async def work(client: LocalClient) -> tuple[list[str], list[str], str, int]:
-        notices = await client.settings.notices()
-        default = await client.catalog.default_model()
-        return list(notices.warnings), list(notices.ignored), str(default), len(await client.catalog.models())
+def _check_models() -> Check:
+    async def work(client: Client) -> tuple[str, int]:
+        return str(await client.catalog.default_model()), len(await client.catalog.models())
 
     try:
-        warnings, ignored, default, count = with_client(work)
+        default, count = with_client(work)
     except OpencodeError as error:
-        return _report(False, "settings", str(error))
-    _report(not warnings, "settings", f"for {Path.cwd()}")
-    for line in [*warnings, *ignored]:
-        _note(line)
-    only_demo = default == "demo/tour" and count == 1
-    hint = (
-        "; only the demo, `opencode-tui auth login PROVIDER` connects a model"
-        if only_demo
-        else f" by default, {count} in all"
-    )
-    _report(True, "models", f"{default}{hint}")
-    return not warnings
+        return Check("models", "amiss", f"cannot be told: {error}")
+    if default == "demo/tour" and count == 1:
+        return Check("models", "advice", "only the demo; `opencode-tui auth login PROVIDER` connects a model")
+    return Check("models", "well", f"{default} by default, {count} in all")
 
 
-def _report(is_well: bool, name: str, text: str) -> bool:
-    sign = style(glyph("✓", "v"), "success") if is_well else style(glyph("!", "!"), "warning")
-    print(f"{sign} {name.ljust(9)} {make_safe(text)}")
-    return is_well
+def _render(check: Check, style: Style) -> str:
+    lines = [_line(check.level, f"{check.name:<{_TEXT_AT - 2}}{make_safe(check.text)}", style)]
+    lines += [" " * _TEXT_AT + _line(level, make_safe(text), style) for level, text in check.notes]
+    return "\n".join(lines) + "\n"
 
 
-def _note(text: str) -> None:
-    print(f"            {make_safe(text)}")
+def _line(level: Level, text: str, style: Style) -> str:
+    sign, token = _SIGNS[level]
+    return f"{style.paint(style.words(sign), token)} {style.words(text)}"

@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from opencode_tui.cli.terminal import make_safe
 from opencode_tui.storage.paths import ensure
 
 MAX_BYTES = 5 * 1024 * 1024
@@ -25,7 +26,15 @@ def start_log(folder: Path, level: str | None) -> None:
     if level == "debug":
         root.addHandler(logging.StreamHandler(sys.stderr))
     for handler in root.handlers:
-        handler.setFormatter(logging.Formatter(FORMAT))
+        handler.setFormatter(_SafeFormatter(FORMAT))
+
+
+class _SafeFormatter(logging.Formatter):
+    """Keeps what a name or an answer holds from steering the terminal that shows the log."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, with its traceback if there is one."""
+        return make_safe(super().format(record), multiline=True)
 
 
 class _PrivateFile(logging.Handler):

@@ -4,6 +4,7 @@ A command's function gets a `Frame` with `@click.pass_obj` and returns its exit 
 whatever a person should read.
 """
 
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -100,6 +101,9 @@ def commands(context: click.Context, log_level: str | None) -> None:
 
 def run_command_line(arguments: Sequence[str]) -> int:
     """Run one command and return the exit code; nothing escapes as a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character gets its code
     asked = os.environ.get(COMPLETION_VARIABLE)
     if asked:
         return shell_complete(commands, {}, PROGRAM, COMPLETION_VARIABLE, asked)

@@ -1,47 +1,59 @@
 """What `models` does."""
 
+import difflib
+import os
+import sys
 from collections.abc import Sequence
 
 from opencode_tui.cli.door import with_client
+from opencode_tui.cli.quantity import amount
+from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
-from opencode_tui.cli.terminal import print_json, print_result, say
-from opencode_tui.client.local import LocalClient
+from opencode_tui.cli.terminal import print_json, say
+from opencode_tui.client.client import Client
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import Model, ModelRef
+
+_HEADS = ("MODEL", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "")
+_NEAREST = 3
 
 
 def list_models(provider: str | None, *, is_all: bool, style: str) -> None:
     """Print the models. Raises ConfigError when a provider was named that has none here."""
 
-    async def work(client: LocalClient) -> tuple[Sequence[Model], ModelRef]:
+    async def work(client: Client) -> tuple[Sequence[Model], ModelRef]:
         found = await client.catalog.all_models() if is_all else await client.catalog.models()
-        return found, await client.catalog.default_model()
+        chosen = [model for model in found if provider in (None, model.provider_id)]
+        if provider and not chosen:
+            raise ConfigError(_no_models(provider, {model.provider_id for model in await client.catalog.all_models()}))
+        return chosen, await client.catalog.default_model()
 
-    found, default = with_client(work)
-    chosen = [model for model in found if provider in (None, model.provider_id)]
-    if provider and not chosen:
-        raise ConfigError(f"no usable model of {provider!r}; give it a key with `opencode-tui auth login {provider}`")
+    chosen, default = with_client(work)
     if style == "json":
         print_json([model.to_dict() for model in chosen])
         return
     rows = [_row(model, is_default=model.ref == default) for model in chosen]
-    print_result(render_table(["", "MODEL", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M"], rows))
-    if all(model.adapter == "demo" for model in found):
+    look = style_of(sys.stdout, os.environ)
+    sys.stdout.write(render_table(_HEADS, rows, look, numbers=_HEADS[1:5], whole=_HEADS[1:5]) + "\n")
+    if all(model.adapter == "demo" for model in chosen) and not provider:
         say("only the built-in demo is here; connect a model with `opencode-tui auth login PROVIDER`")
+
+
+def _no_models(provider: str, known: set[str]) -> str:
+    """Return why a provider has no models here, with what helps."""
+    if provider in known:
+        return f"no model of {provider} can be used: there is no key; `opencode-tui auth login {provider}` stores one"
+    near = difflib.get_close_matches(provider, sorted(known), _NEAREST)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`opencode-tui models --all` lists all that are known"
+    return f"no provider {provider!r}; {hint}"
 
 
 def _row(model: Model, *, is_default: bool) -> list[str]:
     return [
-        "*" if is_default else "",
         str(model.ref),
-        _size(model.limit.context),
-        _size(model.limit.output),
+        amount(model.limit.context) if model.limit.context else "?",
+        amount(model.limit.output) if model.limit.output else "?",
         f"{model.cost.input.normalize():f}" if model.cost.input else "",
         f"{model.cost.output.normalize():f}" if model.cost.output else "",
+        "default" if is_default else "",
     ]
-
-
-def _size(tokens: int) -> str:
-    if not tokens:
-        return "?"
-    return f"{tokens / 1_000_000:g} M" if tokens >= 1_000_000 else f"{tokens / 1_000:g} k"

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
+from opencode_tui.cli.cells import clip
 from opencode_tui.cli.permission_question import Question, render_keys, render_question
 from opencode_tui.cli.permission_reason import judge
 from opencode_tui.cli.style import Style, Token
@@ -137,6 +138,7 @@ class PermissionPrompt:
         sign, token, text = _DECISIONS[reply]
         subject = ", ".join(question.request.always) if reply == "always" else question.subject
         told = f"{text}  {make_safe(_first(subject))}" + (f"  you said: {make_safe(word)}" if word else "")
+        told = clip(told, (self._style.columns() or 200) - 2, self._style.words("…"))
         return f"{self._style.paint(self._style.words(sign), token)} {self._style.paint(told, 'muted')}\n"
 
     def _write(self, text: str) -> None:

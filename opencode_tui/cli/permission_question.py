@@ -12,7 +12,7 @@ from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.permission_reason import Verdict, explain
 from opencode_tui.cli.style import Style
 from opencode_tui.cli.terminal import make_safe
-from opencode_tui.cli.tool_line import activity_of
+from opencode_tui.cli.tool_line import described
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionRequest
 
@@ -87,7 +87,7 @@ def _verdicts(verdicts: Sequence[Verdict], style: Style) -> list[str]:
 def _why(question: Question) -> list[str]:
     sentences = [" ".join(explain(question.request, question.verdicts, question.directory))]
     if question.call is not None and question.request.permission not in ("bash", "edit"):
-        sentences.append(f"For: {activity_of(question.call)}")
+        sentences.append(f"Needed by {described(question.call)}")
     return sentences
 
 
@@ -99,7 +99,8 @@ def render_keys(request: PermissionRequest, style: Style) -> list[str]:
     keys = [yes, ("a", f"always, for {', '.join(patterns)}"), no] if patterns else [yes, no]
     if not patterns or width("   ".join(f"{key} {text}" for key, text in keys)) <= (style.columns() or 80) - 2:
         return [_key_row(keys, style)]
-    listed = [style.paint(f"      {pattern}", "muted") for pattern in patterns]
+    room = (style.columns() or 80) - 6
+    listed = [style.paint(f"      {piece}", "muted") for pattern in patterns for piece in wrap(pattern, room)]
     return [_key_row([yes], style), _key_row([("a", "always, for")], style), *listed, _key_row([no], style)]
 
 

@@ -13,6 +13,7 @@ from opencode_tui.cli.door import with_client
 from opencode_tui.cli.permission_prompt import PermissionPrompt, open_terminal
 from opencode_tui.cli.run_json import JsonReporter
 from opencode_tui.cli.run_report import TerminalReporter
+from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.terminal import say
 from opencode_tui.client.client import Client, EventReader
@@ -30,7 +31,7 @@ from opencode_tui.schema.session import SessionInfo
 
 TITLE_LENGTH = 50
 ABORT_GRACE_MS = 2_000
-"""Milliseconds that an interrupted turn has to close its records, where a loaded machine needs them; a second Ctrl-C cuts them off."""
+"""Milliseconds that an interrupted turn has to close its records: more than an idle machine takes; Ctrl-C cuts them off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ def _show_rest(events: EventReader, reporter: Reporter, turn: "asyncio.Task[Mess
 
 async def _choose_session(client: Client, options: TurnOptions, request: PromptInput) -> SessionInfo:
     if options.session_id:
-        return await client.sessions.get(options.session_id)
+        return await choose_session(client, options.session_id)
     if options.is_continued:
         latest = await client.sessions.latest()
         if latest is not None:

@@ -1,19 +1,26 @@
 """What the `session` commands do."""
 
+import os
 import sys
-import time
 from collections.abc import Sequence
 
 import click
 
 from opencode_tui.cli.conversation import render_conversation
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.table import age, render_table
-from opencode_tui.cli.terminal import make_safe, print_json, print_result, say
-from opencode_tui.client.local import LocalClient
+from opencode_tui.cli.quantity import age, plural
+from opencode_tui.cli.session_choice import choose_session
+from opencode_tui.cli.session_tree import grow_tree
+from opencode_tui.cli.style import style_of
+from opencode_tui.cli.table import render_table
+from opencode_tui.cli.terminal import print_json, say
+from opencode_tui.client.client import Client
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.request import UpdateSession
 from opencode_tui.schema.session import SessionInfo
+
+_NONE_YET = 'no sessions in this project yet; begin one with: opencode-tui run "explain this folder"'
 
 
 def list_sessions(*, limit: int | None, style: str) -> None:
@@ -22,115 +29,115 @@ def list_sessions(*, limit: int | None, style: str) -> None:
     if style == "json":
         print_json([info.to_dict() for info in infos])
     elif not infos:
-        say('no sessions in this project yet; begin one with: opencode-tui run "explain this folder"')
+        say(_NONE_YET)
     else:
-        print_result(render_table(["ID", "TITLE", "USED", "CHANGED"], [_row(info) for info in infos]))
+        now = system_clock()
+        rows = [[info.id, _title(info), age(info.time.updated, now), *_changes(info)] for info in infos]
+        heads = ["ID", "TITLE", "USED", "+", "−"]
+        _print_table(heads if any(row[3] for row in rows) else heads[:3], rows)
 
 
 def show_session(session_id: str, *, limit: int | None) -> None:
     """Print a conversation."""
 
-    async def work(client: LocalClient) -> str:
-        info = await client.sessions.get(session_id)
-        return render_conversation(info, await client.messages.list(session_id, limit))
+    async def work(client: Client) -> str:
+        info = await choose_session(client, session_id)
+        messages = await client.messages.list(info.id, limit)
+        return render_conversation(info, messages, style_of(sys.stdout, os.environ))
 
-    print_result(with_client(work))
+    sys.stdout.write(with_client(work) + "\n")
 
 
 def show_tree() -> None:
-    """Print the sessions as a tree; what belongs to none that still exists stands at the top."""
-    infos = with_client(_all)
-    known = {info.id for info in infos}
-    below: dict[str, list[SessionInfo]] = {}
-    for info in infos:
-        origin = _origin(info)
-        below.setdefault(origin if origin in known else "", []).append(info)
-    lines: list[str] = []
-
-    def add(parent: str, indent: str) -> None:
-        children = sorted(below.get(parent, []), key=lambda info: info.time.updated, reverse=True)
-        for number, info in enumerate(children, start=1):
-            is_last = number == len(children)
-            branch = "" if not parent else "└ " if is_last else "├ "
-            lines.append(f"{indent}{branch}{info.id}  {info.title}{_kind(info)}  {age(info.time.updated, _now())}")
-            add(info.id, indent if not parent else indent + ("  " if is_last else "│ "))
-
-    add("", "")
-    if lines:
-        print_result("\n".join(lines))
-    else:
-        say("no sessions in this project yet")
+    """Print the sessions as a tree."""
+    twigs = grow_tree(with_client(_all))
+    if not twigs:
+        say(_NONE_YET)
+        return
+    now = system_clock()
+    rows = [
+        [
+            twig.info.id,
+            f"{twig.branch}{twig.kind}{' ' if twig.kind else ''}{_title(twig.info)}",
+            age(twig.info.time.updated, now),
+        ]
+        for twig in twigs
+    ]
+    _print_table(["ID", "TITLE", "USED"], rows)
 
 
 def rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
-    """Change the title."""
-    wanted = title.strip()
+    """Change the title; white space in it becomes single blanks."""
+    wanted = " ".join(title.split())
     if not wanted:
         raise ConfigError("the new title is empty; give one")
 
-    async def work(client: LocalClient) -> SessionInfo:
-        info = await client.sessions.get(session_id)
-        return info if dry_run else await client.sessions.update(session_id, UpdateSession(title=wanted))
+    async def work(client: Client) -> SessionInfo:
+        info = await choose_session(client, session_id)
+        if not dry_run:
+            await client.sessions.update(info.id, UpdateSession(title=wanted))
+        return info
 
     before = with_client(work)
-    if dry_run:
-        say(f"would rename {before.title!r} to {wanted!r}")
-    else:
-        print_result(f"{before.id}  {before.title}")
+    say(f'{"would rename" if dry_run else "renamed"} {before.id}: "{_title(before)}" to "{wanted}"')
 
 
 def delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
     """Delete after a preview; without a terminal only with --yes."""
 
-    async def preview(client: LocalClient) -> list[SessionInfo]:
-        return [await client.sessions.get(session_id), *await _descendants(client, session_id)]
+    async def preview(client: Client) -> list[SessionInfo]:
+        info = await choose_session(client, session_id)
+        return [info, *await _descendants(client, info.id)]
 
     doomed = with_client(preview)
+    now = system_clock()
     for info in doomed:
-        say(f"{'would delete' if dry_run else 'delete'} {info.id}  {info.title}")
+        verb = "would delete" if dry_run else "deleting" if is_sure else "to delete"
+        say(f'{verb} {info.id}  "{_title(info)}", used {age(info.time.updated, now)} ago')
     if dry_run:
         return 0
-    if not is_sure:
-        if not sys.stdin.isatty():
-            raise ConfigError("deleting asks first and there is no terminal; add --yes")
-        if not click.confirm("Delete for good? Your files stay as they are", err=True):
-            say("nothing was deleted")
-            return 1
+    if not is_sure and not _confirm(len(doomed)):
+        say("nothing was deleted")
+        return 1
 
-    async def work(client: LocalClient) -> None:
+    async def work(client: Client) -> None:
         await client.sessions.remove(session_id)
 
     with_client(work)
-    print_result(f"deleted {len(doomed)} session{'s' if len(doomed) != 1 else ''}")
+    say(f"deleted {plural(len(doomed), 'session')}; your files stay as they are")
     return 0
 
 
-async def _all(client: LocalClient) -> Sequence[SessionInfo]:
+def _confirm(count: int) -> bool:
+    """Ask; only a typed yes is one. Raises ConfigError where nobody can be asked."""
+    if not (sys.stdin is not None and sys.stdin.isatty()):  # pyright: ignore[reportUnnecessaryComparison] - None when closed
+        raise ConfigError("deleting asks first and there is no terminal to ask at; add --yes")
+    return click.confirm(f"Delete {plural(count, 'session')} for good?", default=False, err=True)
+
+
+def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    style = style_of(sys.stdout, os.environ)
+    sys.stdout.write(
+        render_table(heads, [row[: len(heads)] for row in rows], style, numbers={"USED", "+", "−"}, whole={"ID"}) + "\n"
+    )
+
+
+async def _all(client: Client) -> Sequence[SessionInfo]:
     return await client.sessions.list()
 
 
-async def _descendants(client: LocalClient, session_id: str) -> list[SessionInfo]:
+async def _descendants(client: Client, session_id: str) -> list[SessionInfo]:
     found: list[SessionInfo] = []
     for child in await client.sessions.children(session_id):
         found += [child, *await _descendants(client, child.id)]
     return found
 
 
-def _origin(info: SessionInfo) -> str:
-    if info.parent_id:
-        return info.parent_id
-    forked = (info.metadata or {}).get("forkedFrom")
-    return str(forked.get("sessionID", "")) if isinstance(forked, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - JSON
+def _title(info: SessionInfo) -> str:
+    return " ".join(info.title.split()) or "(no title)"
 
 
-def _kind(info: SessionInfo) -> str:
-    return "" if info.parent_id or not _origin(info) else "  (fork)"
-
-
-def _row(info: SessionInfo) -> list[str]:
-    changed = f"+{info.summary.additions} −{info.summary.deletions}" if info.summary else ""
-    return [info.id, make_safe(info.title), age(info.time.updated, _now()), changed]
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000
+def _changes(info: SessionInfo) -> list[str]:
+    if info.summary is None:
+        return ["", ""]
+    return [f"+{info.summary.additions}", f"−{info.summary.deletions}"]

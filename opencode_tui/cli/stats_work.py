@@ -1,15 +1,19 @@
 """What `stats` does."""
 
-import time
+import os
+import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 
 from opencode_tui.cli.door import with_client
+from opencode_tui.cli.quantity import amount, money, plural
+from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.table import render_table
-from opencode_tui.cli.terminal import print_json, print_result
-from opencode_tui.client.local import LocalClient
+from opencode_tui.cli.terminal import print_json
+from opencode_tui.client.client import Client
 from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.record import JsonObject
@@ -72,9 +76,9 @@ class Totals:
 
 def show_stats(*, days: int | None, style: str) -> None:
     """Print the sums."""
-    since = time.time_ns() // 1_000_000 - days * DAY_MS if days else 0
+    since = system_clock() - days * DAY_MS if days else 0
 
-    async def work(client: LocalClient) -> Totals:
+    async def work(client: Client) -> Totals:
         totals = Totals()
         for info in await client.sessions.list():
             if info.time.updated >= since:
@@ -87,17 +91,21 @@ def show_stats(*, days: int | None, style: str) -> None:
     if style == "json":
         print_json(totals.to_json())
     else:
-        print_result(_render(totals))
+        sys.stdout.write(_render(totals, style_of(sys.stdout, os.environ)) + "\n")
 
 
-def _render(totals: Totals) -> str:
-    blocks = [f"{totals.sessions} sessions · {totals.messages} messages · ${totals.to_json()['cost']:.2f}"]
+def _render(totals: Totals, style: Style) -> str:
+    cost = sum((use.cost for use in totals.models.values()), Decimal(0))
+    counts = [plural(totals.sessions, "session"), plural(totals.messages, "message"), money(cost)]
+    blocks = [style.paint(style.words(" · ".join(counts)), "bold")]
     if totals.models:
         rows = [
-            [name, str(use.steps), f"{use.input:,}", f"{use.cached:,}", f"{use.output:,}", f"${use.cost:.4f}"]
-            for name, use in sorted(totals.models.items(), key=lambda item: -item[1].cost)
+            [name, str(use.steps), amount(use.input), amount(use.cached), amount(use.output), money(use.cost)]
+            for name, use in sorted(totals.models.items(), key=lambda item: (-item[1].cost, -item[1].steps, item[0]))
         ]
-        blocks.append(render_table(["MODEL", "STEPS", "INPUT", "CACHED", "OUTPUT", "COST"], rows))
+        heads = ("MODEL", "STEPS", "INPUT", "CACHED", "OUTPUT", "COST")
+        blocks.append(render_table(heads, rows, style, numbers=heads[1:], whole=heads[1:]))
     if totals.tools:
-        blocks.append(render_table(["TOOL", "CALLS"], [[tool, str(n)] for tool, n in totals.tools.most_common()]))
+        rows = [[tool, str(calls)] for tool, calls in totals.tools.most_common()]
+        blocks.append(render_table(("TOOL", "CALLS"), rows, style, numbers=("CALLS",)))
     return "\n\n".join(blocks)

@@ -57,10 +57,9 @@ def _error_lines(text: str, style: Style) -> list[str]:
 
 def _last_lines(output: str, style: Style) -> list[str]:
     lines = clean_output(output.strip("\r\n"))
-    shown = lines[-_OUTPUT_LINES:] if any(lines) else []
-    left = len(lines) - len(shown)
-    if left > 0 and shown:
-        shown = [style.words(f"… {left} lines"), *shown]
+    shown = lines if any(lines) else []
+    if len(shown) > _OUTPUT_LINES + 1:  # a line that counts one line would take its place
+        shown = [style.words(f"… {len(lines) - _OUTPUT_LINES} lines"), *lines[-_OUTPUT_LINES:]]
     return [clip(line, _room(style) or 200, style.words("›")) for line in shown]
 
 

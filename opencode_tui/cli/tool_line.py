@@ -75,6 +75,11 @@ def activity_of(part: ToolPart) -> str:
     return f"{verb} {_subject(part)}".rstrip() if verb else f"Running {_name(part.tool)} {_subject(part)}".rstrip()
 
 
+def described(part: ToolPart) -> str:
+    """Return the call as `Bash: pytest -q`; safe."""
+    return f"{_name(part.tool)}: {_subject(part)}"
+
+
 def _appearance(part: ToolPart) -> tuple[_Look, list[Fact]]:
     state = part.state
     if isinstance(state, ToolStateCompleted):

@@ -3,15 +3,17 @@
 A facet's method raises the OpencodeError that stands for what went wrong. The same Protocols hold for a client over HTTP.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from opencode_tui.schema.catalog import AgentSummary, Notices
+from opencode_tui.schema.catalog import AgentSummary, CommandSummary, Notices, ProviderSummary
 from opencode_tui.schema.event import AnyStatus, Envelope
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.request import CreateSession, PromptInput, UpdateSession
 from opencode_tui.schema.session import SessionInfo
@@ -65,6 +67,10 @@ class MessagesFacet(Protocol):
         """Return the newest `limit` messages (all without one), oldest first."""
         ...
 
+    async def get(self, session_id: str, message_id: str) -> MessageWithParts:
+        """Return one; raises NoSuchMessageError."""
+        ...
+
 
 class PromptsFacet(Protocol):
     """The conversation."""
@@ -73,8 +79,13 @@ class PromptsFacet(Protocol):
         """Return when a request for a new session could be answered; raises ConfigError or ModelNotFoundError otherwise."""
         ...
 
-    async def prompt(self, session_id: str, request: PromptInput) -> MessageWithParts:
-        """Send a request; returns the last message of its answer when the session is idle."""
+    async def prompt(
+        self, session_id: str, request: PromptInput, *, stored: Callable[[str], None] | None = None
+    ) -> MessageWithParts:
+        """Send a request; returns the last message of its answer when the session is idle.
+
+        `stored` is told the request's id when it is on disk: from then on it will not be lost.
+        """
         ...
 
     async def abort(self, session_id: str) -> bool:
@@ -109,6 +120,14 @@ class CatalogFacet(Protocol):
         """Return the models of every known provider, with a key or without."""
         ...
 
+    async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
+        """Return every known provider, or those that can be asked now."""
+        ...
+
+    async def commands(self) -> Sequence[CommandSummary]:
+        """Return the slash commands."""
+        ...
+
     async def default_model(self) -> ModelRef:
         """Return the model that answers when none is named."""
         ...
@@ -127,6 +146,30 @@ class SettingsFacet(Protocol):
 
     async def notices(self) -> Notices:
         """Return warnings, and what is not in force because the folder is not trusted."""
+        ...
+
+    async def effective(self) -> JsonObject:
+        """Return the settings in force under OpenCode's key names, secrets covered."""
+        ...
+
+
+class ProjectFacet(Protocol):
+    """What is worked on."""
+
+    async def current(self) -> ProjectInfo:
+        """Return the folder's project."""
+        ...
+
+    async def all(self) -> Sequence[ProjectInfo]:
+        """Return every project that was ever worked on."""
+        ...
+
+    async def places(self) -> Places:
+        """Return the folders of the person, of the program and of the work."""
+        ...
+
+    async def branch(self) -> str | None:
+        """Return the branch that is checked out; None without one."""
         ...
 
 
@@ -160,6 +203,11 @@ class Client(Protocol):
     """The door for one folder."""
 
     @property
+    def directory(self) -> Path:
+        """The folder, absolute, links resolved."""
+        ...
+
+    @property
     def sessions(self) -> SessionsFacet:
         """The project's sessions."""
         ...
@@ -189,6 +237,27 @@ class Client(Protocol):
         """Settings."""
         ...
 
+    @property
+    def project(self) -> ProjectFacet:
+        """The project."""
+        ...
+
     def events(self) -> EventReader:
         """Return a reader of all events of this folder from the moment of the call on."""
+        ...
+
+
+class Clients(Protocol):
+    """The doors for all folders of one engine, for a face that serves several."""
+
+    async def at(self, directory: str | None = None) -> Client:
+        """Return the door for a folder, without one that of the process; raises ConfigError when it cannot be opened."""
+        ...
+
+    def events(self) -> EventReader:
+        """Return a reader of the events of all folders from the moment of the call on."""
+        ...
+
+    async def end_runs(self) -> None:
+        """Interrupt everything that runs; returns when its records are closed, or after a grace period."""
         ...

@@ -1,19 +1,24 @@
 """The door inside the process: each facet hands on to the engine and has no logic of its own."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from opencode_tui.bus import Subscription
+from opencode_tui.config.redact import redact
 from opencode_tui.engine.agent_report import describe_agent
-from opencode_tui.engine.engine import Engine, open_engine
+from opencode_tui.engine.command_report import list_commands
+from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
-from opencode_tui.schema.catalog import AgentSummary, Notices
+from opencode_tui.schema.catalog import AgentSummary, CommandSummary, Notices, ProviderSummary
+from opencode_tui.schema.error import ConfigError, NoSuchMessageError
 from opencode_tui.schema.event import AnyStatus
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.request import CreateSession, PromptInput, UpdateSession
 from opencode_tui.schema.session import SessionInfo
@@ -76,6 +81,13 @@ class LocalMessages:
             return await self._engine.store.messages(session_id)
         return await self._engine.store.tail(session_id, limit)
 
+    async def get(self, session_id: str, message_id: str) -> MessageWithParts:
+        """Return one message."""
+        for message in await self._engine.store.messages(session_id):
+            if message.info.id == message_id:
+                return message
+        raise NoSuchMessageError(f"session {session_id} has no message {message_id}")
+
 
 class LocalPrompts:
     """The prompt loop."""
@@ -89,9 +101,11 @@ class LocalPrompts:
         """Return when a request for a new session could be answered."""
         self._instance.prompts.check(request)
 
-    async def prompt(self, session_id: str, request: PromptInput) -> MessageWithParts:
+    async def prompt(
+        self, session_id: str, request: PromptInput, *, stored: Callable[[str], None] | None = None
+    ) -> MessageWithParts:
         """Send a request and wait for its answer."""
-        return await self._instance.prompts.prompt(session_id, request, policy=self._policy)
+        return await self._instance.prompts.prompt(session_id, request, policy=self._policy, stored=stored)
 
     async def abort(self, session_id: str) -> bool:
         """Interrupt the session's run."""
@@ -125,11 +139,19 @@ class LocalCatalog:
 
     async def models(self) -> Sequence[Model]:
         """Return the models that can be used here."""
-        return self._instance.catalog.models()
+        return await asyncio.to_thread(self._instance.catalog.models)
 
     async def all_models(self) -> Sequence[Model]:
         """Return the models of every known provider."""
-        return self._instance.catalog.all_models()
+        return await asyncio.to_thread(self._instance.catalog.all_models)
+
+    async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
+        """Return the providers."""
+        return await asyncio.to_thread(self._instance.catalog.providers, only_ready=only_ready)
+
+    async def commands(self) -> Sequence[CommandSummary]:
+        """Return the slash commands."""
+        return list_commands(self._instance.config.settings)
 
     async def default_model(self) -> ModelRef:
         """Return the model that answers when none is named."""
@@ -156,6 +178,41 @@ class LocalSettings:
         warnings = [*(str(notice) for notice in config.warnings), *self._instance.warnings]
         return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored])
 
+    async def effective(self) -> JsonObject:
+        """Return the settings in force, secrets covered."""
+        return redact(self._instance.config.effective)
+
+
+class LocalProject:
+    """The instance's project, and all others."""
+
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._core = engine.core
+        self._instance = instance
+
+    async def current(self) -> ProjectInfo:
+        """Return the folder's project."""
+        return (await self._core.projects.open(self._instance.project)).info
+
+    async def all(self) -> Sequence[ProjectInfo]:
+        """Return every known project."""
+        return await self._core.projects.all()
+
+    async def places(self) -> Places:
+        """Return the folders."""
+        paths, project = self._core.paths, self._instance.project
+        return Places(
+            home=str(paths.home),
+            state=str(paths.state),
+            config=str(paths.config),
+            worktree=str(project.worktree),
+            directory=str(project.directory),
+        )
+
+    async def branch(self) -> str | None:
+        """Return the branch that is checked out."""
+        return await asyncio.to_thread(lambda: self._instance.project.branch)
+
 
 class LocalClient:
     """The door for one folder, in the process."""
@@ -169,10 +226,40 @@ class LocalClient:
         self.permissions = LocalPermissions(instance)
         self.catalog = LocalCatalog(instance)
         self.settings = LocalSettings(instance)
+        self.project = LocalProject(engine, instance)
 
     def events(self) -> Subscription:
         """Return a reader of the folder's events from now on."""
         return self._engine.bus.subscribe(str(self.directory))
+
+
+class LocalClients:
+    """The doors for all folders, in the process; a folder is opened once."""
+
+    def __init__(self, engine: Engine, directory: Path, policy: Policy | None = None) -> None:
+        self._engine = engine
+        self._directory = str(directory)
+        self._policy = policy
+        self._clients: dict[str, LocalClient] = {}
+
+    async def at(self, directory: str | None = None) -> LocalClient:
+        """Return the door for a folder. Raises ConfigError."""
+        asked = directory or self._directory
+        client = self._clients.get(asked)
+        if client is None:
+            if not Path(asked).is_absolute():
+                raise ConfigError(f"the directory {asked!r} is not an absolute path; give the whole path")
+            client = LocalClient(self._engine, await self._engine.instance(Path(asked)), self._policy)
+            self._clients[asked] = client
+        return client
+
+    def events(self) -> Subscription:
+        """Return a reader of all events from now on."""
+        return self._engine.bus.subscribe()
+
+    async def end_runs(self) -> None:
+        """Interrupt everything that runs."""
+        await self._engine.core.runs.close(grace_ms=CLOSE_GRACE_MS)
 
 
 def choose_policy(*, auto: bool, has_terminal: bool) -> Policy:
@@ -188,3 +275,10 @@ async def open_client(
     """Open the engine and the door for a folder; on leaving, everything ends in order."""
     async with open_engine(environ) as engine:
         yield LocalClient(engine, await engine.instance(directory), policy)
+
+
+@asynccontextmanager
+async def open_clients(environ: Mapping[str, str], directory: Path) -> AsyncGenerator[LocalClients, None]:
+    """Open the engine and the doors for all folders, `directory` the default one; on leaving, everything ends in order."""
+    async with open_engine(environ) as engine:
+        yield LocalClients(engine, directory)

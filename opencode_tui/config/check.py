@@ -19,6 +19,9 @@ from opencode_tui.config.settings_section import COLOUR_PATTERN, LINE_PATTERN, M
 from opencode_tui.schema.record import JsonObject
 
 _SHOWN_CHARACTERS = 60
+_CUTOFF, _OPEN_CUTOFF = 0.6, 0.85
+"""How alike a mistyped key and the right one are; where any key is allowed, `top_k` must not be taken for `top_p`."""
+
 _SECRET_WORDS = ("key", "secret", "token", "password", "authorization", "header", "environment", "env")
 _FIELDS = {field.alias or name: (name, field) for name, field in Settings.model_fields.items()}
 _PATTERNS = {
@@ -72,7 +75,7 @@ def _unknown_keys(section: BaseModel, path: KeyPath) -> Iterator[tuple[KeyPath, 
     known = {field.alias or name: name for name, field in type(section).model_fields.items()}
     is_open = isinstance(section, Section) and section.is_open
     for key in section.model_extra or {}:
-        near = _nearest(key, list(known), 0.75 if is_open else 0.6)
+        near = _nearest(key, list(known), _OPEN_CUTOFF if is_open else _CUTOFF)
         if near or not is_open:
             yield (*path, key), near
     for key, name in known.items():

@@ -1,6 +1,6 @@
 """What only shows when all settings are together: agents that can begin, models without a limit, themes, keys, names of tools."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from opencode_tui.config.keybinds import find_captured_keys
@@ -17,11 +17,16 @@ _BUILT_IN_AGENTS = {
 """Mode by name. Source: reference, section 26."""
 
 
-def check_consistency(settings: Settings, *, sources: Mapping[str, str], theme_folders: Sequence[Path]) -> list[Notice]:
-    """Return warnings about the settings as a whole; raises ConfigError when no agent could begin. May look at the disk."""
-    _check_agents(settings, sources)
+def check_consistency(
+    settings: Settings, *, sources: Mapping[str, str], theme_folders: Sequence[Path], filled: Set[str]
+) -> list[Notice]:
+    """Return warnings about the settings as a whole; raises ConfigError when no agent could begin. May look at the disk.
+
+    `filled` are the top-level keys into which a variable or a file was put: their values are never quoted.
+    """
+    _check_agents(settings, sources, filled)
     return [
-        *_check_theme(settings, sources, theme_folders),
+        *_check_theme(settings, sources, theme_folders, filled),
         *_check_keybinds(settings, sources),
         *_check_limits(settings, sources),
         *_check_permissions(settings, sources),
@@ -32,7 +37,7 @@ def _fail(sources: Mapping[str, str], key: str, message: str) -> ConfigError:
     return ConfigError(describe(sources.get(key, "settings"), None, key, message))
 
 
-def _check_agents(settings: Settings, sources: Mapping[str, str]) -> None:
+def _check_agents(settings: Settings, sources: Mapping[str, str], filled: Set[str]) -> None:
     """At least one agent must be there to begin with, and the default one must be among them."""
     modes: dict[str, str] = dict(_BUILT_IN_AGENTS)
     hidden = {"compaction", "title", "summary"}
@@ -54,10 +59,13 @@ def _check_agents(settings: Settings, sources: Mapping[str, str]) -> None:
         reason = "is disabled" if name in (settings.agent or {}) else "does not exist"
     else:
         reason = "is hidden" if name in hidden else "is a subagent"
-    raise _fail(sources, "default_agent", f"the agent {name!r} {reason}; choose one of {', '.join(able)}")
+    shown = "" if "default_agent" in filled else f" {name!r}"
+    raise _fail(sources, "default_agent", f"the agent{shown} {reason}; choose one of {', '.join(able)}")
 
 
-def _check_theme(settings: Settings, sources: Mapping[str, str], folders: Sequence[Path]) -> Iterator[Notice]:
+def _check_theme(
+    settings: Settings, sources: Mapping[str, str], folders: Sequence[Path], filled: Set[str]
+) -> Iterator[Notice]:
     name = settings.theme
     if (
         name is None
@@ -65,8 +73,8 @@ def _check_theme(settings: Settings, sources: Mapping[str, str], folders: Sequen
         or any((folder / f"{name}.json").is_file() for folder in folders if "/" not in name)
     ):
         return
-    near = _nearest(name, THEMES)
-    yield Notice(sources["theme"], "theme", f"no theme {name!r}{near}; the default one is used")
+    shown = "no such theme" if "theme" in filled else f"no theme {name!r}{_nearest(name, THEMES)}"
+    yield Notice(sources["theme"], "theme", f"{shown}; the default one is used")
 
 
 def _check_keybinds(settings: Settings, sources: Mapping[str, str]) -> Iterator[Notice]:

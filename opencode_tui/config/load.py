@@ -63,6 +63,7 @@ class _Loading:
         self._warnings: list[Notice] = []
         self._unsupported: list[Notice] = []
         self._ignored: list[Notice] = []
+        self._filled: set[str] = set()
         self._extensions: list[Extension] = []
         self._trusted: TrustedFolder | None = None
         self._is_trust_read = False
@@ -78,7 +79,7 @@ class _Loading:
         final = Layer(", ".join(dict.fromkeys(origins.values())) or "settings", "person", self._directory, effective)
         settings = self._check.validate(final)
         themes = [source.path / "themes" for source in sources if source.kind == "folder"]
-        self._warnings += check_consistency(settings, sources=origins, theme_folders=themes)
+        self._warnings += check_consistency(settings, sources=origins, theme_folders=themes, filled=self._filled)
         return LoadedConfig(
             settings=settings,
             effective=effective,
@@ -127,6 +128,8 @@ class _Loading:
         unknown = find_unknown_keys(self._check.validate(layer, written=written))
         self._warnings += [layer.notice(path, describe_unknown(near)) for path, near in unknown]
         self._merged.add(without(layer.value, [path for path, _ in unknown]), layer.source)
+        for key, value in layer.value.items():
+            (self._filled.discard if written[key] == value else self._filled.add)(key)
         if layer.origin == "administrator" and "permission" in layer.value:
             self._merged.value = _put_last(self._merged.value, layer.value["permission"])
 

@@ -1,4 +1,4 @@
-"""What a face shows of agents and settings."""
+"""What a face shows of agents, providers, commands and settings."""
 
 from typing import Literal
 
@@ -18,6 +18,35 @@ class AgentSummary(Record):
     hidden: bool = False
     model: ModelRef | None = absent()
     steps: int | None = absent()
+
+
+class ProviderSummary(Record):
+    """A provider as one chooses it. `env` are the variables that may hold its key, `source` is where its key or address is from.
+
+    What is not sent: `is_ready` tells whether it can be asked now; `package` names its wire format as the settings do.
+    """
+
+    id: str
+    name: str
+    source: Literal["env", "config", "custom", "api"] = "custom"
+    env: list[str] = Field(default_factory=list[str])
+    is_ready: bool = Field(default=False, exclude=True)
+    default_model: str | None = Field(default=None, exclude=True)
+    package: str = Field(default="", exclude=True)
+    base_url: str = Field(default="", exclude=True)
+
+
+class CommandSummary(Record):
+    """A slash command; `hints` are the placeholders of its template, in order."""
+
+    name: str
+    description: str | None = absent()
+    agent: str | None = absent()
+    model: str | None = absent()
+    source: Literal["command", "mcp", "skill"] = "command"
+    template: str
+    subtask: bool | None = absent()
+    hints: list[str] = Field(default_factory=list[str])
 
 
 class Notices(Record):

@@ -13,7 +13,7 @@ Order within a session: user message, its parts, `session.status` busy, assistan
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import StoredError
@@ -255,7 +255,9 @@ StructuralEvent = (
     | InstanceDisposed
 )
 
-STRUCTURAL: TypeAdapter[StructuralEvent] = TypeAdapter(Annotated[StructuralEvent, Field(discriminator="type")])
+STRUCTURAL: TypeAdapter[StructuralEvent] = TypeAdapter(
+    Annotated[StructuralEvent, Field(discriminator="type")], config=ConfigDict(defer_build=True)
+)
 """Validates an event of the wire after `{type, **properties}` was put together."""
 
 

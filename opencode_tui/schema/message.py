@@ -6,7 +6,7 @@ that user message.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import StoredError
@@ -108,5 +108,5 @@ AnyMessage = UserMessage | AssistantMessage
 Message = Annotated[AnyMessage, Field(discriminator="role")]
 """A message of either role, for fields: validated by its `role`."""
 
-MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(Message)
+MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(Message, config=ConfigDict(defer_build=True))
 """Validates a message of either role from JSON."""

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from opencode_tui.schema.error import StoredApiError
 from opencode_tui.schema.message import Tokens
@@ -189,5 +189,5 @@ AnyPart = (
 Part = Annotated[AnyPart, Field(discriminator="type")]
 """A part of any kind, for fields: validated by its `type`."""
 
-PART: TypeAdapter[AnyPart] = TypeAdapter(Part)
+PART: TypeAdapter[AnyPart] = TypeAdapter(Part, config=ConfigDict(defer_build=True))
 """Validates a part of any kind from JSON."""

@@ -10,6 +10,16 @@ GLOBAL_PROJECT = "global"
 """The project id of folders without a repository or without a commit."""
 
 
+class Places(Record):
+    """Absolute folders: the person's, ours, and those that are worked in."""
+
+    home: str
+    state: str
+    config: str
+    worktree: str
+    directory: str
+
+
 class ProjectTime(Record):
     """Milliseconds since 1970."""
 

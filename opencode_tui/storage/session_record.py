@@ -12,21 +12,25 @@ from pydantic import ValidationError
 from opencode_tui.schema.error import CorruptRecordError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.storage.keys import Key
 from opencode_tui.storage.record_file import checked
 
 
-def parse_session(data: bytes, *, path: str, project_id: str, worktree: str) -> SessionInfo:
-    """Return the session in a record's bytes; raises CorruptRecordError.
+def parse_session(data: bytes, *, key: Key, path: str, worktree: str) -> SessionInfo:
+    """Return the session in the bytes of record ("session", project, session), whose file is `path`; raises CorruptRecordError.
 
-    `project_id` and `worktree` (the project's folder, empty when unknown) stand in where the record names none.
+    The project of the key and `worktree` (the project's folder, empty when unknown) stand in where the record names none.
     """
     try:
-        return SessionInfo.model_validate_json(data)
+        session = SessionInfo.model_validate_json(data)
     except ValidationError:
         fields: object = json.loads(checked(data, path))
         if not isinstance(fields, dict):
             raise CorruptRecordError(path, "it is not a JSON object") from None
-        return _complete(cast(JsonObject, fields), path=path, project_id=project_id, worktree=worktree)
+        session = _complete(cast(JsonObject, fields), path=path, project_id=key[1], worktree=worktree)
+    if session.id != key[2]:
+        raise CorruptRecordError(path, f"its id is {session.id!r}, it belongs elsewhere")
+    return session
 
 
 def describe_mismatch(error: ValidationError) -> str:

@@ -1,6 +1,6 @@
 """kill -9 at 200 points of a run: every record readable, nothing told lost, no part left open, the next run works.
 
-Half of the kills strike directly after a random printed line, half at a moment uniform over the run; after each a whole run follows.
+Half of the kills strike directly after a random printed line, half at a moment uniform over the run; a whole run follows each.
 """
 
 import sys

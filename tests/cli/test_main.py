@@ -177,6 +177,20 @@ def test_paths_are_absolute_and_a_relative_xdg_folder_is_passed_by(line: Command
     assert list(line.folder.iterdir()) == []
 
 
+def test_closed_streams_are_no_traceback(line: CommandLine) -> None:
+    script = '"$0" -m opencode_tui auth login openai <&- ; "$0" -m opencode_tui config path >&- ; "$0" -m opencode_tui nope 2>&-'
+    done = subprocess.run(
+        ["/bin/sh", "-c", script, sys.executable], cwd=line.folder, env=line.variables(), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "no key was given" in done.stderr
+
+
+def test_a_character_that_the_terminal_cannot_show_is_its_code(line: CommandLine) -> None:
+    environ = {**line.environ, "PYTHONIOENCODING": "latin-1", "OPENCODE_CONFIG_CONTENT": '{"username": "☃"}'}
+    assert r'"\u2603"' in CommandLine(line.folder, environ).run("config", "show").stdout
+
+
 def test_text_for_the_terminal_is_safe() -> None:
     assert make_safe("a\x1b[2J\u202eb\x9b\nc") == r"a\x1b[2J\u202eb\x9b\x0ac"
     assert make_safe("a\n\tb\r", multiline=True) == "a\n\tb\\x0d"

@@ -78,7 +78,7 @@ def test_unknown_keys_are_named_once_with_the_nearest_and_have_no_effect(world: 
 
 def test_options_of_agents_and_providers_may_be_anything(world: SettingsWorld) -> None:
     settings = {
-        "agent": {"build": {"reasoningEffort": "high", "options": {"a": None}}},
+        "agent": {"build": {"reasoningEffort": "high", "top_k": 3, "options": {"a": None}}},
         "provider": {"p": {"options": {"region": "eu", "nested": {"x": None}}}},
     }
     world.person(settings)

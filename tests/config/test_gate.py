@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
+from opencode_tui.config.gate import RepositoryPlace, find_gated
 from opencode_tui.schema.error import ConfigError
+from tests.support.settings_shapes import SETTINGS_OF_ANY_SHAPE
 from tests.support.settings_world import SettingsWorld
 
 COMMAND = ["sh", "-c", "true"]
@@ -151,3 +154,15 @@ def test_a_folder_that_is_a_link_to_everything_is_refused_at_once(world: Setting
     (world.project / ".opencode" / "agent").symlink_to("/usr")
     with pytest.raises(ConfigError, match="more than"):
         world.load()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(SETTINGS_OF_ANY_SHAPE)
+def test_nothing_that_needs_trust_is_left_without_it(world: SettingsWorld, content: dict[str, Any]) -> None:
+    world.repository(content)
+    try:
+        effective = world.load().effective
+    except ConfigError:
+        effective = {}
+    left = find_gated(effective, RepositoryPlace(world.project, world.project, world.paths.home))
+    assert [gated for gated in left if not gated.only_over_deny] == []

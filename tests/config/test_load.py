@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.schema.error import ConfigError
+from tests.support.settings_shapes import SETTINGS_OF_ANY_SHAPE
 from tests.support.settings_world import SettingsWorld
 
 
@@ -138,3 +140,16 @@ def test_loading_writes_nothing(world: SettingsWorld) -> None:
     loaded: LoadedConfig = world.load()
     assert loaded.ignored
     assert sorted(world.root.rglob("*")) == before
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(SETTINGS_OF_ANY_SHAPE)
+def test_whatever_stands_in_a_file_is_loaded_or_one_line(world: SettingsWorld, content: dict[str, object]) -> None:
+    for write in (world.person, world.repository):
+        path = write(content)
+        try:
+            told = [str(notice) for notice in world.load().warnings]
+        except ConfigError as error:
+            told = [str(error)]
+        assert all("\n" not in line for line in told)
+        path.unlink()

@@ -56,6 +56,15 @@ def test_a_value_from_a_variable_is_never_quoted(world: SettingsWorld) -> None:
     assert "sk-canary" not in str(caught.value)
 
 
+def test_what_a_variable_holds_is_not_quoted_by_later_checks_either(world: SettingsWorld) -> None:
+    world.person({"theme": "{env:SECRET}"})
+    assert "sk-canary" not in str(world.load(SECRET="sk-canary").warnings[0])
+    world.person({"default_agent": "{env:SECRET}"})
+    with pytest.raises(ConfigError) as caught:
+        world.load(SECRET="sk-canary")
+    assert "sk-canary" not in str(caught.value)
+
+
 def test_a_control_character_from_a_file_is_refused(world: SettingsWorld) -> None:
     world.person({"username": "{file:a}"})
     world.write(world.paths.config / "a", "x\x1b[2J")

@@ -13,6 +13,9 @@ from tests.storage.load import fork, wait_for
 from tests.support.faults import DEATH, FaultyFiles
 from tests.support.repo import Repo
 
+EVERY = 7
+"""Each n-th call here; every call in the benchmarks."""
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
@@ -154,7 +157,7 @@ def count_calls(paths: Paths, repo: Repo) -> int:
 
 def test_killed_at_any_call_and_run_again_it_ends_the_same(paths: Paths, repo: Repo):
     expected = expected_store(repo)
-    for at in range(1, count_calls(paths, repo) + 1, 3):
+    for at in range(4, count_calls(paths, repo) + 1, EVERY):
         make_legacy_store(paths, repo)
         files = FaultyFiles(at=at, error=DEATH)
         assert wait_for(fork(lambda files=files: migrate(paths, files))) == 137
@@ -164,7 +167,7 @@ def test_killed_at_any_call_and_run_again_it_ends_the_same(paths: Paths, repo: R
 @pytest.mark.parametrize("error", [28, 5, 13])
 def test_failing_at_any_call_it_says_so_and_the_next_start_ends_the_same(paths: Paths, repo: Repo, error: int):
     expected = expected_store(repo)
-    for at in range(1 + error % 7, count_calls(paths, repo) + 1, 7):
+    for at in range(1 + error % EVERY, count_calls(paths, repo) + 1, 3 * EVERY):
         make_legacy_store(paths, repo)
         warnings = migrate(paths, FaultyFiles(at=at, error=error))
         assert all("\n" not in warning for warning in warnings)

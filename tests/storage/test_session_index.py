@@ -1,5 +1,6 @@
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -29,13 +30,12 @@ def path(paths: Paths, info: SessionInfo) -> Path:
     return paths.storage / "session" / "p" / f"{info.id}.json"
 
 
-def store(paths: Paths, infos: list[SessionInfo], *, aged: bool = True) -> None:
+def store(paths: Paths, infos: list[SessionInfo], *, mtime_ns: int = 10**18) -> None:
     """Write sessions as they lie after some time."""
     for info in infos:
         path(paths, info).parent.mkdir(parents=True, exist_ok=True)
         path(paths, info).write_bytes(info.to_json())
-        if aged:
-            os.utime(path(paths, info), ns=(10**18, 10**18))
+        os.utime(path(paths, info), ns=(mtime_ns, mtime_ns))
 
 
 def newest_first(infos: list[SessionInfo]) -> list[SessionInfo]:
@@ -98,7 +98,7 @@ def test_change_in_place_by_another_program_is_noticed(paths: Paths, infos: list
 
 def test_record_that_is_younger_than_the_clocks_tick_is_not_trusted(paths: Paths):
     young = [session(number) for number in range(MANY)]
-    store(paths, young, aged=False)
+    store(paths, young, mtime_ns=time.time_ns() + 10**10)
     SessionIndex(Storage(paths)).list("p")
     index, files = reads(paths)
     assert index.list("p").sessions == newest_first(young)

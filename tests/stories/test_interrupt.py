@@ -1,4 +1,7 @@
-"""Ctrl-C ends a run at once and in order, whatever it is doing. `bench_interrupt` holds it to 300 ms; a loaded machine gets twice that."""
+"""Ctrl-C ends a run at once and in order, whatever it is doing.
+
+`bench_interrupt` holds it to 300 ms; here a loaded machine gets twice that.
+"""
 
 import pytest
 

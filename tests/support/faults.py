@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
@@ -17,7 +18,8 @@ DEATH = -2
 class FaultyFiles(FileSystem):
     """Counts its calls in `calls`; call number `at` (from 1), and with `lasting` every later one, goes wrong.
 
-    `only` restricts the faults to one method; `log` lists the calls as (method, path or descriptor).
+    `only` restricts the faults to one method; `log` lists the calls as (method, path or descriptor), `moments` their
+    times in seconds.
     """
 
     def __init__(self, *, at: int = 0, error: int = 0, lasting: bool = False, only: str | None = None) -> None:
@@ -26,6 +28,7 @@ class FaultyFiles(FileSystem):
         self.lasting = lasting
         self.only = only
         self.log: list[tuple[str, str | int]] = []
+        self.moments: list[float] = []
 
     @property
     def calls(self) -> int:
@@ -88,6 +91,7 @@ class FaultyFiles(FileSystem):
     def _step(self, name: str, subject: str | int) -> bool:
         """Count a call and let it go wrong if it is its turn; return whether it shall write half."""
         self.log.append((name, subject))
+        self.moments.append(time.monotonic())
         is_counted = self.only in (None, name)
         if not is_counted or not self.at or not (self.calls == self.at or (self.lasting and self.calls > self.at)):
             return False

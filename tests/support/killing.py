@@ -1,7 +1,7 @@
 """Kills the command at a chosen moment of a run and says what of its promises does not hold afterwards.
 
-A lane is a project with a store and one session of its own, so that several lanes can work side by side. Each round is one run that is
-killed with SIGKILL, and at times one that must work after it.
+A lane is a project with a store and one session of its own, so that several lanes can work side by side: runs that are killed with
+SIGKILL, and from time to time one that must work after them.
 """
 
 import random

@@ -49,7 +49,7 @@ font-size: {char_height}px; line-height: {line_height}px; white-space: pre; }}
 {lines}
 </defs>
 <rect fill="#15161b" width="{width}" height="{height}" rx="8"/>
-<g transform="translate({terminal_x}, 30)">
+<g transform="translate(20, 30)">
 {backgrounds}
 <g class="{unique_id}-matrix" xml:space="preserve">
 {matrix}

@@ -6,6 +6,7 @@ Source: reference, sections 3 and 4.
 
 import asyncio
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -58,6 +59,15 @@ class Projects:
         except StorageError as error:
             return OpenedProject(fresh, warnings=(str(error),))
         return OpenedProject(info, adopted, warnings)
+
+    async def all(self) -> list[ProjectInfo]:
+        """Return the records of all projects that can be read, by id."""
+        found: list[ProjectInfo] = []
+        for key in await self._storage.list(("project",)):
+            with suppress(StorageError):
+                info = await self._read(key)
+                found += [info] if info is not None else []
+        return found
 
     def _describe(self, project: Project, now: int) -> ProjectInfo:
         time = ProjectTime(created=now, updated=now)

@@ -1,6 +1,7 @@
 """The arguments of a tool call: the model's JSON text to an object, or why it must not be run.
 
-Nothing is mended: a cut or misspelt text that is repaired could write half a file.
+Nothing is mended: a cut or misspelt text that is repaired could write half a file. Only a whole object that was encoded twice
+is taken out of its string.
 """
 
 import json
@@ -20,6 +21,8 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
         return {}, "The arguments are nested too deeply."
     except ValueError as error:
         return {}, f"The arguments are not valid JSON ({error}). Write one complete JSON object."
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        return parse_arguments(value)
     if not isinstance(value, dict):
         return {}, f"The arguments are {_kind(value)}, not an object. Write one JSON object."
     arguments = cast(JsonObject, value)

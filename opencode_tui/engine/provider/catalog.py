@@ -13,6 +13,7 @@ from opencode_tui.engine.provider.endpoint import Endpoint
 from opencode_tui.engine.provider.known_provider import KNOWN, SMALL_MODELS, find_known, through_litellm
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.wire.json_value import as_text
+from opencode_tui.schema.catalog import ProviderSummary
 from opencode_tui.schema.error import ModelNotFoundError
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.record import JsonObject
@@ -79,6 +80,12 @@ class Catalog:
     def provider_ids(self) -> list[str]:
         """Return every provider that is not switched off: those of the settings first, then the known ones."""
         return [provider.id for provider in self._providers()]
+
+    def providers(self, *, only_ready: bool = False) -> list[ProviderSummary]:
+        """Return every provider that is not switched off, or those that can be asked now; the demo is the last."""
+        found = [provider.summary() for provider in self._providers() if provider.is_ready or not only_ready]
+        demo = ProviderSummary(id=DEMO.provider_id, name="Demo", is_ready=True, default_model=DEMO.model_id)
+        return [*found, demo]
 
     def is_ready(self, provider_id: str) -> bool:
         """Tell whether a provider can be asked: there is a key, or it needs none and the settings name it."""

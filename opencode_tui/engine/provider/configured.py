@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from typing import Literal
 
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.endpoint import DEFAULT_CHUNK_TIMEOUT_MS, ENVIRONMENT_PROXY, Endpoint
 from opencode_tui.engine.provider.known_provider import KnownProvider
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.engine.provider.wire.json_value import as_list, as_object, as_text
+from opencode_tui.schema.catalog import ProviderSummary
 from opencode_tui.schema.model import Adapter, Cost, Limit, Model
 from opencode_tui.schema.record import JsonObject
 
@@ -46,6 +48,26 @@ class Configured:
     def is_ready(self) -> bool:
         """Whether it can be asked: there is a key, or the settings give an address for which none is known to be needed."""
         return bool(self._key() or self._has_own_credentials() or (self._given and not self._needs_key()))
+
+    def summary(self) -> ProviderSummary:
+        """Return what a person chooses it by; never its key."""
+        return ProviderSummary(
+            id=self.id,
+            name=as_text(self._given.get("name")) or (self._known.name if self._known else self.id),
+            source=self._source(),
+            env=self._variables(),
+            is_ready=self.is_ready,
+            default_model=self.preferred_model(),
+            package=as_text(self._given.get("npm")),
+            base_url=self.base_url or "",
+        )
+
+    def _source(self) -> Literal["env", "config", "custom", "api"]:
+        if self._given:
+            return "config"
+        if self._stored_key():
+            return "api"
+        return "env" if any(map(self._environment.get, self._variables())) else "custom"
 
     def model_ids(self) -> list[str]:
         """Return the ids of its models: those of the settings first, then the table's."""

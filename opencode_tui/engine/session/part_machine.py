@@ -4,7 +4,9 @@ Events go in (`apply`), changes come out in the order in which they are to be st
 bus; ids and times come from its arguments. Source: seed 000's event table; reference, section 10.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from typing import assert_never
 
 from opencode_tui.engine.provider.stream import (
@@ -43,6 +45,21 @@ class Grew:
 
 
 PartChange = Stored | Grew
+
+
+def merge_growth(changes: Iterable[PartChange]) -> list[PartChange]:
+    """Return the changes in their order, with text that was appended to one part several times in a row as one growth."""
+    merged: list[PartChange] = []
+    for grown, group in groupby(changes, _grown_part):
+        if grown is None:
+            merged.extend(group)
+        else:
+            merged.append(Grew(grown, "".join(change.delta for change in group if isinstance(change, Grew))))
+    return merged
+
+
+def _grown_part(change: PartChange) -> LiveText | None:
+    return change.live if isinstance(change, Grew) else None
 
 
 class PartMachine:

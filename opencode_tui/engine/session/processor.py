@@ -15,7 +15,7 @@ from typing import Literal, TypedDict
 from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent
 from opencode_tui.engine.provider.usage import to_cost, to_tokens
 from opencode_tui.engine.session.limits import STREAM_SLICE_MS
-from opencode_tui.engine.session.part_machine import Grew, PartChange, PartMachine
+from opencode_tui.engine.session.part_machine import Grew, PartChange, PartMachine, merge_growth
 from opencode_tui.engine.session.retry import GiveUp, next_try
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
@@ -130,10 +130,7 @@ class StepProcessor:
                     turn = time.monotonic()
 
     async def _take(self, batch: Sequence[StreamEvent], machine: PartMachine) -> None:
-        for event in batch:
-            changes = machine.apply(event)
-            if changes:
-                await self._apply(changes)
+        await self._apply(merge_growth(change for event in batch for change in machine.apply(event)))
 
     async def _apply(self, changes: Sequence[PartChange]) -> None:
         store = self._services.store

@@ -1,6 +1,8 @@
 """The public verbs on a session's conversation: prompt and cancel. Source: seeds 001 and 004; reference, section 9."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.catalog import DEMO
@@ -16,6 +18,17 @@ from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.request import PromptInput
+
+Stored = Callable[[str], None]
+"""Is told the id of a request when it is on disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A prompt, and who waits for it to be on disk."""
+
+    prompt: PromptInput
+    stored: Stored | None
 
 
 class SessionPrompt:
@@ -42,19 +55,21 @@ class SessionPrompt:
         """Return when a request for a new session could be answered: raises ConfigError or ModelNotFoundError otherwise."""
         self._users.check(request)
 
-    async def prompt(self, session_id: str, request: PromptInput, *, policy: Policy | None = None) -> MessageWithParts:
+    async def prompt(
+        self, session_id: str, request: PromptInput, *, policy: Policy | None = None, stored: Stored | None = None
+    ) -> MessageWithParts:
         """Store a request and return the last message of its answer once the session is idle.
 
         While a run works on the session the request is stored at once and answered by that run; all who wait get the same answer.
         With `no_reply` the stored request is returned. `policy` answers the run's permission questions (else the
-        person does). Raises what made the turn fail, RunAborted when it was interrupted,
-        BusyError when another process works on the session.
+        person does); `stored` is told the request's id when it is on disk. Raises what made the turn fail, RunAborted
+        when it was interrupted, BusyError when another process works on the session.
         """
         addressee = await self._users.address(session_id, request)
         active = self._runs.get(session_id)
         if active is None:
-            return await self._start(session_id, request, addressee, policy).answer()
-        message = await self._store_request(session_id, request, addressee)
+            return await self._start(session_id, _Request(request, stored), addressee, policy).answer()
+        message = await self._store_request(session_id, _Request(request, stored), addressee)
         if request.no_reply:
             return await self._stored(message)
         answer = await active.answer()
@@ -66,7 +81,7 @@ class SessionPrompt:
         """Interrupt the session's run; tells whether there was one. Returns at once."""
         return self._runs.abort(session_id)
 
-    def _start(self, session_id: str, request: PromptInput | None, addressee: Addressee, policy: Policy | None) -> Run:
+    def _start(self, session_id: str, request: "_Request | None", addressee: Addressee, policy: Policy | None) -> Run:
         active = self._runs.get(session_id)
         if active is not None and request is None:
             return active
@@ -75,19 +90,21 @@ class SessionPrompt:
             await repair(self._store, session_id, clock=self._clock)
             if request is not None:
                 message = await self._store_request(session_id, request, addressee)
-                if request.no_reply:
+                if request.prompt.no_reply:
                     return await self._stored(message)
             return await self._loop.run(run, await self._store.get(session_id), self)
 
         return self._runs.start(session_id, body, policy=policy or AskPerson())
 
-    async def _store_request(self, session_id: str, request: PromptInput, addressee: Addressee) -> UserMessage:
-        message = await self._users.create(session_id, request, addressee)
+    async def _store_request(self, session_id: str, request: "_Request", addressee: Addressee) -> UserMessage:
+        message = await self._users.create(session_id, request.prompt, addressee)
+        if request.stored is not None:
+            request.stored(message.id)
         if addressee.model != DEMO:
             await asyncio.to_thread(self._recent.remember, addressee.model)
         rules = [
             Rule(permission=tool, pattern="*", action="allow" if is_on else "deny")
-            for tool, is_on in (request.tools or {}).items()
+            for tool, is_on in (request.prompt.tools or {}).items()
         ]
         await self._store.update(session_id, lambda info: info.changed(permission=rules) if rules else info)
         return message

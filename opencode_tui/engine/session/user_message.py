@@ -3,7 +3,7 @@
 Source: reference, section 23.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opencode_tui.engine.agent.agents import AgentInfo
@@ -15,8 +15,15 @@ from opencode_tui.schema.error import ConfigError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
 from opencode_tui.schema.message import MessageTime, UserMessage
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import PART, AnyPart
+from opencode_tui.schema.part import AgentPart, AnyPart, SubtaskPart, TextPart
+from opencode_tui.schema.record import Record
 from opencode_tui.schema.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
+
+_PART_TYPES: Mapping[type[Record], type[TextPart | AgentPart | SubtaskPart]] = {
+    TextInput: TextPart,
+    AgentInput: AgentPart,
+    SubtaskInput: SubtaskPart,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +62,10 @@ class UserMessages:
     async def address(self, session_id: str, prompt: PromptInput) -> Addressee:
         """Return who answers: of the prompt, else of the agent, else of the session's newest request, else the defaults.
 
-        Raises ConfigError for an unknown agent and ModelNotFoundError for an unknown model; nothing has been stored then.
+        Raises ConfigError for an unknown agent, ModelNotFoundError for an unknown model, SessionError for ids that are none;
+        nothing has been stored then.
         """
+        _check_ids(prompt)
         last = await self._last_user(session_id)
         agent = self._agent(prompt.agent)
         model = prompt.model or agent.model or (last.model if last else None) or self._catalog.default_model()
@@ -100,8 +109,6 @@ class UserMessages:
     def _message_id(self, prompt: PromptInput) -> str:
         if prompt.message_id is None:
             return self._identifier.ascending("msg")
-        if not is_identifier(prompt.message_id, "msg"):
-            raise SessionError(f"{prompt.message_id!r} is no message id; it begins with msg_")
         self._identifier.observe(prompt.message_id)
         return prompt.message_id
 
@@ -115,13 +122,20 @@ class UserMessages:
         return parts
 
     def _part(self, message: UserMessage, given: TextInput | AgentInput | SubtaskInput) -> AnyPart:
-        fields = {**given.to_dict(), "id": self._part_id(given)}
-        return PART.validate_python({**fields, "sessionID": message.session_id, "messageID": message.id})
+        owner = {"id": self._part_id(given), "sessionID": message.session_id, "messageID": message.id}
+        return _PART_TYPES[type(given)].model_validate({**given.to_dict(), **owner})
 
     def _part_id(self, given: TextInput | AgentInput | SubtaskInput) -> str:
         if given.id is None:
             return self._identifier.ascending("prt")
-        if not is_identifier(given.id, "prt"):
-            raise SessionError(f"{given.id!r} is no part id; it begins with prt_")
         self._identifier.observe(given.id)
         return given.id
+
+
+def _check_ids(prompt: PromptInput) -> None:
+    """Raise SessionError for an id of the client's that has not the form of one: ids become file names."""
+    if prompt.message_id is not None and not is_identifier(prompt.message_id, "msg"):
+        raise SessionError(f"{prompt.message_id!r} is no message id; it begins with msg_")
+    for part in prompt.parts:
+        if part.id is not None and not is_identifier(part.id, "prt"):
+            raise SessionError(f"{part.id!r} is no part id; it begins with prt_")

@@ -76,7 +76,8 @@ class ProcessFamily:
                 self._dead.add(process)
                 may_miss_some = True
         found = self._family_of(young)
-        return found, may_miss_some or any(_read_process(pid) is None for pid in young)
+        later = [_read_process(pid) for pid in young]
+        return found, may_miss_some or any(process is None or process.is_dead for process in later)
 
     def _family_of(self, young: dict[int, Process]) -> list[Process]:
         found = [process for process in young.values() if self._belongs(process)]

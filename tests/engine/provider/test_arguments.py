@@ -12,6 +12,7 @@ from opencode_tui.engine.provider.arguments import parse_arguments
         ("  ", {}),
         ("null", {}),
         ("{}", {}),
+        ('"{\\"a\\": 1}"', {"a": 1}),
         ('{"a": [1, null]}', {"a": [1, None]}),
         ('{"a": "\\ud83d\\ude00"}', {"a": "😀"}),
     ],
@@ -28,6 +29,7 @@ def test_an_object_or_nothing_can_be_run(raw: str, arguments: object) -> None:
         "{'path': 'a'}",
         '["a"]',
         '"a"',
+        '"{\\"a\\": "',
         "7",
         '{"a": NaN}',
         '{"a": -Infinity}',
@@ -37,7 +39,7 @@ def test_an_object_or_nothing_can_be_run(raw: str, arguments: object) -> None:
         '{"a":' * 100_000,
         "{oops}",
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_anything_else_is_refused_with_a_line_for_the_model(raw: str) -> None:
     arguments, error = parse_arguments(raw)

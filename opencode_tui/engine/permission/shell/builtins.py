@@ -10,6 +10,7 @@ from opencode_tui.engine.permission.shell.state import moved
 from opencode_tui.engine.permission.shell.tables import parse_spec
 from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, literal
 
+_BIND = parse_spec("t", "-f=r -x=t -m=t -q=t -u=t -r=t")
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
 _DIGITS = re.compile(r"[+-]\d+")
 _NAME = re.compile(r"[A-Za-z_]\w*")
@@ -167,13 +168,18 @@ def history(call: Call) -> None:
 
 def hash_programs(call: Call) -> None:
     """`hash -p`, `enable -f`, `complete -C`, `bind -x`: later names mean something else."""
+    for word in call.arguments:
+        _evaluate_subscript(call, word.text)
+    if call.name == "bind":
+        apply_spec(call, _BIND)
     if call.name == "enable" or any(re.match(r"-[pCFx]", word.text) for word in call.arguments):
         call.runner.poison()
         apply_spec(call, parse_spec("b", "-p=b -f=b -C=x -x=x"))
 
 
-def nothing(call: Call) -> None:
-    """A word of the grammar that came through as a command: `{`, `}`."""
+def open_block(call: Call) -> None:
+    """`{` where the grammar took a block for words, as after a `!`: what follows is a command."""
+    call.run_words(call.arguments)
 
 
 BUILTINS: Mapping[str, Callable[[Call], None]] = {
@@ -193,6 +199,6 @@ BUILTINS: Mapping[str, Callable[[Call], None]] = {
     **dict.fromkeys(("let", "unset", "wait", "getopts"), calculate),
     **dict.fromkeys(("history", "fc"), history),
     **dict.fromkeys(("hash", "enable", "complete", "compgen", "bind", "compopt"), hash_programs),
-    **dict.fromkeys(("{", "}"), nothing),
+    "{": open_block,
 }
 """Commands of the shell itself that need more than the table."""

@@ -27,10 +27,9 @@ def evaluate_scan(scan: Scan, evaluate: Callable[[str, str], Rule]) -> Decision:
     Permissions asked for: `bash` with the texts of the members, `external_directory` with `<folder>/*`, `read` with the absolute
     path of a file of secrets.
     """
-    decisions: list[Decision] = []
-    decisions.extend(_member(member, evaluate) for member in scan.members)
-    outside = [_external(external.folder, evaluate) for external in scan.external]
-    decisions.extend(outside if scan.parsed else [one for one in outside if one == "deny"])
+    decisions: list[Decision] = [_member(member, evaluate) for member in scan.members]
+    outside: list[Decision] = [_external(external.folder, evaluate) for external in scan.external]
+    decisions.extend(one for one in outside if scan.parsed or one == "deny")
     decisions.extend(_protected(path, evaluate) for path in scan.sensitive)
     if not scan.members or not scan.parsed:
         decisions.append("ask")

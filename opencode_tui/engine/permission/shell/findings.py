@@ -59,7 +59,7 @@ class Findings:
         Without `follows` a link at the end of the path is meant itself.
         """
         text = word.text if word.known else word.fixed
-        if not word.known and not text.startswith("/"):
+        if not word.known and "/" not in text:
             return False
         for path in self._absolute(text, folders):
             if word.glob or not word.known:

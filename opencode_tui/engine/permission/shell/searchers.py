@@ -31,6 +31,8 @@ def run_find(call: Call) -> None:
     deletes = any(word.text == "-delete" for word in words)
     for start in starts or [literal(".")]:
         call.use(start, "rw" if deletes else "r")
+        if any(word.text in _EXECUTES for word in words):
+            call.tree(start)
     _run_expressions(call, words[count:])
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node
 
 SIZE_LIMIT = 1_000_000
 """Bytes of text that are parsed at all; a longer command is unknown."""
@@ -17,9 +17,15 @@ SIZE_LIMIT = 1_000_000
 HERE_LIMIT = 500
 """Here-documents in one text; parsing takes more than linear time in their number."""
 
-_BRACE_COMMAND = re.compile(rb"(?:^|(?<=[;&|(\n])|(?<=[;&|(\n] ))\{([^\s{}'\"`$();&|<>]*,[^\s{}'\"`$();&|<>]*)\}")
+_START = rb"(?:^|[;&|(\n{!]|\b(?:then|do|else|elif|if|while|until|time)\b)[ \t]*"
+_BRACE_COMMAND = re.compile(rb"(" + _START + rb")\{([^\s{}'\"`$();&|<>]*,[^\s{}'\"`$();&|<>]*)\}")
 _READ_WRITE = re.compile(rb"<>")
 _COPROCESS_NAME = re.compile(rb"\bcoproc[ \t]+[A-Za-z_]\w*(?=[ \t]*[({])")
+_PREFIX = re.compile(
+    rb"("
+    + _START
+    + rb")(!|time(?:[ \t]+-p)?)(?=[ \t]*(?:[({]|\b(?:for|while|until|if|case|select|function)\b|\w+(?:=|\(\))))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +42,18 @@ class Script:
 
 
 @cache
-def _parser() -> "Parser":
+def _language() -> "Language":
     # tree-sitter is loaded when a command is first looked at, not when the program starts
     import tree_sitter_bash
-    from tree_sitter import Language, Parser
+    from tree_sitter import Language
 
-    return Parser(Language(tree_sitter_bash.language()))
+    return Language(tree_sitter_bash.language())
+
+
+def _tree(source: bytes) -> "Node":
+    from tree_sitter import Parser  # as above; one for each text, because scans run in several threads
+
+    return Parser(_language()).parse(source).root_node
 
 
 def parse(text: str) -> Script | None:
@@ -49,22 +61,27 @@ def parse(text: str) -> Script | None:
     source = text.encode("utf-8", "surrogateescape")
     if len(source) > SIZE_LIMIT or source.count(b"<<") > HERE_LIMIT:
         return None
-    tree = _parser().parse(source)
-    if not tree.root_node.has_error:
-        return Script(tree.root_node, source, certain=True)
-    mended, read_write = _mend(source)
-    if mended == source:
-        return Script(tree.root_node, source, certain=False)
-    again = _parser().parse(mended).root_node
-    return Script(again, source, certain=not again.has_error, read_write=read_write)
+    root = _tree(source)
+    if not root.has_error:
+        return Script(root, source, certain=True)
+    shown = _mend(source)
+    read_write = frozenset(found.start() + 1 for found in _READ_WRITE.finditer(shown))
+    again = _tree(_READ_WRITE.sub(b" >", shown))
+    if again.has_error:
+        return Script(root, source, certain=False)
+    return Script(again, shown, certain=True, read_write=read_write)
 
 
-def _mend(source: bytes) -> tuple[bytes, frozenset[int]]:
+def _mend(source: bytes) -> bytes:
     """Return the text with what the grammar lacks written in another way of the same length."""
-    positions = frozenset(found.start() + 1 for found in _READ_WRITE.finditer(source))
-    mended = _READ_WRITE.sub(b" >", source)
-    mended = _BRACE_COMMAND.sub(lambda found: b" " + found.group(1).replace(b",", b" ") + b" ", mended)
-    return _COPROCESS_NAME.sub(lambda found: b" " * len(found.group()), mended), positions
+    mended = _BRACE_COMMAND.sub(_without_braces, source)
+    mended = _PREFIX.sub(lambda found: found.group(1) + b" " * len(found.group(2)), mended)
+    return _COPROCESS_NAME.sub(lambda found: b" " * len(found.group()), mended)
+
+
+def _without_braces(found: re.Match[bytes]) -> bytes:
+    start, words = found.groups()
+    return start + b" " + words.replace(b",", b" ") + b" "
 
 
 def embedded_programs(text: str) -> list[str]:
@@ -75,6 +92,8 @@ def embedded_programs(text: str) -> list[str]:
         character = text[place]
         if character == "\\":
             place += 2
+        elif text.startswith("$((", place):
+            place += 3
         elif text.startswith("$(", place):
             end = _closing(text, place + 2)
             programs.append(text[place + 2 : end])

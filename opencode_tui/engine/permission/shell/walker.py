@@ -285,6 +285,8 @@ class Walker:
             if body.type not in REDIRECTS:
                 self.statement(body, state.fork())
                 state.functions[node_text(name)] = body
+                if _calls(node_text(body), node_text(name)):
+                    self.mark_opaque()
 
     def call_function(self, name: str, arguments: list[Word], state: State) -> None:
         """Run the body of a function that the script has defined; it cannot run itself again."""
@@ -326,3 +328,8 @@ class Walker:
         self._members.append(member)
         invoke(command, member, state, self)
         self._members.pop()
+
+
+def _calls(body: str, name: str) -> bool:
+    """Whether a function may start itself, and so never end."""
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", body) is not None

@@ -8,7 +8,6 @@ import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 
 UNKNOWN = "\ue007"
 SPLIT = "\ue008"
@@ -16,7 +15,9 @@ _SPECIAL = "*?[{},~"
 _QUOTE = str.maketrans(_SPECIAL, "\ue000\ue001\ue002\ue003\ue004\ue005\ue006")
 _MATCHED = str.maketrans("*?[", "\ue009\ue00a\ue00b")
 _PLAIN = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue009\ue00a\ue00b", _SPECIAL + "*?[", "\ue008")
-PRIVATE = re.compile("[\ue000-\ue00b]")
+PRIVATE = re.compile("[\ue000-\ue00b\ud800-\udc7f\udd00-\udfff]")
+"""Characters that a scan cannot take as they are: the private ones, and halves of characters that are no stray bytes."""
+
 
 _ACTIVE = re.compile(f"[*?\\[\ue009\ue00a\ue00b{UNKNOWN}]")
 _GLOB = re.compile("[*?\\[\ue009\ue00a\ue00b]")
@@ -26,7 +27,7 @@ _BLANK = re.compile(r"[ \t\n]+")
 _TILDE = re.compile(r"~([^/:]*)")
 
 WORD_LIMIT = 1_000
-"""Words that one brace expansion may give; more make the command unknown."""
+"""Words that one brace expansion may give; what is more is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ def variable_text(value: str, *, quoted: bool) -> str:
 def finish(encoded: str, *, home: str, folder: str | None, computed: bool) -> list[Word]:
     """Return the words that an encoded word becomes: braces, splitting, tilde, globs, in the shell's order."""
     words: list[Word] = []
-    for alternative in islice(_braces(encoded), WORD_LIMIT):
+    for alternative in _braces(encoded) if "{" in encoded else (encoded,):
         for piece in alternative.split(SPLIT) if SPLIT in alternative else [alternative]:
             if piece or SPLIT not in alternative:
                 words.append(_word(_tilde(piece, home, folder), computed or piece != encoded))
@@ -111,24 +112,22 @@ def _tilde(piece: str, home: str, folder: str | None) -> str:
 
 
 def _braces(encoded: str) -> Iterator[str]:
-    """Yield the alternatives of brace expansion; innermost groups first, which gives the same set."""
-    if "{" not in encoded:
-        yield encoded
-        return
+    """Yield the alternatives of brace expansion, unknown where there are too many; innermost groups first gives the same set."""
     waiting = [encoded]
     given = 0
-    while waiting and given < WORD_LIMIT:
+    while waiting:
         current = waiting.pop()
         group = next((one for one in _BRACE.finditer(current) if _choices(one.group(1))), None)
         if group is None:
-            given += 1
             yield current
+            given += 1
             continue
         head, tail = current[: group.start()], current[group.end() :]
-        waiting.extend(head + choice + tail for choice in reversed(_choices(group.group(1)) or []))
-        if len(waiting) > WORD_LIMIT:
-            yield UNKNOWN
+        choices = _choices(group.group(1)) or []
+        if given + len(waiting) + len(choices) > WORD_LIMIT:
+            yield head + UNKNOWN
             return
+        waiting.extend(head + choice + tail for choice in reversed(choices))
 
 
 def _choices(inner: str) -> list[str] | None:

@@ -8,6 +8,8 @@ from pydantic_core import from_json
 
 from opencode_tui.schema.record import JsonObject
 
+_MAX_DIGITS = 10
+
 
 def read_json(data: bytes) -> Any:
     """Return the value of a JSON text; lone surrogates stay, bytes that are not UTF-8 become U+FFFD. Raises ValueError."""
@@ -36,7 +38,9 @@ def as_text(value: object) -> str:
 
 
 def as_index(value: object) -> int | None:
-    """Return a whole number, None for anything else."""
+    """Return a whole number, also one that is written as a text; None for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _MAX_DIGITS:
+        return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

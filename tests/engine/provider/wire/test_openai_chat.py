@@ -32,6 +32,7 @@ def read(**choice: Any) -> list[WireDelta]:
         ({"refusal": "no"}, [WireText("no")]),
         ({"reasoning_text": "hm"}, [WireThought("hm", None, {"field": "reasoning_text"})]),
         ({"function_call": {"name": "read", "arguments": "{}"}}, [WireCall(None, None, "read", "{}")]),
+        ({"tool_calls": [{"index": "1", "id": 7, "function": None}]}, [WireCall(1, "7")]),
         ({"content": None, "tool_calls": None}, []),
         (None, []),
         ([], []),

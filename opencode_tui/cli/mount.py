@@ -1,0 +1,50 @@
+"""What kind of file system a folder lies on, as far as the system tells it."""
+
+import re
+import subprocess
+from pathlib import Path
+
+_NETWORK = re.compile(
+    r"nfs|cifs|smb|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|ncpfs|webdav|davfs|fuse\.(sshfs|rclone|s3fs|gcsfuse)"
+)
+_TABLE = Path("/proc/self/mountinfo")
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_MOUNT_LINE = re.compile(r"^.* on (?P<place>/.*?) \((?P<kind>[\w.]+)[,)]", re.MULTILINE)
+_PATIENCE_S = 5
+
+
+def network_kind(folder: Path) -> str | None:
+    """Return the kind of the network file system that holds an existing folder, None when it is local or unknown. Blocks."""
+    real = folder.resolve()
+    best: tuple[int, str] = (-1, "")
+    for place, kind in _mounts():
+        if real.is_relative_to(place) and len(place) >= best[0]:  # of equal ones the last was mounted over the others
+            best = (len(place), kind)
+    return best[1] if _NETWORK.match(best[1]) else None
+
+
+def parse_mountinfo(table: str) -> list[tuple[str, str]]:
+    """Return (place, kind) of each line of Linux's table: fields, a lone dash, then the kind."""
+    mounts: list[tuple[str, str]] = []
+    for line in table.splitlines():
+        head, dash, tail = line.partition(" - ")
+        fields, kinds = head.split(" "), tail.split(" ")
+        if dash and len(fields) >= 5:
+            mounts.append((_OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[4]), kinds[0]))
+    return mounts
+
+
+def _mounts() -> list[tuple[str, str]]:
+    try:
+        return parse_mountinfo(_TABLE.read_text(errors="surrogateescape"))
+    except OSError:
+        return _listed_by_command()
+
+
+def _listed_by_command() -> list[tuple[str, str]]:
+    """Return what `mount` lists, for systems without the table; nothing where there is no such command."""
+    try:
+        answer = subprocess.run(["mount"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [(match["place"], match["kind"]) for match in _MOUNT_LINE.finditer(answer.stdout)]

@@ -1,0 +1,35 @@
+"""Finds the session that an id names, and the nearest ones when it names none."""
+
+import difflib
+from collections.abc import Sequence
+
+from opencode_tui.client.client import Client
+from opencode_tui.schema.error import NotFoundError, SessionError
+from opencode_tui.schema.session import SessionInfo
+
+_NEAREST = 3
+_TITLE_LENGTH = 40
+
+
+async def choose_session(client: Client, session_id: str) -> SessionInfo:
+    """Return the session. Raises NotFoundError with the nearest ids and titles of this project when there is none."""
+    try:
+        return await client.sessions.get(session_id)
+    except (NotFoundError, SessionError) as error:
+        near = nearest(session_id, await client.sessions.list())
+        if not near:
+            raise
+        listed = ", ".join(f"{info.id} ({' '.join(info.title.split())[:_TITLE_LENGTH]})" for info in near)
+        raise NotFoundError(
+            f"no session {session_id}; nearest: {listed}; `opencode-tui session list` shows all"
+        ) from error
+
+
+def nearest(text: str, infos: Sequence[SessionInfo]) -> list[SessionInfo]:
+    """Return at most three sessions whose id begins so or looks alike, or whose title holds the text."""
+    wanted = text.casefold()
+    similar = set(difflib.get_close_matches(text, [info.id for info in infos], _NEAREST, 0.7))
+    found = [info for info in infos if info.id.startswith(text)]
+    found += [info for info in infos if info.id in similar]
+    found += [info for info in infos if wanted in info.title.casefold()]
+    return list({info.id: info for info in found}.values())[:_NEAREST]

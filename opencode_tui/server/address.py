@@ -1,0 +1,56 @@
+"""Where the server listens, and by which names it may be called.
+
+A page in a browser can make its own name point to this machine (DNS rebinding); its requests carry that name in `Host`, so only
+names that cannot be bent this way are admitted. Source: design, reliability row 9 and S5.
+"""
+
+import ipaddress
+import re
+from dataclasses import dataclass
+
+_LOCAL_ORIGIN = re.compile(r"http://(localhost|127\.0\.0\.1)(:\d{1,5})?")
+_WITH_PORT = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(?::(?P<port>\d{1,5}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host name or IP address (an IPv6 one without brackets) and a port."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The address as a client is given it."""
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+    def is_called(self, host_header: str) -> bool:
+        """Tell whether a `Host` header names this server: one of its names, and its port."""
+        match = _WITH_PORT.fullmatch(host_header.strip().lower())
+        if match is None or int(match["port"] or 80) != self.port:
+            return False
+        name = match["name"].strip("[]").rstrip(".")
+        return name in ("localhost", "127.0.0.1", "::1", self.host.lower()) or self._is_own_ip(name)
+
+    def _is_own_ip(self, name: str) -> bool:
+        """Tell whether an IP address may be ours: when we listen on all; no name service can bend an address."""
+        listening, called = _ip(self.host), _ip(name)
+        return listening is not None and called is not None and listening.is_unspecified
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach a server that listens on `host`."""
+    address = _ip(host)
+    return host.lower() == "localhost" or (address is not None and address.is_loopback)
+
+
+def is_own_origin(origin: str) -> bool:
+    """Tell whether pages of this origin may use the server: those that this machine itself serves."""
+    return _LOCAL_ORIGIN.fullmatch(origin) is not None
+
+
+def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None

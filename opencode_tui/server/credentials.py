@@ -1,0 +1,36 @@
+"""Who may use the server: one password, by basic or bearer authorization, compared in constant time."""
+
+import base64
+import binascii
+import hmac
+from dataclasses import dataclass, field
+
+DEFAULT_USERNAME = "opencode"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The user name and the password of a server."""
+
+    password: str = field(repr=False)
+    username: str = DEFAULT_USERNAME
+
+    def admits(self, authorization: bytes | None) -> bool:
+        """Tell whether an `Authorization` header is right; the time that it takes tells nothing of the password."""
+        scheme, _, given = (authorization or b"").strip().partition(b" ")
+        match scheme.lower():
+            case b"bearer":
+                return hmac.compare_digest(given.strip(), self.password.encode())
+            case b"basic":
+                return self._admits_basic(given.strip())
+            case _:
+                return False
+
+    def _admits_basic(self, encoded: bytes) -> bool:
+        try:
+            given = base64.b64decode(encoded, validate=True)
+        except (binascii.Error, ValueError):
+            return False
+        username, _, password = given.partition(b":")
+        is_user = hmac.compare_digest(username, self.username.encode())
+        return hmac.compare_digest(password, self.password.encode()) and is_user

@@ -1,0 +1,111 @@
+"""From an exception to a status code and OpenCode's error shapes, in one table. Source: reference, section 34; `http.md` 2."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any, cast
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from opencode_tui.schema.error import (
+    BusyError,
+    ConfigError,
+    LockTimeoutError,
+    ModelNotFoundError,
+    NoSuchMessageError,
+    NotFoundError,
+    NothingToRevertError,
+    OpencodeError,
+    PermissionRefused,
+    SessionError,
+)
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.server.answer import answer_value, error_body, value_bytes
+
+logger = logging.getLogger(__name__)
+
+STATUS: Sequence[tuple[type[OpencodeError], int, str]] = (
+    (NotFoundError, 404, "NotFoundError"),
+    (NoSuchMessageError, 404, "NotFoundError"),
+    (BusyError, 409, "BusyError"),
+    (NothingToRevertError, 400, "NothingToRevertError"),
+    (SessionError, 400, "BadRequest"),
+    (ModelNotFoundError, 400, "ProviderModelNotFoundError"),
+    (ConfigError, 400, "ConfigInvalidError"),
+    (PermissionRefused, 403, "PermissionRefusedError"),
+    (LockTimeoutError, 503, "LockTimeoutError"),
+)
+"""The first class that fits decides; whatever stands not here is 500 `UnknownError`."""
+
+ECHO_LIMIT = 64 * 1024
+"""Bytes of a wrong input that go back to its sender at most."""
+
+_MALFORMED = "Malformed JSON in request body"
+
+
+def describe_error(error: Exception) -> tuple[int, JsonObject]:
+    """Return the status and the body for an exception; an unexpected one is not described to the client."""
+    if not isinstance(error, OpencodeError):
+        return 500, error_body("UnknownError", f"{type(error).__name__} in the server; its log says more")
+    for kind, status, name in STATUS:
+        if isinstance(error, kind):
+            return status, error_body(name, str(error), **_details(error))
+    return 500, error_body("UnknownError", str(error))
+
+
+def install_error_answers(app: FastAPI) -> None:
+    """Answer every failure of a route in our shapes."""
+    app.add_exception_handler(OpencodeError, _answer_failure)
+    app.add_exception_handler(Exception, _answer_failure)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    app.add_exception_handler(HTTPException, _answer_refusal)
+
+
+def _details(error: OpencodeError) -> JsonObject:
+    if isinstance(error, ModelNotFoundError):
+        return {"providerID": error.provider_id, "modelID": error.model_id, "suggestions": error.suggestions}
+    return {}
+
+
+async def _answer_failure(request: Request, error: Exception) -> Response:
+    status, body = describe_error(error)
+    if status >= 500:
+        logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return answer_value(body, status=status)
+
+
+async def _answer_invalid(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    issues = cast("Sequence[JsonObject]", error.errors())
+    if any(issue["type"] == "json_invalid" for issue in issues):
+        return answer_value(error_body("BadRequest", _MALFORMED), status=400)
+    listed = [_issue(issue) for issue in issues]
+    return answer_value({"data": _echo(error.body), "error": listed, "success": False}, status=400)
+
+
+async def _answer_refusal(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        message = f"there is no route {request.method} {request.url.path}"
+        return answer_value(error_body("NotFoundError", message), status=404)
+    if error.status_code == 400:
+        return answer_value(error_body("BadRequest", _MALFORMED), status=400)
+    answer = answer_value(error_body("BadRequest", str(error.detail)), status=error.status_code)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+def _issue(issue: JsonObject) -> JsonObject:
+    """Return one defect of the input: where it stands, and what is wrong."""
+    path = [part for part in issue["loc"] if part not in ("body", "query", "path", "header")]
+    return {"path": path, "code": issue["type"], "message": issue["msg"]}
+
+
+def _echo(body: Any) -> Any:
+    """Return the input as JSON data; what is large or no JSON is not sent back."""
+    try:
+        text = value_bytes(body)
+    except (TypeError, ValueError, RecursionError):
+        return {}
+    return body if body is not None and len(text) <= ECHO_LIMIT else {}

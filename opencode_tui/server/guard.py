@@ -1,0 +1,154 @@
+"""What every request must pass before any route sees it, so that no route can be forgotten.
+
+In order: the server still takes work, `Host` names it, `Origin` (if there is one) is this machine's, the password is right (asked of
+all but `OPTIONS`), the body is no form and not too large. Event streams pass here like everything else.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.exceptions import HTTPException
+
+from opencode_tui.server.address import Address, is_own_origin
+from opencode_tui.server.answer import error_body, value_bytes
+from opencode_tui.server.credentials import Credentials
+
+logger = logging.getLogger(__name__)
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = list[tuple[bytes, bytes]]
+
+BODY_LIMIT = 64 * 1024 * 1024
+"""Bytes that a request may carry: attachments travel inside as data URLs."""
+
+METHODS = b"GET, HEAD, PUT, POST, DELETE, PATCH"
+_PREFLIGHT: Headers = [
+    (b"access-control-allow-methods", METHODS),
+    (b"access-control-allow-headers", b"Authorization, Content-Type, X-Opencode-Directory"),
+    (b"access-control-max-age", b"600"),
+]
+_FORMS = (b"application/x-www-form-urlencoded", b"multipart/form-data", b"text/plain")
+"""What a page can post anywhere without asking first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request goes no further."""
+
+    status: int
+    message: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Guard:
+    """The outermost ASGI application."""
+
+    def __init__(self, app: App, *, address: Address, credentials: Credentials) -> None:
+        self._app = app
+        self._address = address
+        self._credentials = credentials
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Refuse everything from now on; requests that are inside go on."""
+        self._is_closed = True
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse the request, answer a preflight, or hand it on."""
+        if scope["type"] != "http":
+            await _refuse_socket(scope, send)
+            return
+        headers: Headers = scope["headers"]
+        refusal = self._refuse(scope["method"], headers)
+        send = _with_origin(_first(headers, b"origin"), send) if refusal is None or refusal.status == 401 else send
+        if refusal is not None:
+            await _answer(send, refusal.status, [*refusal.headers], error_body("Refused", refusal.message))
+        elif scope["method"] == "OPTIONS":
+            await _answer(send, 204, _PREFLIGHT, None)
+        else:
+            await self._hand_on(scope, _Limited(receive), send)
+
+    def _refuse(self, method: str, headers: Headers) -> Refusal | None:
+        if self._is_closed:
+            return Refusal(503, "the server is ending; start it again with `opencode-tui serve`")
+        hosts = _all(headers, b"host")
+        if len(hosts) != 1 or not self._address.is_called(hosts[0].decode("latin-1")):
+            return Refusal(403, f"this server is called {self._address.url}; the Host header names another")
+        if any(not is_own_origin(origin.decode("latin-1")) for origin in _all(headers, b"origin")):
+            return Refusal(403, "pages of this origin may not use the server; only those of localhost may")
+        if method == "OPTIONS":
+            return None
+        if not self._credentials.admits(_first(headers, b"authorization")):
+            challenge = (b"www-authenticate", b'Basic realm="Secure Area"')
+            return Refusal(401, "the password is missing or wrong; send it by basic or bearer authorization", (challenge,))
+        return _refuse_body(headers)
+
+    async def _hand_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception:
+            logger.exception("%s %s failed", scope["method"], scope["path"])  # the answer has been given, or cannot be
+
+
+class _Limited:
+    """Hands on the body until it is larger than a body may be."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._bytes = 0
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        self._bytes += len(message.get("body", b""))
+        if self._bytes > BODY_LIMIT:
+            raise HTTPException(413, f"the body is larger than {BODY_LIMIT >> 20} MB")
+        return message
+
+
+def _refuse_body(headers: Headers) -> Refusal | None:
+    kind = (_first(headers, b"content-type") or b"").partition(b";")[0].strip().lower()
+    if kind in _FORMS:
+        return Refusal(403, f"a body of type {kind.decode('latin-1')} is not taken; send application/json")
+    length = _first(headers, b"content-length") or b"0"
+    if length.isdigit() and int(length[:20]) > BODY_LIMIT:
+        return Refusal(413, f"the body is larger than {BODY_LIMIT >> 20} MB", ((b"connection", b"close"),))
+    return None
+
+
+def _with_origin(origin: bytes | None, send: Send) -> Send:
+    """Return a `send` that lets pages of this origin read the answer; the guard has admitted it."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            grant = [(b"access-control-allow-origin", origin)] if origin else []
+            message["headers"] = [*message.get("headers", []), *grant, (b"vary", b"Origin")]
+        await send(message)
+
+    return sending
+
+
+async def _answer(send: Send, status: int, headers: Headers, body: dict[str, Any] | None) -> None:
+    data = b"" if body is None else value_bytes(body)
+    described = [] if body is None else [(b"content-type", b"application/json")]
+    sized = [] if status == 204 else [(b"content-length", str(len(data)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, *described, *sized]})
+    await send({"type": "http.response.body", "body": data})
+
+
+async def _refuse_socket(scope: Scope, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": "there are no sockets here"})
+
+
+def _all(headers: Headers, name: bytes) -> list[bytes]:
+    return [value for key, value in headers if key == name]
+
+
+def _first(headers: Headers, name: bytes) -> bytes | None:
+    return next(iter(_all(headers, name)), None)

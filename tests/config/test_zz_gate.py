@@ -1,0 +1,168 @@
+"""What of a repository's settings needs trust, and what does not."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from opencode_tui.config.gate import RepositoryPlace, find_gated
+from opencode_tui.schema.error import ConfigError
+from tests.support.settings_shapes import SETTINGS_OF_ANY_SHAPE
+from tests.support.settings_world import SettingsWorld
+
+COMMAND = ["sh", "-c", "true"]
+INERT: list[tuple[Any, list[str], Any]] = [
+    ({"plugin": ["./p.py"]}, ["plugin"], {}),
+    ({"shell": "./sh"}, ["shell"], {}),
+    ({"mcp": {"m": {"type": "local", "command": COMMAND}}}, ["mcp.m"], {}),
+    ({"mcp": {"m": {"type": "remote", "url": "http://x.example", "enabled": False}}}, ["mcp.m"], {}),
+    ({"lsp": {"l": {"command": COMMAND, "extensions": [".x"]}}}, ["lsp.l"], {}),
+    ({"formatter": {"f": {"command": COMMAND}}}, ["formatter.f"], {}),
+    ({"formatter": True}, ["formatter"], {}),
+    ({"command": {"c": {"template": "a !`id` b"}}}, ["command.c"], {}),
+    ({"command": {"c": {"template": "see @~/.ssh/id_rsa"}}}, ["command.c"], {}),
+    ({"command": {"c": {"template": "see @../../x"}}}, ["command.c"], {}),
+    ({"server": {"hostname": "0.0.0.0"}}, ["server"], {}),
+    ({"share": "auto"}, ["share"], {}),
+    ({"autoshare": True}, ["share"], {}),
+    ({"enterprise": {"url": "http://x.example"}}, ["enterprise"], {}),
+    ({"autoupdate": True}, ["autoupdate"], {}),
+    ({"snapshot": False}, ["snapshot"], {}),
+    ({"experimental": {"openTelemetry": True}}, ["experimental.openTelemetry"], {}),
+    ({"experimental": {"hook": {"session_completed": []}}}, ["experimental.hook"], {}),
+    ({"skills": {"paths": ["/x"], "urls": ["http://x.example"]}}, ["skills.paths", "skills.urls"], {}),
+    (
+        {"provider": {"p": {"name": "n", "npm": "x", "api": "http://x.example", "env": ["X"]}}},
+        ["provider.p.npm", "provider.p.api", "provider.p.env"],
+        {"provider": {"p": {"name": "n"}}},
+    ),
+    ({"provider": {"p": {"options": {"baseURL": "http://x.example"}}}}, ["provider.p.options"], {}),
+    (
+        {"provider": {"p": {"models": {"m": {"headers": {"a": "b"}, "reasoning": True}}}}},
+        ["provider.p.models.m.headers"],
+        {"provider": {"p": {"models": {"m": {"reasoning": True}}}}},
+    ),
+    ({"disabled_providers": []}, ["disabled_providers"], {}),
+    ({"enabled_providers": ["x"]}, ["enabled_providers"], {}),
+    ({"permission": "allow"}, ["permission.*"], {}),
+    ({"permission": {"*": {"*": "allow"}}}, ["permission.*"], {}),
+    ({"permission": {"b*": "allow"}}, ["permission.b*"], {}),
+    (
+        {"permission": {"bash": {"rm *": "deny", "ls": "allow"}, "edit": "ask"}},
+        ["permission.bash.ls"],
+        {"permission": {"bash": {"rm *": "deny"}, "edit": "ask"}},
+    ),
+    ({"tools": {"bash": True, "edit": False}}, ["permission.bash"], {"permission": {"edit": "deny"}}),
+    ({"agent": {"build": {"permission": {"bash": "allow"}}}}, ["agent.build.permission.bash"], {}),
+    ({"mode": {"m": {"tools": {"bash": True}}}}, ["agent.m.permission.bash"], {"agent": {"m": {"mode": "primary"}}}),
+    ({"agent": {"plan": {"permission": {"edit": "ask"}}}}, ["agent.plan.permission.edit"], {}),
+    ({"agent": {"build": {"options": {"x": 1}, "other": 2}}}, ["agent.build.options", "agent.build.other"], {}),
+    ({"agent": {"build": {"prompt": "{env:HOME}"}}}, ["agent.build.prompt"], {}),
+    (
+        {"instructions": ["a.md", "http://x.example/i", "/etc/passwd", "~/x", "../x", ".env.local", "docs/*.md"]},
+        ["instructions[1]", "instructions[2]", "instructions[3]", "instructions[4]", "instructions[5]"],
+        {"instructions": ["a.md", "docs/*.md"]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "keys", "left"), INERT, ids=[str(settings)[:60] for settings, _, _ in INERT])
+def test_it_has_no_effect_before_trust_and_all_of_it_after(
+    world: SettingsWorld, settings: Any, keys: list[str], left: Any
+) -> None:
+    world.repository(settings)
+    loaded = world.load()
+    assert ([notice.key for notice in loaded.ignored], loaded.effective) == (keys, left)
+    assert all("before you trust" in notice.message for notice in loaded.ignored)
+    world.trust()
+    assert world.load().ignored == []
+
+
+HARMLESS: list[Any] = [
+    {"theme": "nord", "username": "u", "model": "openai/x", "compaction": {"reserved": 5}},
+    {"permission": {"bash": {"*": "ask", "rm *": "deny"}}},
+    {"agent": {"x": {"prompt": "p", "permission": {"edit": "deny"}}, "build": {"disable": True}}},
+    {"command": {"c": {"template": "look at @src/a.py, mail me@example.com"}}},
+    {"formatter": False, "snapshot": True, "share": "disabled"},
+    {"provider": {"p": {"models": {"m": {"limit": {"context": 10, "output": 5}}}}}},
+    {"instructions": ["rules.md", "docs/**/*.md"]},
+]
+
+
+@pytest.mark.parametrize("settings", HARMLESS)
+def test_what_neither_starts_nor_loosens_works_at_once(world: SettingsWorld, settings: Any) -> None:
+    world.repository(settings)
+    loaded = world.load()
+    assert (loaded.ignored, loaded.effective) == ([], settings)
+
+
+@pytest.mark.parametrize(
+    ("own", "repository", "effective"),
+    [
+        ({"bash": "allow"}, {"bash": "deny"}, {"bash": "deny"}),
+        ({"bash": {"git *": "allow"}}, {"bash": "ask"}, {"bash": "ask"}),
+        ({"bash": "deny"}, {"bash": "ask"}, {"bash": "deny"}),
+        ({"bash": {"rm *": "deny"}}, {"*": "ask"}, {"bash": {"rm *": "deny"}}),
+        ({"*": "deny"}, {"edit": "ask"}, {"*": "deny"}),
+        ({"bash": "ask"}, {"bash": {"ls": "allow", "rm": "deny"}}, {"bash": {"*": "ask", "rm": "deny"}}),
+    ],
+)
+def test_a_repository_makes_rules_stricter_never_looser(
+    world: SettingsWorld, own: Any, repository: Any, effective: Any
+) -> None:
+    world.person({"permission": own})
+    world.repository({"permission": repository})
+    assert world.load().effective["permission"] == effective
+
+
+def test_files_of_the_repository_may_be_put_in_but_not_its_secrets_nor_others(world: SettingsWorld) -> None:
+    world.repository("rules", "a.txt")
+    world.repository("S=canary", ".env")
+    world.write(world.paths.home / "secret", "canary")
+    (world.project / "link").symlink_to(world.paths.home / "secret")
+    for name in (".env", "~/secret", "link", str(world.paths.home / "secret"), "../home/secret"):
+        world.repository({"username": "{file:a.txt}", "model": f"{{file:{name}}}"})
+        loaded = world.load()
+        assert (loaded.effective, [notice.key for notice in loaded.ignored]) == ({"username": "rules"}, ["model"])
+
+
+def test_a_gated_setting_of_the_wrong_type_is_inert_too(world: SettingsWorld) -> None:
+    world.repository({"mcp": 5, "plugin": "x", "skills": {"paths": 1}})
+    assert world.load().effective == {}
+
+
+def test_markdown_that_is_a_link_to_the_outside_is_inert(world: SettingsWorld) -> None:
+    world.write(world.paths.home / "private", "canary")
+    for name in ("agent", "command"):
+        folder = world.project / ".opencode" / name
+        folder.mkdir(parents=True)
+        (folder / "x.md").symlink_to(world.paths.home / "private")
+    loaded = world.load()
+    assert ([notice.key for notice in loaded.ignored], loaded.effective) == (["agent.x", "command.x"], {})
+
+
+def test_a_skill_folder_that_is_a_link_to_the_outside_is_inert(world: SettingsWorld) -> None:
+    world.write(world.paths.home / "private" / "one" / "SKILL.md", "canary")
+    (world.project / ".opencode").mkdir()
+    (world.project / ".opencode" / "skills").symlink_to(world.paths.home / "private")
+    loaded = world.load()
+    assert (loaded.extensions, len(loaded.ignored)) == ([], 1)
+
+
+def test_a_folder_that_is_a_link_to_everything_is_refused_at_once(world: SettingsWorld) -> None:
+    (world.project / ".opencode").mkdir()
+    (world.project / ".opencode" / "agent").symlink_to("/usr")
+    with pytest.raises(ConfigError, match="more than"):
+        world.load()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=6000)
+@given(SETTINGS_OF_ANY_SHAPE)
+def test_nothing_that_needs_trust_is_left_without_it(world: SettingsWorld, content: dict[str, Any]) -> None:
+    world.repository(content)
+    try:
+        effective = world.load().effective
+    except ConfigError:
+        effective = {}
+    left = find_gated(effective, RepositoryPlace(world.project, world.project, world.paths.home))
+    assert [gated for gated in left if not gated.only_over_deny] == []

@@ -1,0 +1,18 @@
+"""The shared corpus of shell commands, through the command that it is written for."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[4]
+RUNNER = ROOT.parent / "shared" / "corpora" / "bash.py"
+
+
+@pytest.mark.skipif(not RUNNER.exists(), reason="the shared corpora lie beside the project, not in it")
+def test_every_case_of_the_corpus_passes() -> None:
+    command = [sys.executable, str(RUNNER), "--command", f"{sys.executable} -m opencode_tui"]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1].endswith(" 0 failed")) == (0, True), done.stdout

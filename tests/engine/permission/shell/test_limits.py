@@ -1,0 +1,54 @@
+"""Whatever the text is: an answer comes, soon, and what was not looked at is opaque."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.shell_world import scanned
+
+PIECES = [
+    "ls", "rm ../f", " ", "\n", ";", "|", "&&", "&", "(", ")", "{ ", " }", "$(", "`", "'", '"', "${x:-", "}", "<<E\n", "\nE\n",
+    ">", "<", "[[ ", " ]]", "((", "))", "if ", "; then ", "; fi", "for i in ", "; do ", "; done", "case x in ", "*", "\\", "$x",
+    "=", "f() ", "!", "#", "~", "{a,b}", "../", "\0", "\ud800", "\u202e", "\udcff", "é",
+]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max_size=40))
+def test_no_text_raises(text: str) -> None:
+    scan = scanned(text)
+    assert scan.opaque or scan.parsed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$(" * 60_000 + "ls" + ")" * 60_000,
+        "{ " * 30_000 + "ls;" + " }" * 30_000,
+        "`" * 100_001,
+        "'" * 100_001,
+        "eval " * 40_000,
+        "sudo " * 40_000,
+        "ls | " * 40_000 + "ls",
+        "ls && " * 30_000 + "ls",
+        "rm ../a; " * 20_000,
+        "a=" + "b" * 20 + ";" + "a=$a$a;" * 200 + "rm $a",
+        "rm {a,b}" + "{a,b}" * 40,
+        "<<a " * 40_000,
+        "for a in 1 2 3 4 5 6 7 8; do " * 8 + "ls;" + "done;" * 8,
+        "f() { g; g; }; g() { h; h; }; h() { f; f; }; " * 50 + "f",
+        "unknown " + "=/a" * 60_000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_a_monstrous_text_is_opaque_within_seconds(text: str) -> None:
+    began = time.monotonic()
+    scan = scanned(text)
+    assert (scan.opaque, time.monotonic() - began < 8) == (True, True)
+
+
+def test_a_large_argument_is_nothing_special() -> None:
+    scan = scanned("echo " + "A" * 200_000)
+    assert (scan.opaque, scan.always) == (False, ["echo *"])

@@ -1,0 +1,13 @@
+from opencode_tui.engine.session.live import LiveText
+from opencode_tui.engine.session.part_machine import Grew, Stored, merge_growth
+from tests.support.build import text
+
+
+def test_growth_of_one_part_in_a_row_is_told_once_and_nothing_changes_its_place():
+    one, other, stored = LiveText(text("")), LiveText(text("")), Stored(text("x"))
+    changes = [Grew(one, "a"), Grew(one, "b"), Grew(other, "c"), Grew(one, "d"), stored, Grew(one, "e"), Grew(one, "f")]
+    assert merge_growth(changes) == [Grew(one, "ab"), Grew(other, "c"), Grew(one, "d"), stored, Grew(one, "ef")]
+
+
+def test_nothing_stays_nothing():
+    assert merge_growth([]) == []

@@ -1,0 +1,80 @@
+"""Whatever happens to the bytes of one record, the others are there, the damage is named, and doctor sets it aside."""
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.schema.session import SessionInfo, SessionTime
+from opencode_tui.storage.doctor import Doctor
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.session_index import SessionIndex
+from opencode_tui.storage.storage import Storage
+
+SESSIONS = 40
+
+
+def replaced_by_folder(path: Path, _: random.Random) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def bit_flipped(path: Path, rng: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    path.write_bytes(data)
+
+
+MUTATIONS: dict[str, Callable[[Path, random.Random], object]] = {
+    "truncated": lambda path, rng: path.write_bytes(path.read_bytes()[: rng.randrange(100)]),
+    "zeroed": lambda path, rng: path.write_bytes(bytes(rng.randrange(5_000))),
+    "wrong type": lambda path, rng: path.write_text(rng.choice(["[]", "null", "12", '"text"', "true", "{}"])),
+    "wrong field": lambda path, rng: path.write_text(path.read_text().replace('"created": 1', '"created": [1]')),
+    "another's": lambda path, _: path.write_text(path.read_text().replace('"id": "ses_', '"id": "ses_9')),
+    "doubled": lambda path, rng: path.write_bytes(path.read_bytes() * 2),
+    "huge": lambda path, rng: path.write_bytes(b"[" * 2_000_000),
+    "folder": replaced_by_folder,
+}
+
+
+@pytest.fixture
+def paths_with_sessions(paths: Paths) -> Paths:
+    folder = paths.storage / "session" / "p"
+    folder.mkdir(parents=True)
+    for number in range(SESSIONS):
+        times = SessionTime(created=1, updated=number)
+        info = SessionInfo(id=f"ses_{number:03}", version="1", project_id="p", directory="/w", title="t", time=times)
+        (folder / f"{info.id}.json").write_bytes(info.to_json())
+    return paths
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+def test_damaged_session_is_named_alone_and_set_aside(paths_with_sessions: Paths, mutation: str):
+    paths, rng = paths_with_sessions, random.Random(mutation)
+    index, doctor = SessionIndex(Storage(paths)), Doctor(Storage(paths))
+    index.list("p")
+    for number in rng.sample(range(SESSIONS), 3):
+        damaged = paths.storage / f"session/p/ses_{number:03}.json"
+        MUTATIONS[mutation](damaged, rng)
+        before = {info.id for info in index.list("p").sessions}
+        [error] = index.list("p").damaged
+        assert str(damaged) in str(error)
+        assert doctor.mend([finding for finding in doctor.inspect() if finding.kind == "damaged"]) == []
+        assert {info.id for info in index.list("p").sessions} == before
+        assert index.list("p").damaged == []
+
+
+def test_flipped_bits_hide_no_other_session_and_end_nothing(paths_with_sessions: Paths):
+    paths, rng = paths_with_sessions, random.Random(3)
+    index, doctor = SessionIndex(Storage(paths)), Doctor(Storage(paths))
+    whole = paths.data.with_name("whole")
+    shutil.copytree(paths.storage, whole)
+    for _ in range(40):
+        number = rng.randrange(SESSIONS)
+        bit_flipped(paths.storage / f"session/p/ses_{number:03}.json", rng)
+        listing = index.list("p")
+        assert len(listing.sessions) + len(listing.damaged) == SESSIONS
+        assert all("\n" not in finding.text for finding in doctor.inspect())
+        shutil.copy(whole / f"session/p/ses_{number:03}.json", paths.storage / "session/p")

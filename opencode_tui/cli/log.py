@@ -16,17 +16,21 @@ FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
 
 
 def start_log(folder: Path, level: str | None) -> None:
-    """Send log lines of this level (default: warning) and above to `opencode-tui.log` in the folder; a debug run shows them too."""
+    """Send log lines of this level (default: warning) and above to `opencode-tui.log` in the folder; a debug run shows them too.
+
+    A later call takes the place of an earlier one.
+    """
     root = logging.getLogger("opencode_tui")
-    if root.handlers:
-        return
+    for handler in [one for one in root.handlers if isinstance(one.formatter, _SafeFormatter)]:
+        root.removeHandler(handler)
     root.setLevel((level or "warning").upper())
     root.propagate = False
-    root.addHandler(_PrivateFile(folder / "opencode-tui.log"))
+    handlers: list[logging.Handler] = [_PrivateFile(folder / "opencode-tui.log")]
     if level == "debug":
-        root.addHandler(logging.StreamHandler(sys.stderr))
-    for handler in root.handlers:
+        handlers.append(logging.StreamHandler(sys.stderr))
+    for handler in handlers:
         handler.setFormatter(_SafeFormatter(FORMAT))
+        root.addHandler(handler)
 
 
 class _SafeFormatter(logging.Formatter):

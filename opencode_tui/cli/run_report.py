@@ -80,6 +80,8 @@ class TerminalReporter:
     def end(self, answer: MessageWithParts | None) -> None:
         """Print the bill; without an answer the turn has failed or was interrupted, which the caller says."""
         self._tell_waits()
+        if self._block is None:
+            return  # nothing had begun
         info = answer.info if answer is not None else None
         finish = getattr(info, "finish", None)
         self._open_block("end")

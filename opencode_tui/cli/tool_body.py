@@ -15,7 +15,6 @@ _TODO_LINES = 12
 _ERROR_LINES = 6
 _OUTPUT_LINES = 3
 _BODY_AT = 9
-_MIN_ROOM = 20
 _SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _EDITS = ("edit", "multiedit", "apply_patch")
 _TODO_SIGNS: dict[str, tuple[str, Token]] = {
@@ -84,4 +83,4 @@ def _guarded(lines: list[str], token: Token, style: Style) -> list[str]:
 
 def _room(style: Style) -> int | None:
     columns = style.width()
-    return None if columns is None else max(_MIN_ROOM, columns - _BODY_AT)
+    return None if columns is None else columns - _BODY_AT

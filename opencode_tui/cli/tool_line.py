@@ -92,8 +92,8 @@ def _appearance(part: ToolPart) -> tuple[_Look, list[Fact]]:
 
 
 def _line(part: ToolPart, look: _Look, facts: Sequence[Fact], style: Style) -> str:
-    name = clip(_name(part.tool), _MAX_NAME, style.words("…"))
     columns = style.width()
+    name = clip(_name(part.tool), min(_MAX_NAME, (columns or 100) // 2), style.words("…"))
     room = None if columns is None else columns - max(_SUBJECT_AT, width(name) + 3)
     shown, subject = _arrange(part, facts, room, style)
     line = f"{style.paint(style.words(look.sign), look.sign_token)} {style.paint(pad(name, _NAME_WIDTH), *look.name_tokens)}"

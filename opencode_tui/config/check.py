@@ -146,8 +146,12 @@ def _data_path(location: tuple[int | str, ...], value: Any, *, is_missing: bool)
 
 
 def _look_up(value: Any, path: KeyPath) -> Any:
+    """Return the value at a path, or the one around it where the settings had another form when they were written."""
     for part in path:
-        value = value[part]
+        try:
+            value = value[part]
+        except (KeyError, IndexError, TypeError):
+            break
     return value
 
 

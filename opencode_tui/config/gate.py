@@ -25,6 +25,7 @@ READS_OUTSIDE = "reads what lies outside the repository, or its secrets"
 ADDS_SKILLS = "adds skills from elsewhere"
 OPENS = "decides who can reach the server"
 WEAKENS = "switches a protection off"
+HIDES = "takes from a file what it would do"
 
 _PROVIDER_HARMLESS = {"name", "whitelist", "blacklist", "models"}
 _MODEL_HARMLESS = {
@@ -45,6 +46,9 @@ _DENIED_BY_DEFAULT = {
     "summary": ("*",),
 }
 """Tools that the rules of built-in agents deny, by agent. Source: reference, section 26."""
+
+_PLAIN_TEXTS = ("username", "theme", "model", "small_model", "default_agent")
+_PLAIN_TEXTS_INSIDE = (("agent", "prompt"), ("agent", "description"), ("agent", "model"), ("command", "description"))
 
 _SNIPPET = re.compile(r"!`")
 _OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@(?:[~/$]|\S*\.\.(?:/|$)|\S*\.env)")
@@ -138,6 +142,15 @@ def _judge_placeholder(placeholder: Placeholder, settings: Any, place: Repositor
         yield Gated(placeholder.path, READS_ENVIRONMENT, value)
     elif not place.is_inside(placeholder.name):
         yield Gated(placeholder.path, READS_OUTSIDE, value)
+    elif not _is_plain_text(placeholder.path):
+        yield Gated(placeholder.path, HIDES, value)
+
+
+def _is_plain_text(path: KeyPath) -> bool:
+    """Tell whether a setting is harmless whatever text it holds, so that the text may come from a file of the repository."""
+    if len(path) == 3:
+        return (path[0], path[2]) in _PLAIN_TEXTS_INSIDE
+    return len(path) == 1 and path[0] in _PLAIN_TEXTS
 
 
 def _whole(effect: str) -> Callable[[Any, KeyPath, RepositoryPlace], Iterator[Gated]]:

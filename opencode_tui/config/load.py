@@ -122,14 +122,14 @@ class _Loading:
         written = layer.value
         substituted = self._substitution.apply(layer)
         if substituted.value != written:
-            layer = replace(layer, value=substituted.value)
+            layer = replace(layer, value=migrate(substituted.value))
             visit(layer.value, layer.error)
         self._warnings += substituted.warnings
         unknown = find_unknown_keys(self._check.validate(layer, written=written))
         self._warnings += [layer.notice(path, describe_unknown(near)) for path, near in unknown]
         self._merged.add(without(layer.value, [path for path, _ in unknown]), layer.source)
         for key, value in layer.value.items():
-            (self._filled.discard if written[key] == value else self._filled.add)(key)
+            (self._filled.discard if written.get(key) == value else self._filled.add)(key)
         if layer.origin == "administrator" and "permission" in layer.value:
             self._merged.value = _put_last(self._merged.value, layer.value["permission"])
 

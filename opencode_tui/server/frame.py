@@ -5,24 +5,29 @@ Source: reference, `http.md` 1 and 4.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import cached_property
 
-from opencode_tui.schema.event import BusLagged, PartGrowth, PartProgress, StructuralEvent
-from opencode_tui.schema.part import AnyPart
-from opencode_tui.server.answer import record_bytes, value_bytes
+from pydantic_core import PydanticSerializationError
 
-_TYPE = "type"
+from opencode_tui.schema.event import StructuralEvent, to_wire
+from opencode_tui.server.answer import value_bytes
+
 _PART_UPDATED = b'{"type":"message.part.updated","properties":{"part":'
 
 
 class Frame:
-    """A structural event of one folder (empty: of the whole process), and the part that it closes, if it does."""
+    """An event of one folder (empty: of the whole process); `closes` is the part whose growth it ends, if it does."""
 
-    def __init__(self, directory: str, event: bytes, *, closes: str | None = None) -> None:
+    def __init__(self, directory: str, encode: Callable[[], bytes], *, closes: str | None = None) -> None:
         self.directory = directory
         self.closes = closes
-        self.event = event
+        self._encode = encode
+
+    @cached_property
+    def event(self) -> bytes:
+        """The event as one line of JSON."""
+        return self._encode()
 
     @cached_property
     def for_folder(self) -> bytes:
@@ -34,40 +39,45 @@ class Frame:
         """The frame for a listener of `/global/event`."""
         return _frame(_wrapped(self.directory, self.event))
 
-    @property
-    def size(self) -> int:
-        """Bytes of the event."""
-        return len(self.event)
-
 
 class GrowthFrame(Frame):
-    """A part as it is now, and what was appended since the last frame of it; several that wait become one (`after`)."""
+    """A part as it is now (JSON), and what was appended since the last frame of it; None for what does not grow by text."""
 
-    def __init__(self, directory: str, part_id: str, part: bytes, deltas: Sequence[str]) -> None:
+    def __init__(self, directory: str, part_id: str, part: bytes, delta: str | None) -> None:
+        super().__init__(directory, self._encode_growth)
         self.part_id = part_id
         self._part = part
-        self._deltas = tuple(deltas)
-        super().__init__(directory, self._encode())
+        self._delta = delta
 
     def after(self, earlier: "GrowthFrame") -> "GrowthFrame":
         """Return one frame that stands for both."""
-        return GrowthFrame(self.directory, self.part_id, self._part, (*earlier._deltas, *self._deltas))
+        delta = None if self._delta is None else (earlier._delta or "") + self._delta
+        return GrowthFrame(self.directory, self.part_id, self._part, delta)
 
-    def _encode(self) -> bytes:
-        delta = b',"delta":' + json.dumps("".join(self._deltas)).encode() if self._deltas else b""
+    def _encode_growth(self) -> bytes:
+        delta = b"" if self._delta is None else b',"delta":' + json.dumps(self._delta).encode()
         return _PART_UPDATED + self._part + delta + b"}}"
 
 
-def encode_structural(event: StructuralEvent | BusLagged) -> bytes:
+def encode_event(event: StructuralEvent) -> bytes:
     """Return `{type, properties}` of an event."""
-    if isinstance(event, BusLagged):
-        return value_bytes({"type": "bus.lagged", "properties": {}})
-    kind = json.dumps(event.type).encode()
-    body = record_bytes(event.changed(**{_TYPE: None})) if False else _properties(event)
-    return b'{"type":' + kind + b',"properties":' + body + b"}"
+    try:
+        properties = event.model_dump_json(by_alias=True, exclude={"type"}).encode()
+    except PydanticSerializationError:
+        return value_bytes(to_wire(event))
+    return b'{"type":"%b","properties":%b}' % (event.type.encode(), properties)
 
 
-def encode_part(event: PartGrowth | PartProgress) -> bytes:
-    """Return the part of a growing event as JSON."""
-    part: AnyPart = event.live.record()
-    return record_bytes(part)
+def own_event(kind: str) -> bytes:
+    """Return an event of the stream itself, without properties."""
+    return value_bytes({"type": kind, "properties": {}})
+
+
+def _frame(line: bytes) -> bytes:
+    return b"data: %b\n\n" % line
+
+
+def _wrapped(directory: str, event: bytes) -> bytes:
+    """Return the event with the folder that it belongs to; events of the stream and of the process name none."""
+    named = b'"directory":%b,' % json.dumps(directory).encode() if directory else b""
+    return b'{%b"payload":%b}' % (named, event)

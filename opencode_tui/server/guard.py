@@ -86,7 +86,9 @@ class Guard:
             return None
         if not self._credentials.admits(_first(headers, b"authorization")):
             challenge = (b"www-authenticate", b'Basic realm="Secure Area"')
-            return Refusal(401, "the password is missing or wrong; send it by basic or bearer authorization", (challenge,))
+            return Refusal(
+                401, "the password is missing or wrong; send it by basic or bearer authorization", (challenge,)
+            )
         return _refuse_body(headers)
 
     async def _hand_on(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -116,7 +116,7 @@ class SessionIndex:
             try:
                 data = self._storage.read_sync(key)
                 path = self._storage.path_of(key)
-                read[state] = parse_session(data, key=key, path=path, worktree=worktree)
+                read[state] = parse_session(data, path=path, project_id=project_id, worktree=worktree)
             except NotFoundError:
                 continue  # removed since the folder was read
             except StorageError as error:

@@ -5,6 +5,7 @@ lie. Source: reference, section 3.
 """
 
 import json
+import os
 from typing import cast
 
 from pydantic import ValidationError
@@ -12,14 +13,14 @@ from pydantic import ValidationError
 from opencode_tui.schema.error import CorruptRecordError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.storage.keys import Key
+from opencode_tui.storage.keys import segment_of
 from opencode_tui.storage.record_file import checked
 
 
-def parse_session(data: bytes, *, key: Key, path: str, worktree: str) -> SessionInfo:
-    """Return the session in the bytes of record ("session", project, session), whose file is `path`; raises CorruptRecordError.
+def parse_session(data: bytes, *, path: str, project_id: str, worktree: str) -> SessionInfo:
+    """Return the session in the bytes of the file `path`, which bears its id; raises CorruptRecordError.
 
-    The project of the key and `worktree` (the project's folder, empty when unknown) stand in where the record names none.
+    `project_id` and `worktree` (the project's folder, empty when unknown) stand in where the record names none.
     """
     try:
         session = SessionInfo.model_validate_json(data)
@@ -27,8 +28,8 @@ def parse_session(data: bytes, *, key: Key, path: str, worktree: str) -> Session
         fields: object = json.loads(checked(data, path))
         if not isinstance(fields, dict):
             raise CorruptRecordError(path, "it is not a JSON object") from None
-        session = _complete(cast(JsonObject, fields), path=path, project_id=key[1], worktree=worktree)
-    if session.id != key[2]:
+        session = _complete(cast(JsonObject, fields), path=path, project_id=project_id, worktree=worktree)
+    if session.id != segment_of(os.path.basename(path)):
         raise CorruptRecordError(path, f"its id is {session.id!r}, it belongs elsewhere")
     return session
 

@@ -65,7 +65,8 @@ def litellm_processes(line: CommandLine, server: CannedServer) -> int:
     command = [sys.executable, "-X", "importtime", "-m", "opencode_tui", *line.turn_arguments("hello")]
     done = subprocess.run(command, cwd=line.folder, env=line.variables(), check=True, capture_output=True, text=True)
     server.on_request = lambda: None
-    return done.stderr.count("litellm") + sum(besides)
+    modules = [line for line in done.stderr.splitlines() if line.rpartition("|")[2].strip().startswith("litellm")]
+    return len(modules) + sum(besides)
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """Random scripts run by bash, held against the scanner: what was written outside unreported, and how often it had to give up.
 
-Run: python -m tests.benchmarks.fuzz_bash_scan [SEED] [SCRIPTS]. Goal: reliability.md, S2 (no write outside that was neither reported
-nor opaque). BENCHMARK_QUICK=1 runs a tenth.
+Run: python -m tests.benchmarks.fuzz_bash_scan [SEED] [SCRIPTS]. Goal: reliability.md, S2 (no write outside that was neither
+reported nor opaque). BENCHMARK_QUICK=1 runs a tenth.
 """
 
 import itertools

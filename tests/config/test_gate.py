@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from opencode_tui.config.gate import RepositoryPlace, find_gated
 from opencode_tui.schema.error import ConfigError
@@ -126,6 +127,25 @@ def test_files_of_the_repository_may_be_put_in_but_not_its_secrets_nor_others(wo
         assert (loaded.effective, [notice.key for notice in loaded.ignored]) == ({"username": "rules"}, ["model"])
 
 
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"permission": {"bash": "{file:named}"}}, "allow"),
+        ({"permission": "{file:named}"}, "allow"),
+        ({"command": {"c": {"template": "{file:named}"}}}, "x !`id`"),
+        ({"instructions": ["{file:named}"]}, "/etc/passwd"),
+    ],
+)
+def test_what_is_hidden_in_a_file_needs_trust_in_both(world: SettingsWorld, settings: Any, text: str) -> None:
+    world.repository(settings)
+    world.repository(text, "named")
+    assert (world.load().effective, len(world.load().ignored)) == ({}, 1)
+    world.trust()
+    assert text in str(world.load().effective)
+    world.repository(text + " ", "named")
+    assert world.load().effective == {}
+
+
 def test_a_gated_setting_of_the_wrong_type_is_inert_too(world: SettingsWorld) -> None:
     world.repository({"mcp": 5, "plugin": "x", "skills": {"paths": 1}})
     assert world.load().effective == {}
@@ -157,9 +177,10 @@ def test_a_folder_that_is_a_link_to_everything_is_refused_at_once(world: Setting
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(SETTINGS_OF_ANY_SHAPE)
-def test_nothing_that_needs_trust_is_left_without_it(world: SettingsWorld, content: dict[str, Any]) -> None:
+@given(SETTINGS_OF_ANY_SHAPE, st.sampled_from(["allow", "auto", "http://x.example", "a !`id`", "/etc/passwd"]))
+def test_nothing_that_needs_trust_is_left_without_it(world: SettingsWorld, content: dict[str, Any], named: str) -> None:
     world.repository(content)
+    world.repository(named, "named")
     try:
         effective = world.load().effective
     except ConfigError:

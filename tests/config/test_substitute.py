@@ -13,6 +13,13 @@ def test_a_variable_becomes_part_of_its_text_whatever_it_holds(world: SettingsWo
     assert world.load(WHO='a","model":"x/y\\').effective == {"username": '<a","model":"x/y\\>'}
 
 
+def test_a_variable_may_hold_what_is_normalised(world: SettingsWorld) -> None:
+    world.person({"permission": "{env:MODE}"})
+    assert world.load(MODE="ask").effective == {"permission": {"*": "ask"}}
+    with pytest.raises(ConfigError, match="permission"):
+        world.load(MODE="sk-canary")
+
+
 def test_an_unset_variable_is_empty_and_named(world: SettingsWorld) -> None:
     world.person({"username": "x{env:NOPE}y"})
     loaded = world.load()

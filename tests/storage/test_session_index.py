@@ -20,7 +20,7 @@ def session(number: int, **fields: object) -> SessionInfo:
         id=f"ses_{999 - number:03d}",
         version="1",
         project_id="p",
-        directory="/work",
+        directory="/place",
         title=f"title\t{number} ü\u2028",
         time=SessionTime(created=number, updated=number),
     ).changed(**fields)
@@ -92,8 +92,8 @@ async def test_replaced_new_and_removed_sessions_are_noticed(paths: Paths, infos
 
 def test_change_in_place_by_another_program_is_noticed(paths: Paths, infos: list[SessionInfo]):
     edited = path(paths, infos[0])
-    edited.write_bytes(edited.read_bytes().replace(b"/work", b"/else"))
-    assert SessionIndex(Storage(paths)).list("p").sessions[-1].directory == "/else"
+    edited.write_bytes(edited.read_bytes().replace(b"/place", b"/other"))
+    assert SessionIndex(Storage(paths)).list("p").sessions[-1].directory == "/other"
 
 
 def test_record_that_is_younger_than_the_clocks_tick_is_not_trusted(paths: Paths):
@@ -138,7 +138,7 @@ def test_damaged_record_is_named_and_hides_no_other(paths: Paths, infos: list[Se
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda data: b"", lambda data: data[:-40], lambda data: data.replace(b"work", b"xxxx"), lambda data: b"\xff\n"],
+    [lambda data: b"", lambda data: data[:-40], lambda data: data.replace(b"place", b"xxxxx"), lambda data: b"\xff\n"],
 )
 def test_damaged_index_is_made_anew(paths: Paths, infos: list[SessionInfo], damage):
     index_file = paths.cache / "index" / "p.index"

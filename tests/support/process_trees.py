@@ -23,6 +23,7 @@ TREES: dict[str, str] = {
     "environment cleared": "env -i sleep {n} & echo started",
     "all left but the pipe": "env -i setsid sleep {n} & echo started",
     "fork storm": "b() {{ [ $1 -gt 0 ] && {{ b $(($1-1)) & b $(($1-1)) & }}; sleep {n}; }}; b 6 & echo started",
+    "hidden": "env -i setsid sleep {n} > /dev/null 2>&1 < /dev/null & sleep 0.03; echo started",
     "disowned": "sleep {n} > /dev/null 2>&1 & disown; echo started",
     "stopped": "sleep {n} & kill -STOP $!; echo started",
     "coprocess": "coproc sleep {n}; echo started",

@@ -13,7 +13,7 @@ _ATOMS = (
     | st.booleans()
     | st.integers(-3, 9)
     | st.floats(0, 2)
-    | st.sampled_from(["allow", "ask", "x/y", "{env:A}", ""])
+    | st.sampled_from(["allow", "ask", "x/y", "{env:A}", "{file:named}", ""])
 )
 _VALUES = st.recursive(
     _ATOMS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_WORDS, inner, max_size=3), max_leaves=8

@@ -8,7 +8,7 @@ Names of events are those of seed 000's table. Every adapter feeds the same norm
 Blocks of different ids may interleave. A stream that ends without `FinishStep` has raised `ProviderError`.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -233,7 +233,7 @@ class LlmRequest:
 class Llm(Protocol):
     """Something that answers requests."""
 
-    def stream(self, request: LlmRequest) -> AsyncIterator[Sequence[StreamEvent]]:
+    def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield the answer's events, one batch for what arrived together, as the grammar of this module says.
 
         Raises ProviderError (AuthError, ContextOverflowError, …) when the call fails at any point. Closing the generator or

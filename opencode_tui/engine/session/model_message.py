@@ -41,7 +41,10 @@ SO_FAR = "What did we do so far?"
 NO_BEGINNING = "(The beginning of this conversation is not available.)"
 GO_ON = "<system-reminder>\nContinue where you stopped.\n</system-reminder>"
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
-_MAX_ID = 64
+_MAX_ID = 40
+"""Characters of a call id that every provider takes; OpenAI has the smallest limit."""
+_MAX_NAME = 64
+_UNNAMED_TOOL = "unknown_tool"
 
 
 def to_model_messages(messages: Sequence[MessageWithParts], model: Model) -> tuple[ModelMessage, ...]:
@@ -64,7 +67,7 @@ class _Builder:
         self._ids: set[str] = set()
 
     def finished(self) -> tuple[ModelMessage, ...]:
-        entries = self._entries
+        entries = [_without_last_thoughts(entry) for entry in self._entries]
         if entries and not isinstance(entries[0], UserEntry):
             entries.insert(0, UserEntry((TextBlock(NO_BEGINNING),)))
         if entries and isinstance(entries[-1], AssistantEntry):
@@ -103,7 +106,7 @@ class _Builder:
                 case ToolPart():
                     call_id = self._unique_id(part.call_id)
                     metadata = part.metadata if same_model else None
-                    content.append(CallBlock(call_id, part.tool, _input(part), metadata))
+                    content.append(CallBlock(call_id, _plain_name(part.tool), _input(part), metadata))
                     results.append(self._result(part, call_id))
                 case _:
                     pass
@@ -115,7 +118,7 @@ class _Builder:
         state = part.state
         match state:
             case ToolStateCompleted() if state.time.compacted is not None:
-                return ResultBlock(call_id, part.tool, PRUNED_OUTPUT)
+                return ResultBlock(call_id, _plain_name(part.tool), PRUNED_OUTPUT)
             case ToolStateCompleted():
                 media = [
                     block
@@ -127,11 +130,11 @@ class _Builder:
                 kept = tuple(block for block in media if isinstance(block, MediaBlock))
                 notes = [block.text for block in media if isinstance(block, TextBlock)]
                 text = "\n".join([clean(state.output), *notes]).strip() or "(no output)"
-                return ResultBlock(call_id, part.tool, text, media=kept)
+                return ResultBlock(call_id, _plain_name(part.tool), text, media=kept)
             case ToolStateError():
-                return ResultBlock(call_id, part.tool, clean(state.error).strip() or INTERRUPTED, is_error=True)
+                return ResultBlock(call_id, _plain_name(part.tool), clean(state.error).strip() or INTERRUPTED, is_error=True)
             case _:
-                return ResultBlock(call_id, part.tool, INTERRUPTED, is_error=True)
+                return ResultBlock(call_id, _plain_name(part.tool), INTERRUPTED, is_error=True)
 
     def _unique_id(self, call_id: str) -> str:
         base = _UNSAFE_ID.sub("_", call_id)[:_MAX_ID] or "call"
@@ -168,6 +171,21 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "replace").decode("utf-8")
     return text
+
+
+def _without_last_thoughts(entry: ModelMessage) -> ModelMessage:
+    """Return an answer that does not end in thoughts: what they led to is gone, and providers refuse such an end."""
+    if not isinstance(entry, AssistantEntry):
+        return entry
+    content = list(entry.content)
+    while isinstance(content[-1], ThinkingBlock):
+        content.pop()
+    return AssistantEntry(tuple(content))
+
+
+def _plain_name(tool: str) -> str:
+    """Return a tool's name as every provider takes it; models have called tools by names that none would accept back."""
+    return _UNSAFE_ID.sub("_", tool)[:_MAX_NAME] or _UNNAMED_TOOL
 
 
 def _text(text: str) -> list[TextBlock]:

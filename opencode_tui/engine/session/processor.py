@@ -122,7 +122,7 @@ class StepProcessor:
 
     async def _read(self, llm: Llm, request: LlmRequest, machine: PartMachine) -> None:
         turn = time.monotonic()
-        async with aclosing(llm.stream(request)) as stream:  # pyright: ignore[reportArgumentType] - adapters are generators
+        async with aclosing(llm.stream(request)) as stream:
             async for batch in stream:
                 await self._take(batch, machine)
                 if (time.monotonic() - turn) * 1000 > STREAM_SLICE_MS:

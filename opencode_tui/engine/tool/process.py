@@ -31,8 +31,11 @@ FINISH_S = 0.1
 _PIPE_BYTES = 1024 * 1024
 _PIECE_BYTES = 128 * 1024
 _LOOK_WITHOUT_PIDFD_S = 0.02
+_FIRST_HIGH = 100
 _LONGEST_WAIT_S = 3_600.0
 _QUIET_S = 0.05
+_HIDDEN_S = 0.1
+_LOOK_AGAIN_S = 0.005
 _READ_REST_S = 5.0
 """For what is in the pipe when all who wrote to it are gone: a slow disk must not cost the end of the output."""
 _WITHHELD = frozenset({"OPENCODE_SERVER_PASSWORD"})
@@ -85,16 +88,20 @@ class ShellProcess:
     def run(self) -> Ended:
         """Run the command to its end and return it; raises OSError when it cannot be started."""
         self._pipe, writing_end = os.pipe()
+        self._life, life_end = _life_pipe()
         try:
             try:
-                self._spawn(writing_end)
+                self._spawn(writing_end, life_end)
             finally:
                 os.close(writing_end)
+                os.close(life_end)
             return self._supervise()
         finally:
             os.close(self._pipe)
+            os.close(self._life)
 
-    def _spawn(self, writing_end: int) -> None:
+    def _spawn(self, writing_end: int, life_end: int) -> None:
+        """Start the shell; whoever it starts inherits `life_end`, so that its pipe ends when the last one has."""
         _widen(self._pipe)
         mark = uuid4().hex
         kept = {name: value for name, value in self._command.environ.items() if name not in _WITHHELD}
@@ -106,6 +113,7 @@ class ShellProcess:
             cwd=self._command.folder,
             env={**kept, MARK: mark},
             start_new_session=True,
+            pass_fds=(life_end,),
         )
         self._family = ProcessFamily(self._process.pid, mark)
 
@@ -157,23 +165,24 @@ class ShellProcess:
         else:
             grace_s = 0.0 if self._deadline == math.inf else self._deadline - now
             leftovers = self._family.end(patience_s=0, grace_s=grace_s)
-        limit_s = _READ_REST_S if self._reason == "exit" else _QUIET_S
-        if not self._drain(quiet_s=_QUIET_S, limit_s=limit_s):
-            leftovers += self._family.end_holders(self._pipe)
-            self._drain(quiet_s=_QUIET_S, limit_s=limit_s)
+        leftovers += self._end_hidden()
+        self._drain(quiet_s=_QUIET_S, limit_s=_READ_REST_S if self._reason == "exit" else _QUIET_S)
         return tuple(leftovers)
+
+    def _end_hidden(self) -> list[str]:
+        """End those that only what they inherited gives away; a family that forks faster than we look is soon found too."""
+        names: list[str] = []
+        deadline = time.monotonic() + _HIDDEN_S
+        while not _is_ready(self._life, _LOOK_AGAIN_S) and time.monotonic() < deadline:
+            names += self._family.end_holders(self._life)
+        return names
 
     def _drain(self, *, quiet_s: float, limit_s: float) -> bool:
         """Read until nobody holds the pipe, nothing comes for a while, or the time is over; tells whether it was the first."""
         deadline = time.monotonic() + limit_s
-        while self._is_open and time.monotonic() < deadline and self._pipe_is_ready(quiet_s):
+        while self._is_open and time.monotonic() < deadline and _is_ready(self._pipe, quiet_s):
             self._take()
         return not self._is_open
-
-    def _pipe_is_ready(self, wait_s: float) -> bool:
-        ready = select.poll()
-        ready.register(self._pipe, select.POLLIN)
-        return bool(ready.poll(wait_s * 1000))
 
     def _read(self, wait_s: float) -> None:
         """Wait for output, the end or a cancel, whichever comes first, and see to it."""
@@ -193,6 +202,12 @@ class ShellProcess:
             self._is_open = False
 
 
+def _is_ready(pipe: int, wait_s: float) -> bool:
+    ready = select.poll()
+    ready.register(pipe, select.POLLIN)
+    return bool(ready.poll(wait_s * 1000))
+
+
 def _widen(pipe: int) -> None:
     """Make room for more output at once, where the system can."""
     if sys.platform == "linux":
@@ -200,6 +215,19 @@ def _widen(pipe: int) -> None:
 
         with suppress(OSError):  # the person's share of large pipes may be used up; the usual size works too
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+
+def _life_pipe() -> tuple[int, int]:
+    """Return both ends of a pipe; the writing end has a number that no script uses."""
+    reading_end, writing_end = os.pipe()
+    if sys.platform != "win32":
+        import fcntl  # as above
+
+        with suppress(OSError):  # where so high a number is not allowed, the low one does
+            high = fcntl.fcntl(writing_end, fcntl.F_DUPFD_CLOEXEC, _FIRST_HIGH)
+            os.close(writing_end)
+            return reading_end, high
+    return reading_end, writing_end
 
 
 def _watch_exit(pid: int) -> int | None:

@@ -1,9 +1,9 @@
 """All processes that one shell command has started, and their end.
 
 A process belongs to the family when it runs in the shell's session, descends from a known member, or carries the call's mark in its
-environment: background jobs, `nohup`, `setsid`, double forks are found. Limit: what leaves the session, clears its environment
-and loses its parent before the first look is found only while it holds the output pipe. The search reads /proc (Linux); elsewhere
-the family is the process group. Everything here blocks for some milliseconds and belongs into a thread.
+environment: background jobs, `nohup`, `setsid`, double forks are found. What has left all that is found by a pipe it inherited.
+Limit: a process that has also closed every descriptor. The search reads /proc (Linux); elsewhere the family is the process group.
+Everything here blocks for some milliseconds and belongs into a thread.
 """
 
 import os
@@ -107,15 +107,14 @@ class ProcessFamily:
         return names
 
     def end_holders(self, pipe: int) -> list[str]:
-        """Kill whoever else holds the pipe of this descriptor open, and return the names."""
+        """Kill whoever holds the pipe of this descriptor open and is no child of ours, and return the names."""
         if not _HAS_PROC:
             return []
         identity = f"pipe:[{os.fstat(pipe).st_ino}]"
-        others = [_read_process(pid) for pid in _process_ids() if pid != os.getpid()]
         holders = [
             process
-            for process in others
-            if process is not None and process.start >= self._first_start and _holds(process.pid, identity)
+            for process in map(_read_process, _process_ids())
+            if process is not None and self._may_be_hidden(process) and _holds(process.pid, identity)
         ]
         names = [_name(process.pid) for process in holders]
         _send(holders, signal.SIGKILL)
@@ -134,6 +133,10 @@ class ProcessFamily:
         while alive and time.monotonic() < deadline:
             _send(alive, signal.SIGKILL)
             alive = self.members()
+
+    def _may_be_hidden(self, process: Process) -> bool:
+        """Tell whether to look at its descriptors; a child of ours is another command that has copied them for a moment."""
+        return process.start >= self._first_start and os.getpid() not in (process.pid, process.parent)
 
     def _belongs(self, process: Process) -> bool:
         return (

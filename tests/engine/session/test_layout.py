@@ -94,7 +94,13 @@ async def test_records_lie_where_opencode_looks_for_them(made_by_us):
 
 async def test_every_key_of_ours_is_one_that_opencode_knows(made_by_us):
     # `metadata` of texts and thoughts is OpenCode's too (reference, section 7); its scripted model sent none.
-    allowed = {"session": {"metadata"}, "text": {"metadata"}, "reasoning": {"metadata"}, "patch": {"after"}, "compaction": {"tailID"}}
+    allowed = {
+        "session": {"metadata"},
+        "text": {"metadata"},
+        "reasoning": {"metadata"},
+        "patch": {"after"},
+        "compaction": {"tailID"},
+    }
     theirs: dict[str, set[str]] = {}
     for path, record in fixture_records():
         kind = kind_of(path, record)

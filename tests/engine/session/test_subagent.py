@@ -21,7 +21,9 @@ TASK = Call("task", {"description": "find it", "prompt": "look for x", "subagent
 @asynccontextmanager
 async def opened(environ, folder, *answers, permission=None):
     with ModelServer() as server:
-        environ["OPENCODE_CONFIG_CONTENT"] = json.dumps({"provider": provider_config(server.base_url), "permission": permission or {}})
+        environ["OPENCODE_CONFIG_CONTENT"] = json.dumps(
+            {"provider": provider_config(server.base_url), "permission": permission or {}}
+        )
         server.script(*answers)
         async with open_client(environ, folder, policy=RefuseQuestions()) as client:
             yield server, client
@@ -56,7 +58,10 @@ async def test_an_agent_works_in_a_child_session_and_its_report_comes_back(envir
 
 
 async def test_an_earlier_task_is_gone_on_with(environ, tmp_path):
-    async with opened(environ, tmp_path, Answer(calls=(TASK,)), Answer(text="one"), Answer(text="ok")) as (server, client):
+    async with opened(environ, tmp_path, Answer(calls=(TASK,)), Answer(text="one"), Answer(text="ok")) as (
+        server,
+        client,
+    ):
         session = await prompt(client, "go")
         (child,) = await client.sessions.children(session.id)
         again = Call("task", {**TASK.arguments, "prompt": "and y?", "task_id": child.id})
@@ -68,7 +73,12 @@ async def test_an_earlier_task_is_gone_on_with(environ, tmp_path):
 
 async def test_a_parents_denial_holds_in_the_child(environ, tmp_path):
     (tmp_path / "a.txt").write_text("secret")
-    answers = [Answer(calls=(TASK,)), Answer(calls=(Call("read", {"filePath": "a.txt"}),)), Answer(text="no"), Answer(text="no")]
+    answers = [
+        Answer(calls=(TASK,)),
+        Answer(calls=(Call("read", {"filePath": "a.txt"}),)),
+        Answer(text="no"),
+        Answer(text="no"),
+    ]
     async with opened(environ, tmp_path, *answers) as (_, client):
         rules = [Rule(permission="read", pattern="*a.txt", action="deny")]
         session = await prompt(client, "go", permission=rules)

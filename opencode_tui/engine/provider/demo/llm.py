@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import secrets
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 
 from opencode_tui.engine.provider.demo.plan import Action, plan_next
 from opencode_tui.engine.provider.demo.script import Call
@@ -55,7 +55,7 @@ class DemoLlm:
     def __init__(self, *, delay_ms: float = _DEFAULT_DELAY_MS) -> None:
         self._delay_s = delay_ms / 1000
 
-    async def stream(self, request: LlmRequest) -> AsyncIterator[Sequence[StreamEvent]]:
+    async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield the next act of the turn; never fails, and holds nothing that would need closing."""
         action = await asyncio.to_thread(plan_next, request)
         for event in _events(action, request):

@@ -1,0 +1,69 @@
+"""What `serve` does."""
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+
+from opencode_tui.cli.environment import Environment, read_environment
+from opencode_tui.cli.errors import DONE, INTERRUPTED
+from opencode_tui.cli.log import start_log
+from opencode_tui.cli.terminal import print_result, say
+from opencode_tui.client.local import LocalClients, open_clients
+from opencode_tui.server.credentials import DEFAULT_USERNAME, Credentials
+from opencode_tui.server.serving import check_reach, open_socket, serving
+
+_EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: DONE}
+
+
+def serve_here(hostname: str, port: int, *, log_level: str | None) -> int:
+    """Serve until a signal ends it, and return the exit code. Raises ConfigError, or OpencodeError when it cannot listen."""
+    environment = read_environment()
+    check_reach(hostname, has_password=environment.flags.server_password is not None)
+    start_log(environment.paths.log, log_level)
+    return asyncio.run(_serve(environment, hostname, port))
+
+
+async def _serve(environment: Environment, hostname: str, port: int) -> int:
+    ended = _end_on_signals()
+    async with open_clients(os.environ, environment.directory) as clients:
+        await _tell_notices(clients)
+        listening = open_socket(hostname, port)
+        credentials = _credentials(environment)
+        async with serving(clients, listening, host=hostname, credentials=credentials) as address:
+            print_result(f"opencode server listening on {address.url}")
+            sys.stdout.flush()
+            return await ended
+
+
+def _end_on_signals() -> "asyncio.Future[int]":
+    """Return a future of the exit code; a second signal ends the process without order."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+
+    def end(number: signal.Signals) -> None:
+        for other in _EXIT_CODES:
+            loop.remove_signal_handler(other)
+        ended.set_result(_EXIT_CODES[number])
+
+    for number in _EXIT_CODES:
+        loop.add_signal_handler(number, end, number)
+    return ended
+
+
+async def _tell_notices(clients: LocalClients) -> None:
+    """Say what is strange in the settings; they must be usable before anything listens."""
+    notices = await (await clients.at()).settings.notices()
+    for line in [*notices.warnings, *notices.ignored]:
+        say(line)
+
+
+def _credentials(environment: Environment) -> Credentials:
+    """Return the person's password, else one made for this run, which is said once."""
+    username = environment.environ.get("OPENCODE_SERVER_USERNAME", "").strip() or DEFAULT_USERNAME
+    password = environment.flags.server_password
+    if password is None:
+        password = secrets.token_urlsafe(24)
+        say(f"password of this run (user {username}): {password}  (OPENCODE_SERVER_PASSWORD sets one that stays)")
+    return Credentials(password, username)

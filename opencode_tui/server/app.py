@@ -1,0 +1,37 @@
+"""The application: all routes, their error answers, their description."""
+
+from fastapi import FastAPI
+
+from opencode_tui import __version__
+from opencode_tui.server.errors import install_error_answers
+from opencode_tui.server.request import Services
+from opencode_tui.server.routes import agent, config, event, health, message, permission, project, provider, session
+
+ROUTERS = (
+    health.router,
+    event.router,
+    session.router,
+    message.router,
+    permission.router,
+    config.router,
+    provider.router,
+    agent.router,
+    project.router,
+)
+
+
+def build_app(services: Services) -> FastAPI:
+    """Return the application behind the guard; `/doc` describes it."""
+    app = FastAPI(
+        title="opencode-tui",
+        version=__version__,
+        openapi_url=None,
+        redirect_slashes=False,
+        strict_content_type=False,
+        separate_input_output_schemas=False,
+    )
+    app.state.services = services
+    install_error_answers(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    return app

@@ -1,0 +1,91 @@
+"""Reads the engine's events once and hands them to every client that listens.
+
+Order: a listener gets `server.connected` first, then every event in the order of the bus, with growth merged (`PartMerger`). When the
+hub itself has lost events, all listeners are cut off: they come again and read everything anew. Nothing is replayed.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from opencode_tui.client.client import EventReader
+from opencode_tui.schema.event import BusLagged, Envelope
+from opencode_tui.server.frame import Frame, own_event
+from opencode_tui.server.listener import Listener
+from opencode_tui.server.part_merger import PartMerger
+
+HEARTBEAT_S = 10.0
+"""Seconds between two heartbeats. Source: reference, `http.md` 4."""
+
+
+class EventHub:
+    """One for each server; `run` is its task. `now` returns seconds of a clock that never goes back."""
+
+    def __init__(self, *, now: Callable[[], float]) -> None:
+        self._now = now
+        self._merger = PartMerger(now=now)
+        self._listeners: list[Listener] = []
+        self._is_closed = False
+
+    async def run(self, events: EventReader) -> None:
+        """Hand on events until cancelled."""
+        beat = self._now() + HEARTBEAT_S
+        while True:
+            envelope = await self._next(events, beat)
+            while envelope is not None:
+                self._take(envelope)
+                envelope = events.poll()
+            self._tell(self._merger.due())
+            if self._now() >= beat:
+                beat = self._now() + HEARTBEAT_S
+                self._tell([_own("server.heartbeat")])
+
+    @contextmanager
+    def listen(self, directory: str | None) -> Iterator[Listener]:
+        """Return a listener of one folder's events, or of all in the form of `/global/event`; leaving ends it."""
+        listener = Listener(directory)
+        listener.offer(_own("server.connected"))
+        self._listeners.append(listener)
+        if self._is_closed:
+            listener.close()
+        try:
+            yield listener
+        finally:
+            self._listeners.remove(listener)
+            listener.close()
+
+    def close(self) -> None:
+        """End all listeners after what waits for them."""
+        self._is_closed = True
+        for listener in self._listeners:
+            listener.close()
+
+    async def _next(self, events: EventReader, beat: float) -> Envelope | None:
+        """Wait for the next event; None when something else is due first."""
+        due = self._merger.next_due()
+        wait = min(beat, beat if due is None else due) - self._now()
+        try:
+            async with asyncio.timeout(max(wait, 0)):
+                return await anext(events)
+        except TimeoutError:
+            return None
+
+    def _take(self, envelope: Envelope) -> None:
+        if isinstance(envelope.event, BusLagged):
+            self._merger.forget()
+            for listener in self._listeners:
+                listener.cut_off()
+        elif self._listeners:
+            self._tell(self._merger.take(envelope))
+        else:
+            self._merger.forget()
+
+    def _tell(self, frames: Sequence[Frame]) -> None:
+        for frame in frames:
+            for listener in self._listeners:
+                listener.offer(frame)
+
+
+def _own(kind: str) -> Frame:
+    event = own_event(kind)
+    return Frame("", lambda: event)

@@ -1,0 +1,39 @@
+"""An answer whose head goes out at once and whose body follows when the work is done.
+
+Clients with a limit on the time to the first byte stay connected however long a turn takes. Source: reference, `http.md` 1.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from opencode_tui.server.answer import JSON_TYPE
+from opencode_tui.server.disconnect import until_disconnected
+
+
+class LateAnswer(Response):
+    """Sends the bytes that `body` brings; a client that goes away does not end the work behind it."""
+
+    media_type = JSON_TYPE
+
+    def __init__(self, body: Awaitable[bytes]) -> None:
+        super().__init__()
+        del self.headers["content-length"]
+        self._late = body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the head, wait, send the body."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        working = asyncio.ensure_future(self._late)
+        watching = asyncio.create_task(until_disconnected(receive))
+        try:
+            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                await send({"type": "http.response.body", "body": working.result(), "more_body": False})
+        finally:
+            working.cancel()
+            watching.cancel()
+            await asyncio.gather(working, watching, return_exceptions=True)

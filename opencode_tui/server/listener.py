@@ -1,0 +1,77 @@
+"""One client's queue of frames: bounded, merged while it waits, and cut off when the client does not keep up.
+
+A client that is cut off finds everything by reading anew; nothing that it does can hold up the engine or the other listeners.
+"""
+
+import asyncio
+from collections import deque
+
+from opencode_tui.server.frame import Frame, GrowthFrame
+
+QUEUE_LIMIT = 8 * 1024 * 1024
+"""Bytes of structural events that may wait for one client."""
+
+
+class Listener:
+    """Frames of one folder, or of all (`directory` None) in the form of `/global/event`. Only one task may read."""
+
+    def __init__(self, directory: str | None) -> None:
+        self._directory = directory
+        self._queue: deque[Frame | str] = deque()
+        self._growing: dict[str, GrowthFrame] = {}
+        self._waiting_bytes = 0
+        self._news = asyncio.Event()
+        self._end = asyncio.Event()
+
+    def offer(self, frame: Frame) -> None:
+        """Queue a frame. Growth of a part that still waits is merged; a full queue cuts the listener off."""
+        if self._end.is_set() or (self._directory is not None and frame.directory not in ("", self._directory)):
+            return
+        if isinstance(frame, GrowthFrame):
+            self._offer_growth(frame)
+        else:
+            self._offer_structural(frame)
+        self._news.set()
+
+    def close(self) -> None:
+        """End after what waits."""
+        self._end.set()
+        self._news.set()
+
+    def cut_off(self) -> None:
+        """End without what waits."""
+        self._take()
+        self.close()
+
+    async def read(self) -> bytes:
+        """Wait for frames and return all that wait; empty at the end."""
+        while not self._queue and not self._end.is_set():
+            self._news.clear()
+            await self._news.wait()
+        return b"".join(self._take())
+
+    async def ended(self) -> None:
+        """Wait until it is closed or cut off."""
+        await self._end.wait()
+
+    def _offer_growth(self, frame: GrowthFrame) -> None:
+        earlier = self._growing.get(frame.part_id)
+        if earlier is None:
+            self._queue.append(frame.part_id)
+        self._growing[frame.part_id] = frame if earlier is None else frame.after(earlier)
+
+    def _offer_structural(self, frame: Frame) -> None:
+        if frame.closes is not None and (growth := self._growing.pop(frame.closes, None)) is not None:
+            self._queue[self._queue.index(frame.closes)] = growth
+            self._waiting_bytes += len(growth.event)
+        self._waiting_bytes += len(frame.event)
+        self._queue.append(frame)
+        if self._waiting_bytes > QUEUE_LIMIT and len(self._queue) > 1:
+            self.cut_off()
+
+    def _take(self) -> list[bytes]:
+        frames = [self._growing[entry] if isinstance(entry, str) else entry for entry in self._queue]
+        self._queue.clear()
+        self._growing.clear()
+        self._waiting_bytes = 0
+        return [frame.for_all if self._directory is None else frame.for_folder for frame in frames]

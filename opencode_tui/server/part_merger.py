@@ -1,0 +1,108 @@
+"""Pure: which events of the bus leave for the clients now, and which growth waits to be merged.
+
+The first 8 updates of a part leave at once, then at most 30 a second; text that waits leaves as a delta before the part's closing
+update; of a running tool's progress only the newest leaves. Structural events pass at once, in their order. Source: SPEC 3, "part
+updates".
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from opencode_tui.schema.event import (
+    BusLagged,
+    Envelope,
+    PartGrowth,
+    PartProgress,
+    PartRemoved,
+    PartUpdated,
+    StructuralEvent,
+)
+from opencode_tui.server.answer import record_bytes
+from opencode_tui.server.frame import Frame, GrowthFrame, encode_event
+
+AT_ONCE = 8
+"""Updates of a part that leave at once."""
+
+INTERVAL_S = 1 / 30
+"""Seconds between two later ones."""
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A part whose growth is being told; `waiting` is its newest event that has not left yet."""
+
+    sent: int = 0
+    last: float = 0.0
+    deltas: list[str] = field(default_factory=list[str])
+    waiting: PartGrowth | PartProgress | None = None
+    directory: str = ""
+
+    @property
+    def due(self) -> float:
+        """The moment from which the next update may leave."""
+        return 0.0 if self.sent < AT_ONCE else self.last + INTERVAL_S
+
+
+class PartMerger:
+    """One for each server. `now` returns seconds of a clock that never goes back."""
+
+    def __init__(self, *, now: Callable[[], float]) -> None:
+        self._now = now
+        self._growing: dict[str, _Growing] = {}
+
+    def take(self, envelope: Envelope) -> list[Frame]:
+        """Take in one event of the bus and return the frames that leave now, in order."""
+        match envelope.event:
+            case PartGrowth() | PartProgress() as event:
+                return self._grow(envelope.directory, event)
+            case BusLagged():
+                return []
+            case event:
+                return [*self._close(event), self._structural(envelope.directory, event)]
+
+    def due(self) -> list[Frame]:
+        """Return the growth whose time has come."""
+        now = self._now()
+        return [self._leave(part) for part in self._growing.values() if part.waiting is not None and part.due <= now]
+
+    def next_due(self) -> float | None:
+        """Return when growth that waits may leave, None when nothing waits."""
+        return min((part.due for part in self._growing.values() if part.waiting is not None), default=None)
+
+    def forget(self) -> None:
+        """Drop what waits: nobody listens, and who comes later reads the parts first."""
+        self._growing.clear()
+
+    def _grow(self, directory: str, event: PartGrowth | PartProgress) -> list[Frame]:
+        part = self._growing.setdefault(event.part_id, _Growing())
+        part.waiting, part.directory = event, directory
+        if isinstance(event, PartGrowth):
+            part.deltas.append(event.delta)
+        return [self._leave(part)] if part.due <= self._now() else []
+
+    def _close(self, event: StructuralEvent) -> list[Frame]:
+        """Return the text that still waits for the part that this event closes."""
+        if not isinstance(event, PartUpdated | PartRemoved):
+            return []
+        part = self._growing.pop(_part_id(event), None)
+        if part is None or not part.deltas or isinstance(event, PartRemoved):
+            return []
+        return [self._leave(part)]
+
+    def _leave(self, part: _Growing) -> Frame:
+        event = part.waiting
+        assert event is not None
+        delta = "".join(part.deltas) if isinstance(event, PartGrowth) else None
+        frame = GrowthFrame(part.directory, event.part_id, record_bytes(event.live.record()), delta)
+        part.sent, part.last, part.waiting = part.sent + 1, self._now(), None
+        part.deltas = []
+        return frame
+
+    def _structural(self, directory: str, event: StructuralEvent) -> Frame:
+        closes = _part_id(event) if isinstance(event, PartUpdated | PartRemoved) else None
+        return Frame(directory, partial(encode_event, event), closes=closes)
+
+
+def _part_id(event: PartUpdated | PartRemoved) -> str:
+    return event.part.id if isinstance(event, PartUpdated) else event.part_id

@@ -1,0 +1,56 @@
+"""What routes read from a request: the folder that it is about, ids, and the server's own services.
+
+Folder: `?directory=`, else the header `x-opencode-directory` (percent-encoded), else that of the process. Source: `http.md` 2.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+from urllib.parse import unquote
+
+from fastapi import Depends, Header, Path, Query, Request
+
+from opencode_tui.client.client import Client, Clients
+from opencode_tui.server.event_hub import EventHub
+from opencode_tui.server.turns import Turns
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the routes of one server work with; stands in `app.state.services`."""
+
+    clients: Clients
+    hub: EventHub
+    turns: Turns
+
+
+def services_of(request: Request) -> Services:
+    """Return the server's services."""
+    services = request.app.state.services
+    assert isinstance(services, Services)
+    return services
+
+
+ServerServices = Annotated[Services, Depends(services_of)]
+
+
+async def client_of(
+    services: ServerServices,
+    directory: Annotated[str | None, Query(description="The folder to work in; an absolute path.")] = None,
+    x_opencode_directory: Annotated[str | None, Header(description="The same, percent-encoded.")] = None,
+) -> Client:
+    """Return the door for the folder of a request."""
+    return await services.clients.at(directory or unquote(x_opencode_directory or "") or None)
+
+
+FolderClient = Annotated[Client, Depends(client_of)]
+
+
+def _id(name: str, prefix: str) -> object:
+    return Path(alias=name, pattern=rf"^{prefix}_[0-9A-Za-z]{{1,60}}$")
+
+
+SessionId = Annotated[str, _id("sessionID", "ses")]
+MessageId = Annotated[str, _id("messageID", "msg")]
+PartId = Annotated[str, _id("partID", "prt")]
+RequestId = Annotated[str, _id("requestID", "per")]
+PermissionId = Annotated[str, _id("permissionID", "per")]

@@ -1,0 +1,20 @@
+"""The event streams."""
+
+from fastapi import APIRouter, Response
+
+from opencode_tui.server.event_stream import EventStream
+from opencode_tui.server.request import FolderClient, ServerServices
+
+router = APIRouter(tags=["event"])
+
+
+@router.get("/event", response_class=EventStream)
+async def stream_events(client: FolderClient, services: ServerServices) -> Response:
+    """Stream the events of one folder as `{type, properties}`, `server.connected` first."""
+    return EventStream(services.hub, str(client.directory))
+
+
+@router.get("/global/event", response_class=EventStream)
+async def stream_all_events(services: ServerServices) -> Response:
+    """Stream the events of all folders as `{directory, payload}`."""
+    return EventStream(services.hub, None)

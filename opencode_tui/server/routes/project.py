@@ -1,0 +1,40 @@
+"""What is worked on: folders, projects, the branch."""
+
+from fastapi import APIRouter, Response
+
+from opencode_tui.schema.project import Places, ProjectInfo
+from opencode_tui.schema.record import Record, absent
+from opencode_tui.server.answer import answer_record, answer_records
+from opencode_tui.server.request import FolderClient
+
+router = APIRouter(tags=["project"])
+
+
+class VersionControl(Record):
+    """The branch that is checked out."""
+
+    branch: str | None = absent()
+
+
+@router.get("/path", response_model=Places)
+async def get_places(client: FolderClient) -> Response:
+    """Return the folders of the person, of the program and of the work."""
+    return answer_record(await client.project.places())
+
+
+@router.get("/project", response_model=list[ProjectInfo])
+async def list_projects(client: FolderClient) -> Response:
+    """List every project that was ever worked on."""
+    return answer_records(await client.project.all())
+
+
+@router.get("/project/current", response_model=ProjectInfo)
+async def get_project(client: FolderClient) -> Response:
+    """Return the folder's project."""
+    return answer_record(await client.project.current())
+
+
+@router.get("/vcs", response_model=VersionControl)
+async def get_version_control(client: FolderClient) -> Response:
+    """Return the branch that is checked out; absent without one."""
+    return answer_record(VersionControl(branch=await client.project.branch()))

@@ -1,0 +1,113 @@
+"""Whole sessions: list, make, read, change, delete, and what they are doing."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from opencode_tui.schema.event import SessionStatus
+from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.request import CreateSession, UpdateSession
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.todo import Todo
+from opencode_tui.server.answer import answer_record, answer_records, answer_value
+from opencode_tui.server.request import FolderClient, SessionId
+
+router = APIRouter(tags=["session"])
+
+
+class SessionTimeChange(Record):
+    """The moment that the session was put away, in milliseconds since 1970."""
+
+    archived: int | None = absent()
+
+
+class SessionChange(Record):
+    """What of a session is to change."""
+
+    title: str | None = absent()
+    time: SessionTimeChange | None = absent()
+
+
+class SessionQuery(Record):
+    """Which sessions are listed: `start` is the earliest `time.updated` in milliseconds, `search` a part of the title."""
+
+    roots: bool = False
+    start: float | None = None
+    search: str | None = None
+    limit: Annotated[int | None, Field(ge=0)] = None
+
+    def choose(self, sessions: Sequence[SessionInfo]) -> list[SessionInfo]:
+        """Return what was asked for, last changed first."""
+        wanted = (self.search or "").casefold()
+        chosen = [
+            info
+            for info in sessions
+            if not (self.roots and info.parent_id)
+            and (self.start is None or info.time.updated >= self.start)
+            and wanted in info.title.casefold()
+        ]
+        chosen.sort(key=lambda info: info.time.updated, reverse=True)
+        return chosen[: self.limit]
+
+
+@router.get("/session", response_model=list[SessionInfo])
+async def list_sessions(client: FolderClient, query: Annotated[SessionQuery, Query()]) -> Response:
+    """List the sessions of the folder's project, last changed first."""
+    return answer_records(query.choose(await client.sessions.list()))
+
+
+@router.post("/session", response_model=SessionInfo)
+async def create_session(client: FolderClient, request: CreateSession | None = None) -> Response:
+    """Make a session."""
+    return answer_record(await client.sessions.create(request or CreateSession()))
+
+
+@router.get("/session/status", response_model=dict[str, SessionStatus])
+async def session_status(client: FolderClient) -> Response:
+    """Return what is running: sessions that are idle have no entry."""
+    statuses = await client.prompts.status()
+    return answer_value({session_id: status.to_dict() for session_id, status in statuses.items()})
+
+
+@router.get("/session/{sessionID}", response_model=SessionInfo)
+async def get_session(client: FolderClient, session_id: SessionId) -> Response:
+    """Return one session."""
+    return answer_record(await client.sessions.get(session_id))
+
+
+@router.patch("/session/{sessionID}", response_model=SessionInfo)
+async def update_session(client: FolderClient, session_id: SessionId, change: SessionChange | None = None) -> Response:
+    """Rename a session or put it away."""
+    change = change or SessionChange()
+    update = UpdateSession(title=change.title, archived=change.time.archived if change.time else None)
+    return answer_record(await client.sessions.update(session_id, update))
+
+
+@router.delete("/session/{sessionID}", response_model=bool)
+async def remove_session(client: FolderClient, session_id: SessionId) -> Response:
+    """Delete a session, its children first."""
+    await client.sessions.remove(session_id)
+    return answer_value(True)
+
+
+@router.get("/session/{sessionID}/children", response_model=list[SessionInfo])
+async def list_children(client: FolderClient, session_id: SessionId) -> Response:
+    """List the sessions that agents of this one work in."""
+    return answer_records(await client.sessions.children(session_id))
+
+
+@router.get("/session/{sessionID}/todo", response_model=list[Todo])
+async def list_todos(client: FolderClient, session_id: SessionId) -> Response:
+    """Return the todo list."""
+    await client.sessions.get(session_id)
+    return answer_records(await client.sessions.todos(session_id))
+
+
+@router.post("/session/{sessionID}/abort", response_model=bool)
+async def abort_session(client: FolderClient, session_id: SessionId) -> Response:
+    """Interrupt what runs in the session; nothing happens when it is idle."""
+    await client.sessions.get(session_id)
+    await client.prompts.abort(session_id)
+    return answer_value(True)

@@ -1,0 +1,123 @@
+"""Listens, serves, and ends in order.
+
+At the end nothing new is taken, running turns end and are told, event streams end after what waits for them, then the connections
+close. uvicorn gets no signal handlers: who serves decides when it ends.
+"""
+
+import asyncio
+import socket
+import time
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+
+import uvicorn
+
+from opencode_tui.client.client import Clients
+from opencode_tui.schema.error import ConfigError, OpencodeError
+from opencode_tui.server.address import Address, is_loopback
+from opencode_tui.server.app import build_app
+from opencode_tui.server.credentials import Credentials
+from opencode_tui.server.event_hub import EventHub
+from opencode_tui.server.guard import Guard
+from opencode_tui.server.request import Services
+from opencode_tui.server.turns import Turns
+
+GRACE_S = 1
+"""Seconds that open connections have at the end."""
+
+CONNECTION_LIMIT = 1_000
+"""Connections and requests at a time; more are answered 503."""
+
+BACKLOG = 256
+
+
+def check_reach(host: str, *, has_password: bool) -> None:
+    """Raise ConfigError when a server without a password of the person's would be reached from other machines."""
+    if not has_password and not is_loopback(host):
+        raise ConfigError(
+            f"--hostname {host!r} lets other machines in and there is no password; set OPENCODE_SERVER_PASSWORD, "
+            "or listen on 127.0.0.1"
+        )
+
+
+def open_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on the host and port, 0 taking a free one. Raises OpencodeError when it cannot."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            "127.0.0.1" if host == "localhost" else host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listening = socket.socket(family, kind, protocol)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(place)
+            listening.listen(BACKLOG)
+        except OSError:
+            listening.close()
+            raise
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OpencodeError(
+            f"cannot listen on {host}:{port} ({reason}); choose another --port or --hostname"
+        ) from error
+    listening.setblocking(False)
+    return listening
+
+
+@asynccontextmanager
+async def serving(
+    clients: Clients, listening: socket.socket, *, host: str, credentials: Credentials
+) -> AsyncGenerator[Address, None]:
+    """Serve on an open socket as long as the context lasts; gives the address with the port that it got."""
+    address = Address(host, listening.getsockname()[1])
+    hub = EventHub(now=time.monotonic)
+    async with asyncio.TaskGroup() as group:
+        app = build_app(Services(clients, hub, Turns(group)))
+        guard = Guard(app, address=address, credentials=credentials)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
+        server = _Server(_settings(guard))
+        with clients.events() as events:
+            telling = group.create_task(hub.run(events), name="event hub")
+            running = group.create_task(server.serve(sockets=[listening]), name="http server")
+            try:
+                await server.ready.wait()
+                yield address
+            finally:
+                guard.close()
+                await clients.end_runs()
+                await asyncio.sleep(0)
+                hub.close()
+                server.should_exit = True
+                await asyncio.wait({running})
+                telling.cancel()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handlers, telling when it accepts."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Leave signals alone."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept."""
+        await super().startup(sockets)
+        self.ready.set()
+
+
+def _settings(guard: Guard) -> uvicorn.Config:
+    return uvicorn.Config(
+        guard,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        loop="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=CONNECTION_LIMIT,
+        timeout_graceful_shutdown=GRACE_S,
+    )

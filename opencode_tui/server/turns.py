@@ -1,0 +1,86 @@
+"""Turns that the server has begun: each belongs to the server, not to the request that began it.
+
+A client that goes away leaves its turn running; whoever listens sees it end. A request counts as taken when it is on disk.
+"""
+
+import asyncio
+import logging
+
+from opencode_tui.client.client import Client
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.request import PromptInput
+from opencode_tui.server.answer import record_bytes, value_bytes
+from opencode_tui.server.errors import describe_error
+
+logger = logging.getLogger(__name__)
+
+
+class Turn:
+    """One request from its arrival to the end of its answer."""
+
+    def __init__(self, client: Client, session_id: str, request: PromptInput) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._request = request
+        self._request_id: str | None = None
+        self._taken = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._answer: MessageWithParts | None = None
+        self._error: Exception | None = None
+
+    async def run(self) -> None:
+        """Have the request answered; raises nothing of what goes wrong in it."""
+        try:
+            self._answer = await self._client.prompts.prompt(self._session_id, self._request, stored=self._store)
+        except OpencodeError as error:
+            self._error = error
+        except Exception as error:
+            logger.exception("a turn of session %s failed", self._session_id)
+            self._error = error
+        finally:
+            self._taken.set()
+            self._ended.set()
+
+    async def taken(self) -> None:
+        """Wait until the request is on disk; raises what refused it before."""
+        await self._taken.wait()
+        if self._request_id is None and self._error is not None:
+            raise self._error
+
+    async def answer(self) -> bytes:
+        """Wait for the end and return the last message of the answer; of a turn that failed the message that says why."""
+        await self._ended.wait()
+        answer = self._answer
+        if answer is None and self._error is not None:
+            answer = await self._last_message()
+            if answer is None:
+                return value_bytes(describe_error(self._error)[1])
+        return b"" if answer is None else record_bytes(answer)
+
+    def _store(self, message_id: str) -> None:
+        self._request_id = message_id
+        self._taken.set()
+
+    async def _last_message(self) -> MessageWithParts | None:
+        messages = await self._client.messages.list(self._session_id)
+        own = (message for message in reversed(messages) if self._is_answer(message))
+        return next(own, None)
+
+    def _is_answer(self, message: MessageWithParts) -> bool:
+        return isinstance(message.info, AssistantMessage) and message.info.parent_id == self._request_id
+
+
+class Turns:
+    """All turns of one server."""
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self._group = group
+
+    async def begin(self, client: Client, session_id: str, request: PromptInput) -> Turn:
+        """Begin a turn and return it when its request is on disk; raises what refused it."""
+        turn = Turn(client, session_id, request)
+        self._group.create_task(turn.run(), name=f"turn {session_id}")
+        await turn.taken()
+        return turn

@@ -1,0 +1,29 @@
+import pytest
+
+from opencode_tui.cli.quantity import age, amount, duration, money, plural
+
+
+def test_times_are_read_as_people_say_them():
+    assert [duration(seconds) for seconds in (0.4, 12, 72.9, 7380)] == ["0 s", "12 s", "1 m 12 s", "2 h 3 m"]
+    assert [age(0, seconds * 1000) for seconds in (12, 250, 8_000, 450_000)] == ["12 s", "4 m", "2 h", "5 d"]
+    assert age(5_000, 0) == "0 s"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(812, "812"), (3_100, "3.1 k"), (4_000, "4 k"), (104_200, "104 k"), (1_200_000, "1.2 M")]
+)
+def test_amounts_have_two_or_three_digits(number, text):
+    assert amount(number) == text
+
+
+def test_money_shows_parts_of_a_cent_only_below_one():
+    assert [money(usd) for usd in (0, 0.0004, 0.42, 12.345)] == ["$0", "$0.0004", "$0.42", "$12.34"]
+
+
+def test_one_of_a_thing_has_no_plural():
+    assert [plural(1, "tool"), plural(2, "tool"), plural(2, "match"), plural(0, "entry")] == [
+        "1 tool",
+        "2 tools",
+        "2 matches",
+        "0 entries",
+    ]

@@ -1,0 +1,26 @@
+from opencode_tui.cli.cells import width
+from opencode_tui.cli.style import PLAIN
+from opencode_tui.cli.table import render_table
+from tests.support.hostile import HOSTILE, steering
+
+ROWS = [["ses_1", "Dark mode", "4 m"], ["ses_22", "CHANGELOG 自動生成", "12 h"]]
+
+
+def test_numbers_stand_at_the_right_and_wide_letters_keep_the_columns():
+    assert render_table(["ID", "TITLE", "USED"], ROWS, PLAIN, numbers={"USED"}).splitlines() == [
+        "ID      TITLE               USED",
+        "ses_1   Dark mode            4 m",
+        "ses_22  CHANGELOG 自動生成  12 h",
+    ]
+
+
+def test_the_widest_column_is_cut_to_the_terminal_but_never_a_whole_one(terminal):
+    rows = [["ses_e08a876b2ffehf383fcd30gAqr", "A title that is far too long for this", "20 m"]]
+    lines = render_table(["ID", "TITLE", "USED"], rows, terminal(60), whole={"ID"}).splitlines()
+    assert "ses_e08a876b2ffehf383fcd30gAqr  A title that is far" in lines[1] and "…" in lines[1]
+    assert all(width(line) <= 59 for line in lines)
+
+
+def test_no_cell_steers_the_terminal(terminal):
+    assert steering(render_table(["NAME"], [[text] for text in HOSTILE], terminal(80, is_live=True))) == []
+    assert len(render_table(["NAME"], [["two\nlines"]], PLAIN).splitlines()) == 2

@@ -1,0 +1,58 @@
+import os
+
+from hypothesis import assume, given, settings
+
+from opencode_tui.engine.provider.stream import LlmRequest, ToolSpec
+from opencode_tui.engine.provider.wire import anthropic_request, openai_request
+from opencode_tui.engine.session.history import filter_compacted
+from opencode_tui.engine.session.model_message import to_model_messages
+from tests.support import strict_anthropic, strict_openai
+from tests.support.build import MODEL, assistant, call, user
+from tests.support.histories import HISTORIES
+
+EXAMPLES = int(os.environ.get("OPENCODE_TUI_EXAMPLES", "300"))
+TOOLS = (ToolSpec("read", "Reads.", {"type": "object", "properties": {}}),)
+MODELS = {
+    "openai": MODEL.changed(attachment=True),
+    "anthropic": MODEL.changed(attachment=True, adapter="anthropic"),
+}
+
+
+def request(messages, adapter):
+    model = MODELS[adapter]
+    return LlmRequest(
+        model=model, system=("You code.", "Here."), messages=to_model_messages(messages, model), tools=TOOLS
+    )
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(HISTORIES)
+def test_every_history_gives_a_request_that_strict_openai_accepts(messages):
+    built = request(filter_compacted(messages), "openai")
+    assume(built.messages)
+    assert strict_openai.violations(openai_request.build(built)) == []
+    openai_request.encode(built).decode("utf-8")
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(HISTORIES)
+def test_every_history_gives_a_request_that_strict_anthropic_accepts(messages):
+    built = request(filter_compacted(messages), "anthropic")
+    assume(built.messages)
+    assert strict_anthropic.violations(anthropic_request.build(built)) == []
+    anthropic_request.encode(built).decode("utf-8")
+
+
+def test_the_strict_readers_refuse_what_providers_refuse():
+    orphan = {"role": "tool", "tool_call_id": "c", "content": "x"}
+    assert strict_openai.violations({"model": "m", "messages": [{"role": "user", "content": "x"}, orphan]})
+    lone = {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "n", "input": {}}]}
+    start = {"role": "user", "content": [{"type": "text", "text": "x"}]}
+    assert strict_anthropic.violations({"model": "m", "max_tokens": 1, "messages": [start, lone], "tools": []})
+    assert strict_anthropic.violations({"model": "m", "max_tokens": 1, "messages": [start, start]})
+
+
+def test_a_plain_history_passes_both():
+    messages = [user("x"), assistant(call("c1"), finish="tool-calls"), user("y")]
+    assert strict_openai.violations(openai_request.build(request(messages, "openai"))) == []
+    assert strict_anthropic.violations(anthropic_request.build(request(messages, "anthropic"))) == []

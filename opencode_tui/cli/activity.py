@@ -28,7 +28,8 @@ class Activity:
 
     def start(self, text: str) -> None:
         """Show what is going on from now on; another text starts the seconds anew. The text must be safe."""
-        self._show(text, until=None)
+        if text != self._text:
+            self._show(text, until=None)
 
     def wait(self, text: str, *, seconds: float, after: str = "") -> None:
         """Show what is waited for, and count down; `after` follows the time that is left."""
@@ -43,7 +44,7 @@ class Activity:
             self._write("\r\x1b[2K")
 
     def _show(self, text: str, *, until: float | None, after: str = "") -> None:
-        if not self._style.is_live or text == self._text:
+        if not self._style.is_live:
             return
         self.stop()
         self._text, self._after, self._began, self._until = text, after, time.monotonic(), until

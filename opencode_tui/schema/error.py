@@ -5,7 +5,7 @@
     ├── TrustError             a folder cannot be trusted
     ├── StorageError ── NotFoundError · CorruptRecordError · LockTimeoutError
     ├── SessionError ── BusyError · NoSuchMessageError · NothingToRevertError
-    ├── PermissionRefused ── RejectedError(feedback?) · DeniedError(rules) · NobodyToAskError
+    ├── PermissionRefused ── RejectedError(feedback?) ── QuestionDismissedError · DeniedError(rules) · NobodyToAskError
     ├── ProviderError ── AuthError · ContextOverflowError
     ├── ModelNotFoundError
     ├── ToolError              its text goes to the model as the tool's error
@@ -84,6 +84,14 @@ class RejectedError(PermissionRefused):
         said = f" and said: {feedback}" if feedback else "."
         super().__init__(f"The person rejected this call{said}")
         self.feedback = feedback
+
+
+class QuestionDismissedError(RejectedError):
+    """The person closed a question without an answer: the turn ends as after a rejection."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.args = ("The person dismissed the question without an answer.",)
 
 
 class DeniedError(PermissionRefused):

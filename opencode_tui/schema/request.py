@@ -72,6 +72,18 @@ class PromptInput(Record):
     parts: list[PromptPart]
 
 
+class CommandInput(Record):
+    """A slash command with what was typed behind it; `model` is `provider/model`, `parts` are attachments beside its template."""
+
+    command: str
+    arguments: str = ""
+    message_id: str | None = absent()
+    model: str | None = absent()
+    agent: str | None = absent()
+    variant: str | None = absent()
+    parts: list[FileInput] | None = absent()
+
+
 class CreateSession(Record):
     """What a new session may be given."""
 

@@ -1,6 +1,9 @@
 """The application: all routes, their error answers, their description."""
 
+import warnings
+
 from fastapi import FastAPI
+from pydantic.warnings import UnsupportedFieldAttributeWarning
 
 from opencode_tui import __version__
 from opencode_tui.server.errors import install_error_answers
@@ -22,6 +25,8 @@ ROUTERS = (
 
 def build_app(services: Services) -> FastAPI:
     """Return the application behind the guard; `/doc` describes it."""
+    # FastAPI gives each parameter an alias that pydantic reports as useless when a record is built late
+    warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(
         title="opencode-tui",
         version=__version__,

@@ -1,11 +1,11 @@
 """Reads the engine's events once and hands them to every client that listens.
 
-Order: a listener gets `server.connected` first, then every event in the order of the bus, with growth merged (`PartMerger`). When the
-hub itself has lost events, all listeners are cut off: they come again and read everything anew. Nothing is replayed.
+Order: a listener gets `server.connected` first, then every event in the order of the bus, with growth merged (`PartMerger`). When
+the hub itself has lost events, all listeners are cut off: they come again and read everything anew. Nothing is replayed.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from opencode_tui.client.client import EventReader
@@ -41,7 +41,7 @@ class EventHub:
                 self._tell([_own("server.heartbeat")])
 
     @contextmanager
-    def listen(self, directory: str | None) -> Iterator[Listener]:
+    def listen(self, directory: str | None) -> Generator[Listener]:
         """Return a listener of one folder's events, or of all in the form of `/global/event`; leaving ends it."""
         listener = Listener(directory)
         listener.offer(_own("server.connected"))

@@ -1,7 +1,7 @@
 """What every request must pass before any route sees it, so that no route can be forgotten.
 
-In order: the server still takes work, `Host` names it, `Origin` (if there is one) is this machine's, the password is right (asked of
-all but `OPTIONS`), the body is no form and not too large. Event streams pass here like everything else.
+In order: the server still takes work, `Host` names it, `Origin` (if there is one) is this machine's, the password is right (asked
+of all but `OPTIONS`), the body is no form and not too large. Event streams pass here like everything else.
 """
 
 import logging

@@ -79,8 +79,8 @@ def test_a_pipe_gets_the_answer_alone_and_everything_else_goes_to_stderr():
     assert screen.err.getvalue().splitlines() == [
         "build · fake/fake-model",
         "  Thought for 4 s",
-        "✓ Bash",
-        "✓ Bash",
+        "✓ Bash   a",
+        "✓ Bash   a",
         "Done  2 tools · $0.04",
     ]
 
@@ -96,8 +96,8 @@ def test_in_a_terminal_one_empty_line_stands_between_prose_and_tools(terminal):
         "",
         "I look.",
         "",
-        "✓ Bash",
-        "✓ Bash",
+        "✓ Bash   a",
+        "✓ Bash   a",
         "",
         "Found it.",
         "",
@@ -190,7 +190,7 @@ def test_a_question_gets_a_line_of_its_own(terminal):
     style = terminal(60)
     screen = Screen(style, style).show(BEGIN, *said("open", "open text ")[:-1])
     screen.reporter.pause()
-    assert screen.all.getvalue().endswith("open\n\n")
+    assert screen.all.getvalue().endswith("open text\n\n")
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

@@ -17,13 +17,14 @@ from opencode_tui.engine.session.model_message import to_model_messages
 from opencode_tui.engine.session.processor import StepProcessor, StepServices
 from opencode_tui.engine.session.reminder import LAST_STEP, remind_of_mode, with_reminder, wrap_late
 from opencode_tui.engine.session.runs import Run
+from opencode_tui.engine.session.structured import INSTRUCTION, StructuredAnswer, structured_answer
 from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices, parent_layers
 from opencode_tui.engine.session.system import SystemPrompts
 from opencode_tui.engine.session.tool_calls import CallScope
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.schema.error import ConfigError, SessionError
 from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, UserMessage
+from opencode_tui.schema.message import FINISH_CONTINUES, AssistantMessage, MessagePath, MessageTime, UserMessage
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session import SessionInfo
@@ -56,6 +57,7 @@ class _Task:
     session: SessionInfo
     messages: list[MessageWithParts]
     prompter: Prompter
+    form: StructuredAnswer | None
     is_last: bool
 
 
@@ -72,24 +74,31 @@ class SessionLoop:
         """
         store, statuses = self._services.step.store, self._services.step.statuses
         unknown = steps = 0
+        form: StructuredAnswer | None = None
+        is_asked_again = False
         while True:
             statuses.busy(session.id)
             messages = filter_compacted(await store.messages(session.id))
             where = position(messages)
             if where.last_user is None:
                 raise SessionError(f"session {session.id} has no request to answer")
-            if is_answered(messages, where) or unknown >= MAX_UNKNOWN:
+            if (is_answered(messages, where) and not is_asked_again) or unknown >= MAX_UNKNOWN:
                 return _last_assistant(messages, where)
             steps += 1
             user = _request_of(messages)
+            if form is None:
+                form = structured_answer(user.format)
             agent = self._agent(user)
             step = StepProcessor(self._services.step, self._new_message(session, user, agent))
             run.settle = step.settle
             if steps > 1:
                 messages = wrap_late(messages, where.last_finished)
-            task = _Task(run, session, messages, prompter, _is_last(agent, steps))
+            task = _Task(run, session, messages, prompter, form, _is_last(agent, steps))
             outcome = await self._take_step(step, task)
             run.settle = None
+            is_asked_again = form is not None and await _take_form(form, step)
+            if form is not None and form.is_settled:
+                return _last_assistant(await store.messages(session.id), None)
             unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
             if outcome == "stop" or _is_last(agent, steps):
                 return _last_assistant(await store.messages(session.id), None)
@@ -110,6 +119,7 @@ class SessionLoop:
             policy=task.run.policy,
             earlier=calls_of_turn(task.messages, -1 if last_user is None else last_user),
             subagents=self._subagents(task, last_user),
+            form=task.form,
         )
         request = await self._request(task, agent, model, layers)
         return await step.run(self._services.providers.llm(model), request, scope)
@@ -132,12 +142,17 @@ class SessionLoop:
         messages = remind_of_mode(task.messages, agent.name)
         if task.is_last:
             messages = with_reminder(messages, LAST_STEP)
+        tools = self._tool_specs(user, layers) if model.tool_call else ()
+        extra, choice = user.system, "none" if task.is_last else "auto"
+        if task.form is not None:
+            tools, choice = (*tools, task.form.spec), "required"
+            extra = "\n\n".join(filter(None, (extra, INSTRUCTION)))
         return LlmRequest(
             model=model,
-            system=await self._services.system.build(agent=agent, model=model, extra=user.system),
+            system=await self._services.system.build(agent=agent, model=model, extra=extra),
             messages=to_model_messages(messages, model),
-            tools=self._tool_specs(user, layers) if model.tool_call else (),
-            tool_choice="none" if task.is_last else "auto",
+            tools=tools,
+            tool_choice=choice,
             max_output=min(model.limit.output or limit, limit),
             temperature=agent.temperature if model.temperature else None,
             top_p=agent.top_p,
@@ -169,6 +184,19 @@ class SessionLoop:
             path=MessagePath(cwd=str(self._services.directory), root=str(self._services.worktree)),
             time=MessageTime(created=self._services.step.clock()),
         )
+
+
+async def _take_form(form: StructuredAnswer, step: StepProcessor) -> bool:
+    """Store the structured answer that a step gave, or that none came; returns whether the model is to be asked again."""
+    if form.value is not None:
+        await step.amend(structured=form.value)
+        return False
+    if step.message.finish in FINISH_CONTINUES:
+        return False
+    if form.try_again():
+        return True
+    await step.amend(error=form.failure())
+    return False
 
 
 def _request_of(messages: list[MessageWithParts]) -> UserMessage:

@@ -132,7 +132,9 @@ class _Builder:
                 text = "\n".join([clean(state.output), *notes]).strip() or "(no output)"
                 return ResultBlock(call_id, _plain_name(part.tool), text, media=kept)
             case ToolStateError():
-                return ResultBlock(call_id, _plain_name(part.tool), clean(state.error).strip() or INTERRUPTED, is_error=True)
+                return ResultBlock(
+                    call_id, _plain_name(part.tool), clean(state.error).strip() or INTERRUPTED, is_error=True
+                )
             case _:
                 return ResultBlock(call_id, _plain_name(part.tool), INTERRUPTED, is_error=True)
 

@@ -85,6 +85,11 @@ class StepProcessor:
         await self._complete()
         return "stop" if blocked else "continue"
 
+    async def amend(self, **fields: object) -> None:
+        """Change the completed message and store it."""
+        self.message = self.message.changed(**fields)
+        await self._services.store.update_message(self.message)
+
     async def settle(self, error: StoredError) -> None:
         """Close what is still open with this error: texts, tool calls, the message. Does nothing to a completed message."""
         if self.message.time.completed is not None:

@@ -13,7 +13,9 @@ from opencode_tui.schema.part import AnyPart, TextPart
 
 PLAN_AGENT = "plan"
 BUILD_AGENT = "build"
-LAST_STEP = "This is the last step of the turn: no more tools can be called. Answer in text: what is done, what is left, what should come next."
+LAST_STEP = (
+    "This is the last step: no more tools can be called. Say in text what is done, what is left, what comes next."
+)
 
 
 def wrap_late(messages: Sequence[MessageWithParts], last_finished: int | None) -> list[MessageWithParts]:

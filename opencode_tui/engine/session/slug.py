@@ -8,9 +8,9 @@ _ADJECTIVES = (
     "tidy", "warm",
 )  # fmt: skip
 _NOUNS = (
-    "acorn", "anchor", "badger", "beacon", "birch", "brook", "canyon", "cedar", "comet", "delta", "ember", "falcon", "fern",
-    "garnet", "harbor", "heron", "island", "juniper", "lantern", "maple", "meadow", "otter", "pebble", "quarry", "ridge", "river", "sparrow",
-    "summit", "thistle", "valley", "willow",
+    "acorn", "anchor", "badger", "beacon", "birch", "brook", "canyon", "cedar", "comet", "delta", "ember",
+    "falcon", "fern", "garnet", "harbor", "heron", "island", "juniper", "lantern", "maple", "meadow", "otter",
+    "pebble", "quarry", "ridge", "river", "sparrow", "summit", "thistle", "valley", "willow",
 )  # fmt: skip
 
 

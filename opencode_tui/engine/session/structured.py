@@ -3,8 +3,6 @@
 The model gets the tool `StructuredOutput` whose input is the schema, and must call some tool. A call that fits is the answer.
 """
 
-from collections.abc import Sequence
-
 from opencode_tui.engine.provider.stream import ToolSpec
 from opencode_tui.schema.error import StoredStructuredOutputError, StructuredOutputData
 from opencode_tui.schema.message import OutputFormat
@@ -29,6 +27,11 @@ class StructuredAnswer:
         self._retries_left = wanted.retry_count if wanted.retry_count is not None else RETRIES
         self._problem = "the model gave no structured answer"
         self.value: JsonObject | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether there is an answer, or none can come any more."""
+        return self.value is not None or self._retries_left < 0
 
     @property
     def spec(self) -> ToolSpec:
@@ -60,15 +63,14 @@ def structured_answer(wanted: OutputFormat | None) -> StructuredAnswer | None:
 
 
 def _first_problem(given: JsonObject, schema: JsonObject) -> str | None:
-    import jsonschema  # needed by the few requests that ask for a form
+    from jsonschema import Draft202012Validator, SchemaError  # needed by the few requests that ask for a form
 
-    validator = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
-        validator.check_schema(schema)
-        problems: Sequence[jsonschema.ValidationError] = sorted(validator(schema).iter_errors(given), key=str)
-    except jsonschema.SchemaError as error:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
         return f"the schema itself is wrong: {error.message}"
-    if not problems:
+    problem = next(Draft202012Validator(schema).iter_errors(given), None)
+    if problem is None:
         return None
-    place = ".".join(str(step) for step in problems[0].absolute_path)
-    return f"{place}: {problems[0].message}" if place else problems[0].message
+    place = ".".join(str(step) for step in problem.absolute_path)
+    return f"{place}: {problem.message}" if place else problem.message

@@ -1,7 +1,7 @@
 """Agents that work for another agent: each in a child session, under its parent's rules as well as its own.
 
-A child's decision is the most restrictive of its own and its parents', at every depth (SPEC section 3, "children"). Interrupting the
-parent interrupts the child first. Source: reference, section 28 (task).
+A child's decision is the most restrictive of its own and its parents', at every depth (SPEC section 3, "children").
+Interrupting the parent interrupts the child first. Source: reference, section 28 (task).
 """
 
 import asyncio

@@ -19,6 +19,8 @@ from opencode_tui.engine.provider.stream import ToolCall
 from opencode_tui.engine.session.doom import CallKey, call_key, is_doom_loop
 from opencode_tui.engine.session.live import LiveTool
 from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.structured import TOOL as STRUCTURED
+from opencode_tui.engine.session.structured import StructuredAnswer
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import Subagents, Tool, ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import Truncator
@@ -47,6 +49,7 @@ class CallScope:
     policy: Policy
     earlier: Sequence[CallKey] = ()
     subagents: Subagents | None = None
+    form: StructuredAnswer | None = None
 
 
 class ToolCalls:
@@ -79,6 +82,9 @@ class ToolCalls:
         return any(task.result() for task in tasks)
 
     async def _run_one(self, part: ToolPart, call: ToolCall, scope: CallScope, *, is_loop: bool) -> bool:
+        if scope.form is not None and call.tool == STRUCTURED and call.error is None:
+            await self._take_form(scope.form, part, call)
+            return False
         tool = self._tools.get(call.tool)
         problem = call.error
         arguments = None
@@ -94,6 +100,15 @@ class ToolCalls:
         live = LiveTool(running)
         await self._store.update_part(running)
         return await self._execute(tool, arguments, live, scope, is_loop=is_loop)
+
+    async def _take_form(self, form: StructuredAnswer, part: ToolPart, call: ToolCall) -> None:
+        live = LiveTool(part.changed(state=tool_state.start(part.state, input=call.input, now=self._clock())))
+        await self._store.update_part(live.part)
+        problem = form.offer(call.input)
+        if problem is None:
+            await self._end_well(live, ToolResult("Answer", "The answer was taken."))
+        else:
+            await self._end_badly(live, problem)
 
     async def _execute(
         self, tool: Tool[Any], arguments: Any, live: LiveTool, scope: CallScope, *, is_loop: bool

@@ -14,9 +14,9 @@ _MAKE = parse_spec(
 )
 _CONTAINER = parse_spec(
     "t",
-    "-f=r --file=r --env-file=r --cidfile=w --iidfile=w --mount=t -v=t --volume=t -w=t -e=t --env=t --name=t -p=t -t=t --tag=t"
-    " --build-context=r --secret=t --ssh=t --config=b -H=t --context=t -o=w --output=w --input=r -i=t --project-directory=b"
-    " --security-opt=t --device=b --volumes-from=t --network=t -u=t --user=t --entrypoint=t --label-file=r",
+    "-f=r --file=r --env-file=r --cidfile=w --iidfile=w --mount=p -v=p --volume=p -w=p -e=p --env=p --name=p -p=p -t=p --tag=p"
+    " --build-context=r --secret=p --ssh=p --config=b -H=p --context=p -o=w --output=w --input=r -i=p --project-directory=b"
+    " --security-opt=p --device=b --volumes-from=p --network=p -u=p --user=p --entrypoint=p --label-file=r",
 )
 _VALUE = re.compile(r"[A-Za-z_]\w*[:?+!]*=(.*)", re.DOTALL)
 _SHORT_I = re.compile(r"-[itdPq]+")

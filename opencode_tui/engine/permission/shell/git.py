@@ -41,7 +41,7 @@ _PROGRAM_OPTIONS = re.compile(r"--(?:upload-pack|receive-pack|exec|extcmd|open-f
 _OPTIONS = parse_spec(
     "b",
     "-o=w --output=w --output-directory=w -F=r --file=r --pathspec-from-file=r --template=r --reference=r --separate-git-dir=b"
-    " --git-dir=b --work-tree=b --prefix=t -m=t --message=t --author=t --date=t -S=t -G=t -L=t --format=t --pretty=t --grep=t"
+    " --git-dir=b --work-tree=b --prefix=t -m=p --message=p --author=t --date=t -S=t -G=t -L=t --format=t --pretty=t --grep=t"
     " --since=t --until=t --before=t --after=t --contains=t --exclude-from=r -X=t --branch=t --depth=t"
     " --trailer=t",
 )

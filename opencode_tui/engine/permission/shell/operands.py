@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.paths import is_secret
 from opencode_tui.engine.permission.shell.words import Word
 
 
@@ -49,12 +50,14 @@ class Spec:
 
 
 _PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.\.(?:/[^=:,]*)?)")
+_PATH = re.compile(r"(?:/|~/|\.\./)[^\s]+|\.\.")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
 _ABBREVIATED = re.compile(r"--\w[\w-]*")
 HIDDEN_LIMIT = 50
 """Paths inside one word that are looked at."""
 
+_RISKY = frozenset({Role.WRITE, Role.TARGET, Role.BOTH, Role.ENTRY, Role.PROGRAM, Role.FLAG})
 _VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN})
 _MODES: Mapping[Role, Mode] = {
     Role.READ: "r",
@@ -78,7 +81,10 @@ def apply_spec(call: Call, spec: Spec) -> None:
     spread = spec.spreads or Role.SPREAD in seen
     if first is Role.TEXT and seen & {Role.PATTERN, Role.PATTERN_FILE, Role.NO_PATTERN}:
         first = None
+    is_risky = any(role in _RISKY for role in spec.options.values())
     for index, word in enumerate(operands):
+        if is_risky and not word.known and not word.fixed:
+            call.opaque()  # it may turn out to be an option
         role = rest
         if first is not None and index == 0:
             role = first
@@ -104,33 +110,66 @@ def split_options(call: Call, spec: Spec) -> tuple[list[Word], set[Role]]:
             break
         if len(text) < 2 or text[0] not in "-+" or not (word.known or word.fixed):
             operands.append(word)
-            continue
-        role, value, needs = _option(word, spec)
-        if needs and waiting:
-            value = waiting.pop()
-        if role is not None:
-            seen.add(role)
-        _use_option(call, role, value, word, spec)
+        elif (role := spec.options.get(text)) is not None:
+            _note(call, spec, seen, role, None, waiting)
+        elif text.startswith("--"):
+            _long_option(call, spec, seen, word)
+        else:
+            _cluster(call, spec, seen, word, waiting)
     return operands, seen
 
 
-def _option(word: Word, spec: Spec) -> tuple[Role | None, Word | None, bool]:
-    """Return the role of an option, its value when it is attached, and whether the value is the next word."""
-    text = word.text
-    role = spec.options.get(text)
+def _note(call: Call, spec: Spec, seen: set[Role], role: Role, value: Word | None, waiting: list[Word]) -> None:
+    """Note one option; its value is attached, or the next word."""
+    seen.add(role)
+    if role is Role.FLAG:
+        call.opaque()
+    elif role not in _VALUELESS:
+        if value is None and waiting:
+            value = waiting.pop()
+            if role is Role.TEXT and _could_be_path(value):
+                role = spec.rest if spec.rest in _MODES else Role.READ
+        if value is not None:
+            use_operand(call, at_home(value, call.state.home), role, assumed=False)
+
+
+def _could_be_path(word: Word) -> bool:
+    """Whether a word behind an option that takes a text is more likely a path: the option may take no value everywhere."""
+    return _PATH.fullmatch(word.text) is not None or is_secret(word.text)
+
+
+def _long_option(call: Call, spec: Spec, seen: set[Role], word: Word) -> None:
+    name, equals, text = word.text.partition("=")
+    role = _long_role(name, spec)
+    value = tail(word, len(name) + 1) if equals else None
     if role is not None:
-        return role, None, role not in _VALUELESS
-    if text.startswith("--"):
-        name, equals, value = text.partition("=")
-        return _long_role(name, spec), tail(word, len(text) - len(value)) if equals else None, False
-    for index in range(1, len(text)):
-        role = spec.options.get(f"-{text[index]}")
-        if role in _VALUELESS:
-            return role, None, False
-        if role is not None:
-            attached = text[index + 1 :]
-            return role, tail(word, index + 1) if attached else None, not attached
-    return None, None, False
+        _note(call, spec, seen, role, value, [])
+    elif value is None:
+        use_hidden_paths(call, word)
+    elif _URL.match(text):
+        call.network()
+    elif _PATH_START.search(text) or ".env" in text:
+        use_operand(call, at_home(value, call.state.home), Role.BOTH, assumed=False)
+    if role is None and spec.assumed and not word.known:
+        call.opaque()
+
+
+def _cluster(call: Call, spec: Spec, seen: set[Role], word: Word, waiting: list[Word]) -> None:
+    """Short options written together; the first that takes a value takes the rest of the word, or the next one."""
+    is_known = False
+    for index in range(1, len(word.text)):
+        role = spec.options.get(f"-{word.text[index]}")
+        if role is None:
+            continue
+        is_known = True
+        is_last = index + 1 == len(word.text)
+        _note(call, spec, seen, role, None if is_last else tail(word, index + 1), waiting)
+        if role not in _VALUELESS:
+            return
+    if not is_known:
+        use_hidden_paths(call, word)
+        if spec.assumed and not word.known:
+            call.opaque()
 
 
 def _long_role(name: str, spec: Spec) -> Role | None:
@@ -143,22 +182,6 @@ def _long_role(name: str, spec: Spec) -> Role | None:
 def tail(word: Word, start: int) -> Word:
     """Return what follows the first characters of a word; a tilde that comes first then may be resolved by shell or program."""
     return Word(text=word.text[start:], fixed=word.fixed[start:], glob=word.glob, computed=word.computed)
-
-
-def _use_option(call: Call, role: Role | None, value: Word | None, word: Word, spec: Spec) -> None:
-    if role is Role.FLAG:
-        call.opaque()
-    elif role is not None and value is not None:
-        use_operand(call, at_home(value, call.state.home), role, assumed=False)
-    elif role is None and value is not None and _URL.match(value.text):
-        call.network()
-    elif role is None and value is not None:
-        is_path = _PATH_START.search(value.text) is not None or ".env" in value.text
-        use_operand(call, at_home(value, call.state.home), Role.BOTH if is_path else Role.TEXT, assumed=False)
-    elif role is None:
-        use_hidden_paths(call, word)
-        if spec.assumed and not word.known:
-            call.opaque()
 
 
 def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:

@@ -61,7 +61,7 @@ def resolve(path: str, filesystem: ShellFileSystem) -> str:
             continue
         step = f"{current}/{part}"
         # what /proc links to is that of the process which looks, not of the command
-        target = None if current.startswith("/proc") else filesystem.link_target(step)
+        target = None if step.startswith("/proc/") else filesystem.link_target(step)
         if target is None or links >= LINK_LIMIT:
             current = step
             continue

@@ -21,19 +21,18 @@ _FD = parse_spec(
 def run_find(call: Call) -> None:
     """`find`: the words before the first expression are where it starts; expressions may run, delete or write."""
     words = call.arguments
-    count = next(
-        (index for index, word in enumerate(words) if re.match(r"-[a-zA-Z]{2}|[(!]|-[a-zA-CE-KM-OQ-Z]", word.text)),
-        len(words),
-    )
-    starts = [
-        word for word in words[:count] if word.text not in ("-L", "-H", "-P") and not word.text.startswith(("-O", "-D"))
-    ]
+    count = next((index for index, word in enumerate(words) if _begins_expression(word.text)), len(words))
+    starts = [word for word in words[:count] if not word.text.startswith("-")]
     deletes = any(word.text == "-delete" for word in words)
     for start in starts or [literal(".")]:
         call.use(start, "rw" if deletes else "r")
         if any(word.text in _EXECUTES for word in words):
             call.tree(start)
     _run_expressions(call, words[count:])
+
+
+def _begins_expression(text: str) -> bool:
+    return text[:1] in ("-", "(", "!") and text not in ("-L", "-H", "-P", "--") and not text.startswith(("-O", "-D"))
 
 
 def _run_expressions(call: Call, words: list[Word]) -> None:

@@ -25,6 +25,7 @@ class Wrapper:
     clear: bool = True
     assigns: bool = False
     joins: bool = False
+    edits: bool = False
     paths: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
     scripts: frozenset[str] = frozenset()
@@ -50,6 +51,7 @@ def _parse(valued: list[str], before: str, marks: list[str]) -> Wrapper:
         clear="hides" not in marks,
         assigns="assigns" in marks,
         joins="joins" in marks,
+        edits="edits" in marks,
         paths=frozenset(name for name, role in roles.items() if role in ("w", "c", "2")),
         folders=frozenset(name for name, role in roles.items() if role == "c"),
         scripts=frozenset(name for name, role in roles.items() if role == "x"),
@@ -72,30 +74,42 @@ def unwrap(call: Call, name: str) -> None:
         return
     if not wrapper.clear:
         call.opaque()
-    rest, folder = _skip_options(call, wrapper)
-    if folder is not None:
-        call = call.inside(folder)
-    rest = _skip_assignments(call, rest) if wrapper.assigns else rest
-    for role in wrapper.before:
-        if rest:
-            word = rest.pop(0)
-            call.use(word, "rw") if role == "w" else None
-    if name == "coproc" and len(rest) > 1 and rest[1].text in ("{", "("):
-        rest = rest[2:]
-    elif rest and rest[0].text == "{":
-        rest = rest[1:]
-    if wrapper.joins:
-        call.run_text(" ".join(word.text for word in rest))
-    elif len(rest) > 1 and rest[0].text == "-c":
-        call.run_text(rest[1].text)
-    else:
-        call.run_words(rest)
-
-
-def _skip_options(call: Call, wrapper: Wrapper) -> tuple[list[Word], Word | None]:
-    """Return what follows the options, and the folder that one of them names."""
     waiting = list(call.arguments)
-    folder: Word | None = None
+    call = _skip_options(call, wrapper, waiting)
+    if wrapper.assigns:
+        _skip_assignments(call, waiting)
+    for role in wrapper.before:
+        if waiting:
+            word = waiting.pop(0)
+            call.use(word, "rw") if role == "w" else None
+    if wrapper.before:
+        call = _skip_options(call, wrapper, waiting)
+    if wrapper.edits or (name == "sudo" and any(word.text in ("-e", "--edit") for word in call.arguments)):
+        for word in waiting:
+            call.use(word, "rw")
+        return
+    _run(call, wrapper, _without_block(name, waiting))
+
+
+def _without_block(name: str, words: list[Word]) -> list[Word]:
+    """Return the words without the beginning of a block, which the grammar takes for words here."""
+    if name == "coproc" and len(words) > 1 and words[1].text in ("{", "("):
+        return words[2:]
+    return words[1:] if words and words[0].text == "{" else words
+
+
+def _run(call: Call, wrapper: Wrapper, words: list[Word]) -> None:
+    if wrapper.joins:
+        call.run_text(" ".join(word.text for word in words))
+    elif len(words) > 1 and words[0].text == "-c":
+        call.run_text(words[1].text)
+    else:
+        call.run_words(words)
+
+
+def _skip_options(call: Call, wrapper: Wrapper, waiting: list[Word]) -> Call:
+    """Take the options off the words; returns the call as made in the folder that one of them names."""
+    place = call
     while waiting and waiting[0].known and waiting[0].text.startswith("-"):
         text = waiting.pop(0).text
         if text == "--":
@@ -106,10 +120,10 @@ def _skip_options(call: Call, wrapper: Wrapper) -> tuple[list[Word], Word | None
         if name in wrapper.pairs and waiting:
             _use_value(call, wrapper, name, waiting.pop(0).text)
         if name in wrapper.folders and value is not None:
-            folder = literal(value)
+            place = call.inside(literal(value))
         if value is not None:
             _use_value(call, wrapper, name, value)
-    return waiting, folder
+    return place
 
 
 def _split_option(text: str, wrapper: Wrapper) -> tuple[str, str | None]:
@@ -132,11 +146,12 @@ def _use_value(call: Call, wrapper: Wrapper, name: str, value: str) -> None:
         call.run_text(value)
 
 
-def _skip_assignments(call: Call, words: list[Word]) -> list[Word]:
+def _skip_assignments(call: Call, words: list[Word]) -> None:
+    """Take the assignments before a command off the words."""
     while words and (found := _ASSIGNMENT.fullmatch(words[0].text)):
+        words.pop(0)
         name, value = found.groups()
         if is_dangerous(name):
             call.opaque()
-            call.run_text(value) if holds_command(name, value) else None
-        words = words[1:]
-    return words
+            if holds_command(name, value):
+                call.run_text(value)

@@ -1,0 +1,48 @@
+import logging
+import stat
+
+import pytest
+
+from opencode_tui.cli import log
+from opencode_tui.cli.log import start_log
+from tests.support.hostile import HOSTILE, steering
+
+LOGGER = logging.getLogger("opencode_tui.test")
+
+
+def test_a_warning_is_a_line_in_a_private_file_and_nothing_on_the_terminal(tmp_path, capsys):
+    start_log(tmp_path / "log", None)
+    LOGGER.info("not this")
+    LOGGER.warning("this %s", "one")
+    file = tmp_path / "log" / "opencode-tui.log"
+    assert [line.rpartition(": ")[2] for line in file.read_text().splitlines()] == ["this one"]
+    assert (stat.S_IMODE(file.stat().st_mode), capsys.readouterr().err) == (0o600, "")
+
+
+def test_nothing_is_made_before_there_is_something_to_write(tmp_path):
+    start_log(tmp_path / "log", "debug")
+    assert not (tmp_path / "log").exists()
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_a_debug_run_shows_the_log_without_steering_the_terminal(tmp_path, capsys, hostile):
+    start_log(tmp_path, "debug")
+    LOGGER.debug("name %s", hostile)
+    shown = capsys.readouterr().err
+    assert "name" in shown and steering(shown) == []
+
+
+def test_a_log_that_has_grown_too_large_begins_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(log, "MAX_BYTES", 10)
+    start_log(tmp_path, None)
+    LOGGER.warning("first")
+    LOGGER.warning("second")
+    assert "first" in (tmp_path / "opencode-tui.old.log").read_text()
+    assert "second" in (tmp_path / "opencode-tui.log").read_text()
+
+
+def test_a_disk_that_refuses_costs_the_log_only(tmp_path, capsys):
+    (tmp_path / "log").write_text("a file where the folder should be")
+    start_log(tmp_path / "log", None)
+    LOGGER.warning("lost")
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,54 @@
+from opencode_tui.cli.session_choice import nearest
+from opencode_tui.cli.session_tree import grow_tree
+from opencode_tui.schema.session import SessionInfo, SessionTime
+
+
+def info(
+    name: str, *, used: int = 0, parent: str | None = None, origin: str | None = None, title: str = ""
+) -> SessionInfo:
+    metadata = {"forkedFrom": {"sessionID": f"ses_{origin}"}} if origin else None
+    return SessionInfo(
+        id=f"ses_{name}",
+        version="1",
+        project_id="p",
+        directory="/p",
+        title=title or name,
+        parent_id=f"ses_{parent}" if parent else None,
+        metadata=metadata,
+        time=SessionTime(created=0, updated=used),
+    )
+
+
+def drawn(*infos: SessionInfo) -> list[str]:
+    return [f"{twig.branch}{twig.info.title}{f' ({twig.kind})' if twig.kind else ''}" for twig in grow_tree(infos)]
+
+
+def test_forks_and_agents_stand_below_what_they_came_from_newest_first():
+    infos = [
+        info("old", used=1),
+        info("new", used=9),
+        info("fork", used=5, origin="old"),
+        info("agent", used=7, parent="old"),
+        info("deep", used=3, parent="agent"),
+    ]
+    assert drawn(*infos) == ["new", "old", "├ agent (agent)", "│ └ deep (agent)", "└ fork (fork)"]
+
+
+def test_what_came_from_a_session_that_is_gone_stands_at_the_top():
+    assert drawn(info("child", parent="gone"), info("fork", origin="gone")) == ["child (agent)", "fork (fork)"]
+
+
+def test_a_circle_hides_no_session():
+    assert sorted(drawn(info("a", parent="b"), info("b", parent="a"), info("c", parent="c"))) == [
+        "a (agent)",
+        "c (agent)",
+        "└ b (agent)",
+    ]
+
+
+def test_the_nearest_begin_so_look_alike_or_have_it_in_their_title():
+    infos = [info("e08a1111"), info("e08a2222"), info("ffff", title="Fix the parser")]
+    assert [one.id for one in nearest("ses_e08a", infos)][:2] == ["ses_e08a1111", "ses_e08a2222"]
+    assert [one.id for one in nearest("ses_e08a2223", infos)][0] == "ses_e08a2222"
+    assert [one.id for one in nearest("PARSER", infos)] == ["ses_ffff"]
+    assert nearest("nothing", infos) == []

@@ -26,9 +26,11 @@ from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.attachment import Attachments
 from opencode_tui.engine.session.instruction import Instructions
 from opencode_tui.engine.session.loop import LoopServices, SessionLoop
+from opencode_tui.engine.session.nearby import NearbyInstructions
 from opencode_tui.engine.session.processor import StepServices
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.publisher import Publisher
+from opencode_tui.engine.session.remote_instruction import RemoteInstructions
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.status import SessionStatuses
@@ -202,6 +204,7 @@ def _build_tools(core: Core, directory: Path, agents: AgentRegistry, todos: Sess
         edited=edited,
         may_delegate=lambda agent_name: may(agent_name, "task", "*") != "deny",
         readable=lambda context, path: may(context.agent, "read", str(path)) == "allow",
+        instructions=NearbyInstructions(store=core.store),
     )
     return ToolRegistry(built_in_tools(surroundings))
 
@@ -264,4 +267,7 @@ def _build_system(core: Core, project: Project, config: LoadedConfig) -> SystemP
         is_git=project.vcs == "git",
         clock=core.clock,
         instructions=instructions,
+        remote=RemoteInstructions(
+            [one for one in config.settings.instructions or [] if one.startswith(("http://", "https://"))]
+        ),
     )

@@ -1,5 +1,6 @@
 """Terminals of several widths, and a folder with commands to run in it."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,3 +29,10 @@ def commands(
     repo.write("a.py", "x = 1\n")
     repo.commit("begin")
     return Commands(repo.path, environ, monkeypatch, capsys)
+
+
+@pytest.fixture
+def session_id(commands) -> str:
+    """A session of one turn of the demo."""
+    assert commands.run("run", "--title", "First", "list this folder").code == 0
+    return json.loads(commands.run("session", "list", "--format", "json").stdout)[0]["id"]

@@ -161,9 +161,9 @@ def test_completion_is_a_script_for_the_shell(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_shell_is_told_the_commands(line: CommandLine) -> None:
-    asking = {"_OPENCODE_TUI_COMPLETE": "bash_complete", "COMP_WORDS": "opencode-tui s", "COMP_CWORD": "1"}
+    asking = {"_OPENCODE_TUI_COMPLETE": "bash_complete", "COMP_WORDS": "opencode-tui st", "COMP_CWORD": "1"}
     done = CommandLine(line.folder, {**line.environ, **asking}).run()
-    assert done.stdout.split() == ["plain,session", "plain,stats"]
+    assert done.stdout.split() == ["plain,stats"]
 
 
 def test_paths_are_absolute_and_a_relative_xdg_folder_is_passed_by(line: CommandLine) -> None:

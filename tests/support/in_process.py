@@ -38,7 +38,7 @@ class Commands:
             for name, value in self.environ.items():
                 patch.setenv(name, value)
             patch.chdir(self.folder)
-            patch.setattr(sys, "stdin", io.StringIO(stdin))
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8"))
             code = run_command_line(list(arguments))
         written = self.capsys.readouterr()
         return Answer(code, written.out, written.err)

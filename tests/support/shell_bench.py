@@ -67,7 +67,7 @@ def survivors(token: str) -> list[str]:
 async def until_running(token: str, count: int = 1) -> None:
     """Wait until so many processes hold a text in their command line; fails after 5 s."""
     async with asyncio.timeout(5):
-        while len(survivors(token)) < count:  # noqa: ASYNC110 - another process has no event to wait for
+        while len(survivors(token)) < count:
             await asyncio.sleep(0.005)
 
 

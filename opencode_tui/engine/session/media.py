@@ -23,6 +23,9 @@ MAX_BLOCK_BYTES = 5 * 1024 * 1024
 MAX_REQUEST_BYTES = 20 * 1024 * 1024
 """Base64 bytes of all media of one request; the newest are kept."""
 
+TOO_MANY = "too many bytes of media in this conversation"
+REFUSED = "the provider refused the media of this request"
+
 _EXPANDED = ("text/plain", "application/x-directory")
 
 
@@ -54,7 +57,7 @@ def within_budget(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
                 for block in reversed(entry.content):
                     if isinstance(block, MediaBlock):
                         budget -= len(block.data)
-                        blocks.append(block if budget >= 0 else _left_out(block))
+                        blocks.append(block if budget >= 0 else _left_out(block, TOO_MANY))
                     else:
                         blocks.append(block)
                 kept.append(UserEntry(tuple(reversed(blocks))))
@@ -62,21 +65,36 @@ def within_budget(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
                 results: list[ResultBlock] = []
                 for result in reversed(entry.results):
                     budget -= sum(len(block.data) for block in result.media)
-                    results.append(result if budget >= 0 else _without_media(result))
+                    results.append(result if budget >= 0 else _without_media(result, TOO_MANY))
                 kept.append(ToolEntry(tuple(reversed(results))))
             case AssistantEntry():
                 kept.append(entry)
     return tuple(reversed(kept))
 
 
-def _left_out(block: MediaBlock) -> TextBlock:
-    return TextBlock(
-        f"[attachment {block.filename or block.mime} left out: too many bytes of media in this conversation]"
-    )
+def without_media(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+    """Return the entries with all media replaced by a line of text, because the provider refuses one of them."""
+    return tuple(_refused(entry) for entry in entries)
 
 
-def _without_media(result: ResultBlock) -> ResultBlock:
+def _refused(entry: ModelMessage) -> ModelMessage:
+    match entry:
+        case UserEntry():
+            return UserEntry(
+                tuple(_left_out(block, REFUSED) if isinstance(block, MediaBlock) else block for block in entry.content)
+            )
+        case ToolEntry():
+            return ToolEntry(tuple(_without_media(result, REFUSED) for result in entry.results))
+        case AssistantEntry():
+            return entry
+
+
+def _left_out(block: MediaBlock, reason: str) -> TextBlock:
+    return TextBlock(f"[attachment {block.filename or block.mime} left out: {reason}]")
+
+
+def _without_media(result: ResultBlock, reason: str) -> ResultBlock:
     if not result.media:
         return result
-    notes = "\n".join(_left_out(block).text for block in result.media)
+    notes = "\n".join(_left_out(block, reason).text for block in result.media)
     return replace(result, text=f"{result.text}\n{notes}", media=())

@@ -20,7 +20,8 @@ from opencode_tui.engine.provider.stream import (
     ToolEntry,
     UserEntry,
 )
-from opencode_tui.engine.session.media import media_blocks, within_budget
+from opencode_tui.engine.session.media import media_blocks, within_budget, without_media
+from opencode_tui.engine.session.retry import tells_refused_media
 from opencode_tui.schema.error import StoredAbortedError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage, UserMessage
@@ -92,9 +93,11 @@ class _Builder:
             self._push_user(tuple(content))
 
     def add_assistant(self, info: AssistantMessage, message: MessageWithParts) -> None:
+        same_model = info.provider_id == self._model.provider_id and info.model_id == self._model.model_id
+        if same_model and any(map(tells_refused_media, message.parts)):
+            self._entries = list(without_media(self._entries))
         if info.error is not None and not isinstance(info.error, StoredAbortedError):
             return
-        same_model = info.provider_id == self._model.provider_id and info.model_id == self._model.model_id
         content: list[TextBlock | ThinkingBlock | CallBlock] = []
         results: list[ResultBlock] = []
         for part in message.parts:

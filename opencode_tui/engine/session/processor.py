@@ -9,18 +9,19 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypedDict
 
 from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent
 from opencode_tui.engine.provider.usage import to_cost, to_tokens
 from opencode_tui.engine.session.limits import STREAM_SLICE_MS
+from opencode_tui.engine.session.media import without_media
 from opencode_tui.engine.session.part_machine import Grew, PartChange, PartMachine, merge_growth
-from opencode_tui.engine.session.retry import GiveUp, next_try
+from opencode_tui.engine.session.retry import MEDIA, GiveUp, Wait, next_try, store_cause
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.tool_calls import CallScope, ToolCalls
-from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, StoredApiError, StoredError, to_stored
+from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, StoredError
 from opencode_tui.schema.event import RetryStatus
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.message import AssistantMessage
@@ -119,6 +120,9 @@ class StepProcessor:
                 return machine
             except ProviderError as error:
                 decision = next_try(error, attempt=attempt, waited_ms=waited)
+                mended = _mend(request, error)
+                if mended is not None:
+                    request, decision = mended, Wait(0)
                 if isinstance(decision, GiveUp):
                     raise _explained(error, decision.reason) from error
                 await self._drop(machine)
@@ -152,11 +156,8 @@ class StepProcessor:
 
     async def _wait(self, error: ProviderError, attempt: int, delay_ms: int) -> None:
         now = self._services.clock()
-        stored = to_stored(error)
-        if not isinstance(stored, StoredApiError):
-            stored = StoredApiError.model_validate({"data": {"message": str(error), "isRetryable": True}})
         await self._services.store.update_part(
-            RetryPart(**self._ids(), attempt=attempt, error=stored, time=RetryTime(created=now))
+            RetryPart(**self._ids(), attempt=attempt, error=store_cause(error), time=RetryTime(created=now))
         )
         self._services.statuses.set(
             self.message.session_id, RetryStatus(attempt=attempt, message=str(error), next=now + delay_ms)
@@ -176,6 +177,14 @@ class StepProcessor:
             session_id=self.message.session_id,
             message_id=self.message.id,
         )
+
+
+def _mend(request: LlmRequest, error: ProviderError) -> LlmRequest | None:
+    """Return the request without the media that the provider refuses; None when that is not what is wrong with it."""
+    if error.failure.kind != MEDIA:
+        return None
+    messages = without_media(request.messages)
+    return None if messages == tuple(request.messages) else replace(request, messages=messages)
 
 
 def _explained(error: ProviderError, reason: str) -> OpencodeError:

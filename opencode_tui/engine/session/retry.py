@@ -3,10 +3,16 @@
 from dataclasses import dataclass
 
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, RETRY_BURST_MS
-from opencode_tui.schema.error import ProviderError
+from opencode_tui.schema.error import ProviderError, StoredApiError, to_stored
+from opencode_tui.schema.part import AnyPart, RetryPart
 
 FIRST_DELAY_MS = 2_000
 MAX_DELAY_MS = 30_000
+
+MEDIA = "media"
+"""The failure of a request whose images or documents the provider refuses: once it is sent again without them."""
+
+_KIND = "kind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,22 @@ def next_try(error: ProviderError, *, attempt: int, waited_ms: int) -> Wait | Gi
     if attempt >= RETRY_ATTEMPTS:
         return GiveUp(f"still failing after {attempt} attempts; try later or switch the model")
     return Wait(delay)
+
+
+def store_cause(error: ProviderError) -> StoredApiError:
+    """Return what a retry part says of the failure; of refused media also that, so that they are not sent again."""
+    stored = to_stored(error)
+    if not isinstance(stored, StoredApiError):
+        return StoredApiError.model_validate({"data": {"message": str(error), "isRetryable": True}})
+    if error.failure.kind != MEDIA:
+        return stored
+    metadata = {**(stored.data.metadata or {}), _KIND: MEDIA}
+    return stored.changed(data=stored.data.changed(metadata=metadata))
+
+
+def tells_refused_media(part: AnyPart) -> bool:
+    """Tell whether a part says that the provider refused the media of the request that its message answers."""
+    return isinstance(part, RetryPart) and (part.error.data.metadata or {}).get(_KIND) == MEDIA
 
 
 def backoff(attempt: int) -> int:

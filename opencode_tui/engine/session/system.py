@@ -13,6 +13,7 @@ from pathlib import Path
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.prompts import read_prompt
 from opencode_tui.engine.session.instruction import Instructions
+from opencode_tui.engine.session.remote_instruction import RemoteInstructions
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.model import Model
 
@@ -55,16 +56,19 @@ class SystemPrompts:
         is_git: bool,
         clock: Clock,
         instructions: Instructions,
+        remote: RemoteInstructions,
     ) -> None:
         self._directory = directory
         self._worktree = worktree
         self._is_git = is_git
         self._clock = clock
         self._instructions = instructions
+        self._remote = remote
 
     async def build(self, *, agent: AgentInfo, model: Model, extra: str | None) -> tuple[str, ...]:
         """Return the segments of the system prompt."""
         blocks = await asyncio.to_thread(self._instructions.blocks, self._directory, self._worktree)
+        blocks += await self._remote.blocks()
         about = environment(
             model=model,
             directory=self._directory,

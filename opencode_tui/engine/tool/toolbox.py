@@ -14,7 +14,7 @@ from opencode_tui.engine.tool.glob import GlobTool
 from opencode_tui.engine.tool.grep import GrepTool
 from opencode_tui.engine.tool.list import ListTool
 from opencode_tui.engine.tool.multiedit import MultieditTool
-from opencode_tui.engine.tool.read import ReadTool
+from opencode_tui.engine.tool.read import NearbyInstructions, ReadTool
 from opencode_tui.engine.tool.search import FileSearch
 from opencode_tui.engine.tool.search_scope import Readable
 from opencode_tui.engine.tool.stamps import ReadStamps
@@ -31,7 +31,8 @@ class ToolSurroundings:
     """What tools get from the outside.
 
     `edited` is told of every file that one of them wrote; `may_delegate` tells of an agent's name whether it may start others;
-    `readable` tells whether a call may read a file without asking, so that a search does not show what read would ask for.
+    `readable` tells whether a call may read a file without asking, so that a search does not show what read would ask for;
+    `instructions` finds the rules files near a file that is read.
     """
 
     environ: Mapping[str, str]
@@ -41,6 +42,7 @@ class ToolSurroundings:
     edited: Callable[[Path], None]
     may_delegate: Callable[[str], bool]
     readable: Readable
+    instructions: NearbyInstructions
 
 
 def built_in_tools(surroundings: ToolSurroundings) -> list[Tool[Any]]:
@@ -54,7 +56,7 @@ def built_in_tools(surroundings: ToolSurroundings) -> list[Tool[Any]]:
     )
     return [
         BashTool(surroundings=shell, may_delegate=surroundings.may_delegate),
-        ReadTool(stamps=stamps),
+        ReadTool(stamps=stamps, instructions=surroundings.instructions),
         GlobTool(search=search, readable=surroundings.readable),
         GrepTool(search=search, readable=surroundings.readable),
         ListTool(search=search),

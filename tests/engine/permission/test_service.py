@@ -20,7 +20,7 @@ async def asked(world: World, *patterns: str, **more: Any) -> tuple[asyncio.Task
     before = len(world.service.pending())
     task = asyncio.create_task(world.ask(*patterns, **more))
     async with asyncio.timeout(10):
-        while len(world.service.pending()) == before:  # noqa: ASYNC110 - the service has no event to wait for
+        while len(world.service.pending()) == before:
             await asyncio.sleep(0.001)
     return task, world.service.pending()[-1].id
 

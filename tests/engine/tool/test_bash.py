@@ -83,7 +83,7 @@ async def test_standard_input_is_empty(shell: ShellBench) -> None:
 async def test_output_shows_while_the_command_runs(shell: ShellBench) -> None:
     task = asyncio.create_task(shell.run("echo early; sleep 60"))
     async with asyncio.timeout(5):
-        while not any(facts["output"] for facts in shell.shown):  # noqa: ASYNC110 - a list has no event
+        while not any(facts["output"] for facts in shell.shown):
             await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

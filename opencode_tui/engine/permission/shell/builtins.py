@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.environment import is_dangerous
 from opencode_tui.engine.permission.shell.operands import apply_spec
 from opencode_tui.engine.permission.shell.state import moved
 from opencode_tui.engine.permission.shell.tables import parse_spec
-from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, literal
+from opencode_tui.engine.permission.shell.words import UNKNOWN, literal
 
 _BIND = parse_spec("t", "-f=r -x=t -m=t -q=t -u=t -r=t")
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
@@ -31,18 +32,12 @@ def change_directory(call: Call) -> None:
         return
     if not call.state.passing:
         call.use(target, "r")
-    _note_search_path(call, target)
     folders = moved(call.state.folders, target.text)
     files = call.runner.findings
     settled = folders is not None and all(files.filesystem.is_folder(files.real(folder)) for folder in folders)
     call.state.move(folders, settled=settled)
     if folders is None:
         call.opaque()
-
-
-def _note_search_path(call: Call, target: Word) -> None:
-    if "CDPATH" in call.state.variables and not target.text.startswith(("/", ".")):
-        _lose(call)
 
 
 def _lose(call: Call) -> None:
@@ -67,11 +62,10 @@ def evaluate(call: Call) -> None:
 
 
 def source(call: Call) -> None:
-    """`source`, `.`: a file's commands run in this shell."""
+    """`source`, `.`: a file's commands run in this shell; that it stays in its folder is assumed."""
     call.opaque()
     for word in call.arguments[:1]:
         call.use(word, "r")
-    call.state.move(None if call.state.folders is None else call.state.folders, settled=True)
 
 
 def trap(call: Call) -> None:
@@ -160,10 +154,10 @@ def history(call: Call) -> None:
     words = call.arguments
     if call.name == "fc" and not any(word.text.startswith("-l") for word in words):
         call.opaque()
-    for index, word in enumerate(words):
+    default = literal(f"{call.state.home}/.bash_history")
+    for word, following in pairwise((*words, default)):
         if re.fullmatch(r"-[anrw]", word.text):
-            default = literal(f"{call.state.home}/.bash_history")
-            call.use(words[index + 1] if index + 1 < len(words) else default, "r" if word.text[1] in "nr" else "w")
+            call.use(following, "r" if word.text[1] in "nr" else "w")
 
 
 def hash_programs(call: Call) -> None:

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.permission.shell.expansion import node_text
+from opencode_tui.engine.permission.shell.nodes import SUBSTITUTIONS
 from opencode_tui.engine.permission.shell.runner import Interpreter
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.syntax import embedded_programs
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
 _INTERESTING = re.compile(rb"[A-Za-z_$`]")
-_SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
 
 
 def look_at_expression(node: "Node", state: State, interpreter: Interpreter) -> None:
@@ -55,6 +55,6 @@ def _parts(node: "Node") -> "Iterator[Node]":
     waiting = [node]
     while waiting:
         current = waiting.pop()
-        if current.type not in _SUBSTITUTIONS:
+        if current.type not in SUBSTITUTIONS:
             yield current
             waiting.extend(current.named_children)

@@ -81,7 +81,7 @@ class Findings:
         if not is_inside(real, self.root):
             self.external[real] = _joined(self.external.get(real), mode)
         if is_secret(path) or is_secret(real) or (mode != "r" and is_run_later(real, self.root)):
-            self.sensitive[real if is_inside(real, self.root) else path] = None
+            self.sensitive[real if is_inside(real, self.root) else posixpath.normpath(path)] = None
 
     def real(self, path: str) -> str:
         """Return the path with links followed."""

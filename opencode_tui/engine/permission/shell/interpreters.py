@@ -3,18 +3,20 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.operands import apply_spec, split_options
 from opencode_tui.engine.permission.shell.paths import is_secret
 from opencode_tui.engine.permission.shell.tables import UNLISTED, parse_spec
-from opencode_tui.engine.permission.shell.words import Word, literal
+from opencode_tui.engine.permission.shell.words import literal
 
 _SHELL_VALUED = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
+_SCRIPT = parse_spec("w", "-c=p --command=p -E=t -o=t -O=w -I=w -B=w -T=w -m=t")
 _SCHEDULER = parse_spec("t", "-f=r -u=t -q=t -t=t")
 _LITERAL = re.compile(r"(['\"])((?:~|\.\.|/)[^'\"\s]*|[^'\"\s]*\.env(?:\.\w+)?)\1")
-_CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEprR]")
+_CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEprR]|--eval|--print|--command")
 _QUIET = re.compile(r"-[A-Za-z]*[VvhI?]|--version|--help")
 _MODULES = names(
     "pytest unittest doctest ruff black isort mypy pyright flake8 pylint coverage compileall py_compile json.tool tabnanny"
@@ -31,7 +33,8 @@ def run_shell(call: Call) -> None:
     while waiting and waiting[0].known and re.match(r"[-+].", waiting[0].text):
         text = waiting.pop(0).text
         if text in _SHELL_VALUED and waiting:
-            _use_startup_file(call, text, waiting.pop(0))
+            value = waiting.pop(0)
+            call.use(value, "r") if text.startswith("--") else None
         elif text == "--":
             break
         elif not text.startswith("--"):
@@ -43,11 +46,6 @@ def run_shell(call: Call) -> None:
         apply_spec(replace(call, arguments=waiting[1:]), UNLISTED)
     elif call.stdin is not None:
         call.run_text(call.stdin)
-
-
-def _use_startup_file(call: Call, option: str, word: Word) -> None:
-    if option.startswith("--"):
-        call.use(word, "r")
 
 
 def switch_user(call: Call) -> None:
@@ -64,12 +62,7 @@ def switch_user(call: Call) -> None:
         elif word.text == "--" and call.name == "runuser":
             call.run_words(words[index + 1 :])
     if call.name == "script":
-        operands = [
-            word
-            for index, word in enumerate(words)
-            if word.text[:1] != "-" and (not index or words[index - 1].text != "-c")
-        ]
-        for word in operands:
+        for word in split_options(call, _SCRIPT)[0]:
             call.use(word, "w")
 
 
@@ -85,7 +78,6 @@ def schedule(call: Call) -> None:
 
 def run_language(call: Call) -> None:
     """`python`, `node` and the like: the program is code; paths and names of secrets that stand in it are noted."""
-    words = call.arguments
     texts = call.texts()
     if texts and all(_QUIET.fullmatch(text) for text in texts):
         return
@@ -93,14 +85,11 @@ def run_language(call: Call) -> None:
         _run_module(call)
         return
     call.opaque()
-    code = [words[index + 1].text for index, text in enumerate(texts[:-1]) if _CODE_OPTION.fullmatch(text)]
+    code = [text for option, text in pairwise(texts) if _CODE_OPTION.fullmatch(option)]
     code += [text for text in texts if text.startswith(("--eval=", "--print=", "-e"))]
-    code += [
-        words[index + 1].text for index, text in enumerate(texts[:-1]) if text in ("--eval", "--print", "--command")
-    ]
     for program in (*code, call.stdin or ""):
         note_literals(call, program)
-    rest = [word for word in words if word.text not in code]
+    rest = [word for word in call.arguments if word.text not in code]
     apply_spec(replace(call, arguments=rest), UNLISTED)
 
 

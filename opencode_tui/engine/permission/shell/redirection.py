@@ -24,9 +24,6 @@ _OPERATORS: dict[str, Mode] = {
     "<&": "r",
     "<>": "rw",
 }
-REDIRECTS = frozenset({"file_redirect", "herestring_redirect", "heredoc_redirect"})
-"""Node types of redirections."""
-
 _DESCRIPTOR = re.compile(r"\d+-?|-")
 _DUPLICATES = frozenset({">&", "<&", ">&-", "<&-"})
 

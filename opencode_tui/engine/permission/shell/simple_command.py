@@ -4,16 +4,15 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from opencode_tui.engine.permission.shell.budget import WORD_LIMIT
 from opencode_tui.engine.permission.shell.expansion import Expander, node_text
-from opencode_tui.engine.permission.shell.redirection import REDIRECTS, Redirections
+from opencode_tui.engine.permission.shell.nodes import REDIRECTS
+from opencode_tui.engine.permission.shell.redirection import Redirections
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, literal
 
 if TYPE_CHECKING:
     from tree_sitter import Node
-
-WORD_LIMIT = 20_000
-"""Words of one command that are read."""
 
 _SYSTEM_PROGRAM = re.compile(r"(?:/usr|/usr/local|/opt/homebrew)?/s?bin/([^/]+)")
 _PLAIN_NAME = re.compile(r"[\w.+:-]+", re.ASCII)

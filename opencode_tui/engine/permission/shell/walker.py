@@ -8,6 +8,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from opencode_tui.engine.permission.shell.budget import Budget
 from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
 from opencode_tui.engine.permission.shell.expansion import Expander, node_text
 from opencode_tui.engine.permission.shell.expressions import look_at_arithmetic, look_at_evaluated, look_at_expression
@@ -15,8 +16,9 @@ from opencode_tui.engine.permission.shell.findings import Findings, FoundMember
 from opencode_tui.engine.permission.shell.flow import follow_branches, follow_chain, follow_for, follow_loop
 from opencode_tui.engine.permission.shell.invocation import invoke
 from opencode_tui.engine.permission.shell.naming import names
-from opencode_tui.engine.permission.shell.redirection import REDIRECTS, Redirections
-from opencode_tui.engine.permission.shell.simple_command import WORD_LIMIT, CommandReader, SimpleCommand, from_words
+from opencode_tui.engine.permission.shell.nodes import BLOCKS, COMMANDS, IGNORED, REDIRECTS, SUBSTITUTIONS, VALUES
+from opencode_tui.engine.permission.shell.redirection import Redirections
+from opencode_tui.engine.permission.shell.simple_command import CommandReader, SimpleCommand, from_words
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.syntax import Script, embedded_programs, parse
 from opencode_tui.engine.permission.shell.words import UNKNOWN, Word
@@ -26,28 +28,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-DEPTH_LIMIT = 60
-"""Scripts inside scripts, substitutions and blocks that are followed."""
-
-COMMAND_LIMIT = 500
-"""Simple commands that are followed, those in repeated loop bodies counted each time; nobody reads more before saying yes."""
-
-TEXT_LIMIT = 200_000
-"""Characters of scripts inside the script that are parsed."""
-
-_IGNORED = frozenset({"comment", "heredoc_body", "heredoc_end", "heredoc_start", "file_descriptor"})
-_COMMANDS = frozenset({"command", "declaration_command", "unset_command"})
-_BLOCKS = names(
-    "program variable_assignments compound_statement do_group negated_command else_clause elif_clause case_item ERROR"
-)
-_VALUES = names(
-    "word number string raw_string ansi_c_string translated_string concatenation simple_expansion expansion variable_name"
-    " command_substitution process_substitution arithmetic_expansion brace_expression extglob_pattern regex test_operator"
-    " special_variable_name array subscript binary_expression unary_expression postfix_expression ternary_expression"
-    " parenthesized_expression"
-)
-_SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
-_RESERVED = re.compile(r"(?:do|done|then|fi|else|elif|esac|in)\b")
+_RESERVED = names("do done then fi else elif esac in")
 _PRINTS = (b"echo ", b"printf ")
 
 
@@ -62,10 +43,7 @@ class Walker:
         self._members: list[FoundMember] = []
         self._upstream: str | None = None
         self._scripts = 0
-        self._depth = 0
-        self._commands = 0
-        self._words = 0
-        self._text = 0
+        self._budget = Budget()
 
     def mark_opaque(self) -> None:
         """Note that the present command, or the script as a whole outside of any, is not fully known."""
@@ -85,9 +63,8 @@ class Walker:
 
     def run_text(self, text: str, state: State) -> None:
         """Look at a script: its commands are members like any other."""
-        self._text += len(text) if self._scripts else 0
-        is_possible = self._depth < DEPTH_LIMIT and self._text <= TEXT_LIMIT and UNKNOWN not in text
-        script = parse(text) if is_possible else None
+        is_possible = not self._scripts or self._budget.takes(text)
+        script = parse(text) if is_possible and UNKNOWN not in text else None
         if script is None:
             self.mark_opaque()
             return
@@ -102,11 +79,11 @@ class Walker:
         self._reader = CommandReader(self._expander, script.source, script.read_write)
         self._upstream = None
         self._scripts += 1
-        self._depth += 1
+        self._budget.depth += 1
         try:
             yield
         finally:
-            self._depth -= 1
+            self._budget.depth -= 1
             self._scripts -= 1
             self._reader, self._upstream = outer
 
@@ -117,27 +94,27 @@ class Walker:
 
     def run_words(self, words: list[Word], state: State, *, stdin: str | None = None) -> None:
         """Look at a command that another command starts."""
-        if self._depth >= DEPTH_LIMIT:
+        if self._budget.is_deep:
             self.mark_opaque()
             return
-        self._depth += 1
+        self._budget.depth += 1
         command = from_words(words, stdin)
         self._run(FoundMember(texts=(command.source,), words=command.plain_words()), command, state)
-        self._depth -= 1
+        self._budget.depth -= 1
 
     def substitute(self, node: "Node", state: State) -> None:
         """Look at every command inside a node; each runs in a shell of its own."""
         waiting = [node]
         while waiting:
             current = waiting.pop()
-            if current.type not in _SUBSTITUTIONS:
+            if current.type not in SUBSTITUTIONS:
                 waiting.extend(reversed(current.named_children))
-            elif self._depth >= DEPTH_LIMIT:
+            elif self._budget.is_deep:
                 self.mark_opaque()
             else:
-                self._depth += 1
+                self._budget.depth += 1
                 self._substitution(current, state.fork())
-                self._depth -= 1
+                self._budget.depth -= 1
 
     def _substitution(self, node: "Node", state: State) -> None:
         text = node_text(node)
@@ -160,30 +137,27 @@ class Walker:
         for index, child in enumerate(children):
             if not child.is_named:
                 continue
-            if self._is_exhausted():
+            if self._budget.is_spent:
                 self.poison()
                 return
             behind = index + 1 < len(children) and children[index + 1].type == "&"
             self.statement(child, state.fork() if behind else state)
             state.settle()
 
-    def _is_exhausted(self) -> bool:
-        return self._commands > COMMAND_LIMIT or self._words > WORD_LIMIT
-
     def statement(self, node: "Node", state: State) -> None:
         """Follow one statement."""
         kind = node.type
-        if kind in _IGNORED:
+        if kind in IGNORED:
             return
-        if self._depth >= DEPTH_LIMIT or self._is_exhausted():
+        if self._budget.is_deep or self._budget.is_spent:
             self.poison()
-        elif kind in _COMMANDS:
+        elif kind in COMMANDS:
             self._command(node, state, Redirections(), statement=node)
         else:
-            self._depth += 1
+            self._budget.depth += 1
             state.after_failure, state.settled = state.folders, True
             self._dispatch(node, state)
-            self._depth -= 1
+            self._budget.depth -= 1
 
     def _dispatch(self, node: "Node", state: State) -> None:
         match node.type:
@@ -209,25 +183,25 @@ class Walker:
                 look_at_expression(node, state, self)
             case "compound_statement" if node.children and node.children[0].type == "((":
                 look_at_expression(node, state, self)
-            case kind if kind in _BLOCKS:
+            case kind if kind in BLOCKS:
                 self.sequence(node, state)
             case kind if kind in REDIRECTS:
                 self._open(self._reader.redirections([node], state), state)
             case kind:
-                if kind not in _VALUES:
+                if kind not in VALUES:
                     self.mark_opaque()
                 self.substitute(node, state)
 
     def _pipeline(self, node: "Node", state: State) -> None:
         """Each member runs in a shell of its own; text that is printed plainly is known to the next one."""
         given, text = self._upstream, None
-        members = [child for child in node.named_children if child.type not in _IGNORED]
+        members = [child for child in node.named_children if child.type not in IGNORED]
         for child in members:
             self._upstream = given if given is not None and child is members[-1] else text
             fork = state.fork()
             fork.passing = child.type == "command"
             self.statement(child, fork)
-            if self._is_exhausted():
+            if self._budget.is_spent:
                 break
             text = self._printed(child, state)
         self._upstream = given
@@ -245,12 +219,12 @@ class Walker:
         bodies = [child for child in node.named_children if child.type not in REDIRECTS]
         outer = self._upstream
         for child in bodies:
-            if child.type in _COMMANDS:
+            if child.type in COMMANDS:
                 self._command(child, state, redirections, statement=node)
             else:
                 self._upstream = redirections.stdin if redirections.stdin is not None else outer
                 self.statement(child, state)
-        if not any(child.type in _COMMANDS for child in bodies):
+        if not any(child.type in COMMANDS for child in bodies):
             self._open(redirections, state)
         for follower in redirections.statements:
             self._upstream = redirections.stdin
@@ -263,7 +237,7 @@ class Walker:
                 self.mark_opaque()
         for text in redirections.programs:
             for program in embedded_programs(text):
-                if self._is_exhausted():
+                if self._budget.is_spent:
                     self.poison()
                     return
                 self.run_text(program, state.fork())
@@ -300,7 +274,7 @@ class Walker:
         source = self._reader.shown(node)
         if source == "}":
             return  # closes a block whose beginning the grammar took for words
-        if _RESERVED.match(source) and node_text(node.children[0]) in source.split():
+        if node_text(node.children[0]) in _RESERVED:
             self._doubt()
         member = FoundMember(texts=(source,))
         self._members.append(member)
@@ -317,11 +291,11 @@ class Walker:
         self._run(member, command, state, is_listed=True)
 
     def _run(self, member: FoundMember, command: SimpleCommand, state: State, *, is_listed: bool = False) -> None:
-        self._commands += 1
-        self._words += len(command.words)
+        self._budget.commands += 1
+        self._budget.words += len(command.words)
         if not is_listed:
             self.findings.members.append(member)
-        if self._is_exhausted():
+        if self._budget.is_spent:
             self.poison()
             return
         state.after_failure, state.settled = state.folders, True

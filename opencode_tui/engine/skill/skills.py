@@ -1,0 +1,113 @@
+"""The skills of a folder by name. Only names and descriptions are kept; a skill's text is read when it is needed.
+
+Of two with one name the later place wins, with a warning; a file without a usable head is left out, with a warning too: one bad
+skill costs itself alone. Source: reference, section 30.
+"""
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.engine.skill.places import SkillSearch, find_skill_files
+from opencode_tui.schema.error import ToolError
+
+SAMPLE_FILES = 10
+"""Files of a skill's folder that the model is told of. Source: reference, section 30."""
+_WALK_LIMIT = 1_000
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill and its file; its folder is what the text's relative paths count from."""
+
+    name: str
+    description: str
+    path: Path
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds it."""
+        return self.path.parent
+
+    def read(self) -> str:
+        """Return the text below the head as it is now. Raises ToolError. Blocks."""
+        from opencode_tui.config.front_matter import FrontMatterError, split_front_matter  # YAML only for those with skills
+
+        try:
+            return split_front_matter(read_text(str(self.path))).body
+        except (UnreadableFileError, FrontMatterError, FileNotFoundError) as error:
+            raise ToolError(f"skill {self.name!r} cannot be read: {self.path}: {error}") from error
+
+    def sample(self) -> list[Path]:
+        """Return the first files of the folder beside the skill's own, sorted by folder. Blocks."""
+        found: list[Path] = []
+        looked_at = 0
+        for folder, folders, names in os.walk(self.folder):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(names):
+                looked_at += 1
+                if name != self.path.name:
+                    found.append(Path(folder, name))
+                if len(found) == SAMPLE_FILES or looked_at > _WALK_LIMIT:
+                    return found
+        return found
+
+
+class Skills:
+    """All skills of a folder's instance. `warnings` are lines about those that were left out or taken over."""
+
+    def __init__(self, skills: Sequence[Skill] = (), warnings: Sequence[str] = ()) -> None:
+        self._skills = {skill.name: skill for skill in skills}
+        self.warnings = tuple(warnings)
+
+    def all(self) -> list[Skill]:
+        """Return them by name."""
+        return [self._skills[name] for name in sorted(self._skills)]
+
+    def get(self, name: str) -> Skill | None:
+        """Return the skill of this name."""
+        return self._skills.get(name)
+
+
+def discover_skills(search: SkillSearch) -> Skills:
+    """Return the skills of a folder. Blocks: it walks the folders that may hold some."""
+    found: dict[str, Skill] = {}
+    warnings: list[str] = []
+    seen: set[str] = set()
+    for path in find_skill_files(search):
+        real = os.path.realpath(path)
+        if real in seen:
+            continue
+        seen.add(real)
+        skill = _read_head(path)
+        if isinstance(skill, str):
+            warnings.append(skill)
+            continue
+        earlier = found.get(skill.name)
+        if earlier is not None:
+            warnings.append(
+                f"skill {skill.name!r} of {earlier.path} is hidden by {path}; rename one of them to have both"
+            )
+        found[skill.name] = skill
+    for warning in warnings:
+        logger.warning("%s", warning)
+    return Skills(list(found.values()), warnings)
+
+
+def _read_head(path: Path) -> Skill | str:
+    """Return the skill, or the line that says why there is none."""
+    from opencode_tui.config.front_matter import FrontMatterError, split_front_matter  # as above
+
+    try:
+        values = split_front_matter(read_text(str(path))).values
+    except (UnreadableFileError, FrontMatterError, FileNotFoundError) as error:
+        return f"{path}: this skill is left out: {error}"
+    name, description = values.get("name"), values.get("description")
+    if not isinstance(name, str) or not name.strip() or not isinstance(description, str) or not description.strip():
+        return f"{path}: this skill is left out: its head needs `name` and `description`; add both between two lines of ---"
+    return Skill(name.strip(), " ".join(description.split()), path)

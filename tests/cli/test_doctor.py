@@ -1,0 +1,109 @@
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.cli import doctor_check, mount
+from opencode_tui.storage.paths import Paths
+from tests.support.hostile import HOSTILE, steering
+
+
+def signs(text: str) -> dict[str, str]:
+    """Return the sign of each check."""
+    return {line.split()[1]: line[0] for line in text.splitlines() if not line.startswith(" ")}
+
+
+WELL = dict.fromkeys(("folder", "store", "keys", "git", "ripgrep", "settings"), "✓") | {"models": "!"}
+
+
+def record_of(paths: Paths) -> Path:
+    return next(Path(paths.storage, "message").rglob("*.json"))
+
+
+def test_on_a_fresh_machine_all_is_well_and_the_demo_is_advice(commands):
+    done = commands.run("doctor")
+    assert (done.code, done.stderr, signs(done.stdout)) == (0, "", WELL)
+    assert "auth login" in done.stdout
+
+
+def test_a_damaged_record_is_named_and_set_aside_on_demand(commands, session_id, paths: Paths):
+    record = record_of(paths)
+    record.write_text("{half")
+    found = commands.run("doctor")
+    assert found.code == 1 and signs(found.stdout)["store"] == "✗"
+    assert str(record) in found.stdout and "doctor --fix" in found.stdout
+    mended = commands.run("doctor", "--fix")
+    assert mended.code == 0 and f"{record} is damaged" in mended.stdout and "set aside" in mended.stdout
+    assert [path.read_text() for path in Path(paths.data, "quarantine").rglob("*.json")] == ["{half"]
+    assert commands.run("doctor").code == 0
+
+
+def test_what_is_open_to_others_is_closed_on_demand(commands, session_id, paths: Paths):
+    record_of(paths).chmod(0o644)
+    assert commands.run("doctor").code == 1
+    assert "closed to others" in commands.run("doctor", "--fix").stdout
+    assert record_of(paths).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_killed_run_is_closed_on_demand(commands, session_id, paths: Paths):
+    owner = Path(paths.lock, f"{session_id}.owner")
+    owner.write_text(f'{{"pid": 999999999, "started": "1", "host": "{socket.gethostname()}", "generation": 1}}')
+    assert commands.run("doctor").code == 1
+    assert "its records are closed" in commands.run("doctor", "--fix").stdout
+    assert commands.run("doctor").code == 0
+
+
+@pytest.mark.parametrize(("name", "check"), [("auth.json", "keys"), ("opencode.json", "settings")])
+def test_a_damaged_file_stops_no_other_check(commands, paths: Paths, name, check):
+    folder = paths.data if check == "keys" else paths.config
+    folder.mkdir(parents=True, mode=0o700)
+    folder.joinpath(name).write_text("{broken")
+    folder.joinpath(name).chmod(0o600)
+    done = commands.run("doctor")
+    assert (done.code, len(done.stdout.splitlines()) >= 7) == (1, True)
+    assert signs(done.stdout) == {**WELL, check: "✗", "models": "✗"} and name in done.stdout
+
+
+def test_a_folder_that_cannot_be_written_to_is_amiss(commands, paths: Paths):
+    paths.data.parent.mkdir(parents=True)
+    paths.data.write_text("a file where the folder should be")
+    done = commands.run("doctor")
+    assert done.code == 1 and signs(done.stdout)["folder"] == "✗" and "XDG_DATA_HOME" in done.stdout
+
+
+@pytest.mark.parametrize(("free", "sign", "code"), [(10, "✗", 1), (300, "!", 0), (9_000, "✓", 0)])
+def test_a_disk_that_is_nearly_full_is_told(commands, monkeypatch, free, sign, code):
+    usage = type(shutil.disk_usage("/"))
+    monkeypatch.setattr(doctor_check.shutil, "disk_usage", lambda _: usage(10**12, 0, free * 1024 * 1024))
+    done = commands.run("doctor")
+    assert (done.code, signs(done.stdout)["folder"]) == (code, sign)
+    assert (f"{free} MiB" in done.stdout) == (sign != "✓")
+
+
+def test_a_network_mount_is_advice(commands, monkeypatch, tmp_path):
+    table = tmp_path / "mountinfo"
+    table.write_text("22 1 0:21 / / rw - nfs4 server:/ rw\n")
+    monkeypatch.setattr(mount, "_TABLE", table)
+    done = commands.run("doctor")
+    assert (done.code, signs(done.stdout)["folder"]) == (0, "!") and "network mount (nfs4)" in done.stdout
+
+
+def test_without_git_it_says_what_git_is_for(commands, monkeypatch, tmp_path):
+    without = type(commands)(commands.folder, {**commands.environ, "PATH": str(tmp_path)}, monkeypatch, commands.capsys)
+    done = without.run("doctor")
+    assert done.code == 1 and signs(done.stdout)["git"] == "✗" and "install it" in done.stdout
+
+
+def test_unknown_settings_are_advice(commands):
+    commands.folder.joinpath("opencode.json").write_text('{"nonsense": 1}')
+    done = commands.run("doctor")
+    assert (done.code, signs(done.stdout)["settings"]) == (0, "!") and "nonsense" in done.stdout
+
+
+@pytest.mark.parametrize("hostile", HOSTILE[:2])
+def test_no_file_name_steers_the_terminal(commands, session_id, paths: Paths, hostile):
+    record_of(paths).with_name(hostile.replace("/", "") + ".json").write_text("{")
+    assert steering(commands.run("doctor").stdout) == []
+    assert os.path.isdir(paths.storage)

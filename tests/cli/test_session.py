@@ -1,0 +1,65 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths
+from tests.support.hostile import HOSTILE, steering
+
+
+def test_without_sessions_it_says_how_to_begin_one(commands):
+    for command in ("list", "tree"):
+        done = commands.run("session", command)
+        assert (done.code, done.stdout) == (0, "") and 'opencode-tui run "' in done.stderr
+
+
+def test_a_session_is_listed_shown_and_drawn(commands, session_id):
+    rows = commands.run("session", "list").stdout.splitlines()
+    assert rows[0].split() == ["ID", "TITLE", "USED"] and rows[1].split()[:2] == [session_id, "First"]
+    assert f"{session_id}  First" in commands.run("session", "tree").stdout
+    assert "✓ List   ." in commands.run("session", "show", session_id).stdout
+
+
+def test_renaming_says_what_it_does_and_a_dry_run_does_nothing(commands, session_id):
+    dry = commands.run("session", "rename", session_id, "Second", "--dry-run")
+    assert dry.stderr == f'opencode-tui: would rename {session_id}: "First" to "Second"\n'
+    assert "First" in commands.run("session", "list").stdout
+    assert commands.run("session", "rename", session_id, " Second\n one ").code == 0
+    assert "Second one" in commands.run("session", "list").stdout
+    assert commands.run("session", "rename", session_id, "  ").code == 2
+
+
+def test_deleting_shows_what_goes_and_never_without_a_yes(commands, session_id):
+    assert commands.run("session", "delete", session_id, "--dry-run").code == 0
+    asked = commands.run("session", "delete", session_id)
+    assert (asked.code, asked.stdout) == (2, "") and '"First"' in asked.stderr and "--yes" in asked.stderr
+    assert session_id in commands.run("session", "list").stdout
+    done = commands.run("session", "delete", session_id, "--yes")
+    assert done.code == 0 and done.stderr.endswith("deleted 1 session; your files stay as they are\n")
+    assert commands.run("session", "list").stdout == ""
+
+
+def test_a_session_that_is_worked_on_is_not_deleted(commands, session_id, paths: Paths):
+    lock = Locks(paths).session_run(session_id)
+    lock.try_acquire()
+    done = commands.run("session", "delete", session_id, "--yes")
+    lock.release()
+    assert done.code == 1 and f"session {session_id} is worked on by process" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["show"], ["export"], ["delete", "--yes"], ["rename", "x"]])
+def test_an_unknown_id_names_the_nearest_ones(commands, session_id, command):
+    name = [*(["session"] if command != ["export"] else []), command[0], session_id[:-2], *command[1:]]
+    done = commands.run(*name)
+    assert (done.code, len(done.stderr.splitlines())) == (1, 1)
+    assert f"nearest: {session_id} (First)" in done.stderr and "session list" in done.stderr
+
+
+@pytest.mark.parametrize("hostile", HOSTILE[:3])
+def test_no_title_steers_the_terminal(commands, session_id, hostile, paths: Paths):
+    [record] = Path(paths.storage, "session").rglob("*.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "title": hostile}))
+    for command in (["list"], ["tree"], ["show", session_id], ["delete", session_id, "--dry-run"]):
+        done = commands.run("session", *command)
+        assert (done.code, steering(done.stdout + done.stderr)) == (0, [])

@@ -1,0 +1,92 @@
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.session.instruction import configured_files, global_file, project_files, render
+from opencode_tui.engine.session.remote_instruction import RemoteInstructions
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for name, text in {
+        "AGENTS.md": "root",
+        "a/AGENTS.md": "a",
+        "a/b/CLAUDE.md": "b",
+        "docs/x.md": "x",
+        "docs/y.md": "y",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_all_files_of_the_first_name_on_the_way_up_count_nearest_first(tree):
+    assert project_files(tree / "a" / "b", tree) == [tree / "a" / "AGENTS.md", tree / "AGENTS.md"]
+
+
+def test_the_search_stops_at_the_worktree(tree):
+    (tree / "a" / "AGENTS.md").unlink()
+    assert project_files(tree / "a" / "b", tree / "a") == [tree / "a" / "b" / "CLAUDE.md"]
+
+
+def test_the_persons_own_file_is_the_first_that_exists(tmp_path):
+    home, config, extra = tmp_path / "home", tmp_path / "config", tmp_path / "extra"
+    for folder in (home / ".claude", config, extra):
+        folder.mkdir(parents=True)
+    (home / ".claude" / "CLAUDE.md").write_text("claude")
+    assert global_file(config, home, extra=None, use_claude=True) == home / ".claude" / "CLAUDE.md"
+    assert global_file(config, home, extra=None, use_claude=False) is None
+    (config / "AGENTS.md").write_text("own")
+    assert global_file(config, home, extra=None, use_claude=True) == config / "AGENTS.md"
+    (extra / "AGENTS.md").write_text("extra")
+    assert global_file(config, home, extra=str(extra), use_claude=True) == extra / "AGENTS.md"
+
+
+def test_settings_name_files_by_path_and_by_glob(tree):
+    found = configured_files(["docs/*.md", str(tree / "AGENTS.md"), "http://example.invalid/x"], tree / "a", tree, tree)
+    assert found == [tree / "docs" / "x.md", tree / "docs" / "y.md", tree / "AGENTS.md"]
+
+
+def test_each_file_is_given_once_under_its_path(tree):
+    assert render([tree / "AGENTS.md", tree / "AGENTS.md"]) == [f"Instructions from: {tree / 'AGENTS.md'}\nroot"]
+
+
+def test_an_unreadable_file_is_named(tmp_path):
+    (block,) = render([Path(tmp_path / "gone")])
+    assert "gone" in block and "not readable" in block
+
+
+class Page(BaseHTTPRequestHandler):
+    asked = 0
+
+    def do_GET(self):
+        type(self).asked += 1
+        self.send_response(200 if self.path == "/rules" else 404)
+        self.end_headers()
+        self.wfile.write(b"be kind")
+
+    def log_message(self, *_):
+        """Quiet."""
+
+
+async def test_rules_by_address_are_fetched_once_and_a_failure_is_told():
+    server = HTTPServer(("127.0.0.1", 0), Page)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    base = f"http://127.0.0.1:{server.server_port}"
+    remote = RemoteInstructions([f"{base}/rules", f"{base}/gone"])
+    try:
+        first, second = await remote.blocks(), await remote.blocks()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert first == second
+    assert first == [
+        f"Instructions from: {base}/rules\nbe kind",
+        f"Instructions from: {base}/gone\n(could not be fetched)",
+    ]
+    assert Page.asked == 3

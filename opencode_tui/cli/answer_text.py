@@ -8,7 +8,7 @@ from typing import TextIO
 
 from opencode_tui.cli.cells import width
 from opencode_tui.cli.style import Style
-from opencode_tui.cli.terminal import make_safe
+from opencode_tui.cli.terminal import make_safe, write_answer
 
 PROSE_WIDTH = 88
 """Source: design, visual, section 2."""
@@ -67,8 +67,7 @@ class AnswerText:
     def _send(self, text: str) -> None:
         """Write at once; what the stream's encoding lacks is written as an escape."""
         encoding = self._stream.encoding or "utf-8"
-        self._stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-        self._stream.flush()
+        write_answer(self._stream, text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 class _Line:

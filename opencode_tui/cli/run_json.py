@@ -7,6 +7,7 @@ import json
 import sys
 import time
 
+from opencode_tui.cli.terminal import write_answer
 from opencode_tui.schema.event import Event, PartUpdated, SessionFailed
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.part import AnyPart, ReasoningPart, StepFinishPart, StepStartPart, TextPart, ToolPart
@@ -40,8 +41,8 @@ class JsonReporter:
 
     def _print(self, kind: str, fields: JsonObject) -> None:
         line = {"type": kind, "timestamp": time.time_ns() // 1_000_000, "sessionID": self._session_id, **fields}
-        sys.stdout.write(json.dumps(line, ensure_ascii=True) + "\n")
-        sys.stdout.flush()
+        text = json.dumps(line, ensure_ascii=True).replace("\x7f", "\\u007f")
+        write_answer(sys.stdout, text + "\n")
 
 
 def _kind(part: AnyPart) -> str | None:

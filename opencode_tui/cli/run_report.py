@@ -11,7 +11,7 @@ from typing import Literal, TextIO
 from opencode_tui.cli.activity import Activity
 from opencode_tui.cli.answer_text import AnswerText
 from opencode_tui.cli.quantity import amount, duration, money, plural
-from opencode_tui.cli.style import Style
+from opencode_tui.cli.style import Style, Token
 from opencode_tui.cli.terminal import make_safe
 from opencode_tui.cli.tool_line import activity_of, tool_lines
 from opencode_tui.schema.event import (
@@ -23,6 +23,7 @@ from opencode_tui.schema.event import (
     PartRemoved,
     PartUpdated,
     RetryStatus,
+    SessionFailed,
     SessionStatusChanged,
 )
 from opencode_tui.schema.history import MessageWithParts
@@ -51,6 +52,7 @@ class TerminalReporter:
         self._streamed: set[str] = set()
         self._running: dict[str, str] = {}
         self._waits: list[tuple[str, float]] = []
+        self._is_interrupted = False
         self._tools = 0
         self._tokens = 0
         self._cost = Decimal(0)
@@ -68,6 +70,8 @@ class TerminalReporter:
                 self._note("↻", "The answer broke off; it begins anew.")
             case SessionStatusChanged() if event.session_id == self._session_id:
                 self._status(event)
+            case SessionFailed() if event.session_id == self._session_id:
+                self._is_interrupted = event.error.name == "MessageAbortedError"
             case BusLagged():
                 self._note("!", f"Some of it was not shown; see `opencode-tui session show {self._session_id}`.")
             case _:
@@ -88,7 +92,7 @@ class TerminalReporter:
         if finish == "length":
             self._print(self._style.paint("! The answer was cut off at the model's output limit.", "warning"))
         if info is None or getattr(info, "error", None) is not None:
-            self._print_bill("✗", "Stopped")
+            self._print_bill("■" if self._is_interrupted else "✗", "Stopped")
         else:
             self._print_bill("", "Stopped" if finish in (None, "tool-calls", "unknown") else "Done")
 
@@ -204,7 +208,8 @@ class TerminalReporter:
             facts.append(money(self._cost))
         elif self._tokens:
             facts.append(f"{amount(self._tokens)} tokens")
-        mark = f"{self._style.paint(self._style.words(sign), 'error')} " if sign else ""
+        token: Token = "error" if sign == "✗" else "muted"
+        mark = f"{self._style.paint(self._style.words(sign), token)} " if sign else ""
         self._print(mark + self._style.paint(self._style.words(f"{word}  {' · '.join(facts)}".rstrip()), "muted"))
 
     def _open_block(self, block: _Block) -> None:

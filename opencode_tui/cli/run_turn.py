@@ -13,6 +13,7 @@ from opencode_tui.cli.door import with_client
 from opencode_tui.cli.permission_prompt import PermissionPrompt, open_terminal
 from opencode_tui.cli.run_json import JsonReporter
 from opencode_tui.cli.run_report import TerminalReporter
+from opencode_tui.cli.run_scope import RunScope
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.terminal import say
@@ -141,14 +142,15 @@ async def _answer(
     Interrupted, or with nobody left to read the output, it ends the turn in order, shows what that left, and raises.
     """
     with client.events() as events:
-        follower = asyncio.create_task(_follow(events, reporter, questions))
+        scope = RunScope()
+        follower = asyncio.create_task(_follow(events, scope, reporter, questions))
         turn = asyncio.create_task(client.prompts.prompt(session.id, request))
         try:
             await asyncio.wait({follower, turn}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await _end(client, session, follower, turn)
             if follower.cancelled():
-                _show_rest(events, reporter, turn)
+                _show_rest(events, scope, reporter, turn)
         if not follower.cancelled():
             follower.result()
         answer = turn.result()
@@ -158,10 +160,11 @@ async def _answer(
     return 0
 
 
-async def _follow(events: EventReader, reporter: Reporter, questions: PermissionPrompt) -> None:
+async def _follow(events: EventReader, scope: RunScope, reporter: Reporter, questions: PermissionPrompt) -> None:
     async for envelope in events:
         event = envelope.event
-        reporter.show(event)
+        if scope.has(event):
+            reporter.show(event)
         if isinstance(event, PermissionAsked) and await questions.is_open(event):
             reporter.pause()
             await questions.ask(event)
@@ -179,11 +182,14 @@ async def _end(
     await asyncio.wait({follower, turn})
 
 
-def _show_rest(events: EventReader, reporter: Reporter, turn: "asyncio.Task[MessageWithParts]") -> None:
+def _show_rest(
+    events: EventReader, scope: RunScope, reporter: Reporter, turn: "asyncio.Task[MessageWithParts]"
+) -> None:
     """Show what the turn told before it ended."""
     try:
         while (envelope := events.poll()) is not None:
-            reporter.show(envelope.event)
+            if scope.has(envelope.event):
+                reporter.show(envelope.event)
         reporter.end(None if turn.cancelled() or turn.exception() else turn.result())
     finally:
         reporter.close()

@@ -6,6 +6,7 @@ Every text from outside (file names, settings, answers of a model) goes through 
 import json
 import re
 import sys
+from typing import TextIO
 
 _UNSAFE_IN_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _UNSAFE_IN_TEXT = re.compile(
@@ -41,3 +42,18 @@ def print_json(value: object) -> None:
 def say(message: str) -> None:
     """Write one line to stderr with the name of the program before it."""
     sys.stderr.write(f"opencode-tui: {make_safe(message.strip())}\n")
+
+
+def write_answer(stream: TextIO, text: str) -> None:
+    """Write a piece of a turn's output at once. Raises BrokenPipeError when its reader went away, OpencodeError when it is refused."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        from opencode_tui.schema.error import OpencodeError  # pydantic: not for the help
+
+        raise OpencodeError(
+            f"standard output cannot be written ({error.strerror}); the session keeps the answer: `opencode-tui export`"
+        ) from error

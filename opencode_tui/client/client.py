@@ -18,6 +18,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.request import CreateSession, PromptInput, UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.totals import SessionTotals
 
 
 class SessionsFacet(Protocol):
@@ -49,6 +50,10 @@ class SessionsFacet(Protocol):
 
     async def remove(self, session_id: str) -> None:
         """Delete with all children; raises BusyError while one is worked on."""
+        ...
+
+    async def totals(self, session_id: str) -> SessionTotals:
+        """Return what a session and the sessions of its agents have used."""
         ...
 
     async def mend_all(self) -> int:

@@ -23,6 +23,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.request import CreateSession, PromptInput, UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.totals import SessionTotals
 
 
 class LocalSessions:
@@ -59,6 +60,10 @@ class LocalSessions:
     async def remove(self, session_id: str) -> None:
         """Delete with all children."""
         await self._instance.sessions.remove(session_id)
+
+    async def totals(self, session_id: str) -> SessionTotals:
+        """Return what a session and the sessions of its agents have used."""
+        return await self._instance.sessions.totals(session_id)
 
     async def mend_all(self) -> int:
         """Close what killed processes left open."""

@@ -86,14 +86,15 @@ def _fingerprint_settings(gated: list[Gated], place: RepositoryPlace) -> str | N
             digest.update(json.dumps([one.path, one.value]).encode())
             for path in sorted(_named_files(one, place)):
                 digest.update(json.dumps(["file", os.path.relpath(path, place.worktree)]).encode())
-                digest.update(_content(path))
+                if path.is_relative_to(place.worktree):  # of a link to the outside only where it leads counts
+                    digest.update(_content(path))
     except _UnfathomableError:
         return None
     return digest.hexdigest()
 
 
 def _named_files(gated: Gated, place: RepositoryPlace) -> set[Path]:
-    """Return the files of the repository that a gated setting names, with the Python files beside a plugin."""
+    """Return the files of the repository that a gated setting names, links followed, with the Python files beside a plugin."""
     found: set[Path] = set()
     for text in _texts(gated.value):
         for word in (text, *_WORD.findall(text)):
@@ -108,13 +109,14 @@ def _named_files(gated: Gated, place: RepositoryPlace) -> set[Path]:
 
 
 def _files_at(path: Path, worktree: Path, *, with_folders: bool) -> set[Path]:
-    """Return the file, or the files below the folder; nothing for what lies outside or is the worktree itself."""
+    """Return the real file at a path of the repository, or those below the folder; nothing for the worktree itself."""
     try:
         real = Path(os.path.realpath(path))
-        if real == worktree or not real.is_relative_to(worktree):
+        if real == worktree or not path.is_relative_to(worktree):
             return set()
         if real.is_dir():
-            return set(_walk(real)) if with_folders else set()
+            is_own = with_folders and real.is_relative_to(worktree)
+            return set(_walk(real)) if is_own else set()
         return {real} if real.is_file() else set()
     except (OSError, ValueError):
         return set()  # no path at all: a word of a command

@@ -61,6 +61,17 @@ def test_a_changed_file_that_settings_start_or_read_is_not_trusted(
     assert not is_trusted(world)
 
 
+def test_a_link_that_leads_elsewhere_is_not_trusted(world: SettingsWorld) -> None:
+    world.repository(MCP)
+    script = world.project / "serve.sh"
+    for target in ("/bin/true", "/bin/sh"):
+        script.unlink(missing_ok=True)
+        script.symlink_to(target)
+        assert not is_trusted(world)
+        world.trust()
+        assert is_trusted(world)
+
+
 @pytest.mark.parametrize(
     "name",
     [

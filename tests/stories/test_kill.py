@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+from tests.support.cli import kill_session, read_events
 from tests.support.killing import make_lane
 
 KILLS = 5
@@ -17,3 +18,13 @@ def test_a_kill_at_any_point_loses_nothing_that_was_told(tmp_path, server):
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(work, range(2))) == [[], []]
+
+
+def test_the_run_after_a_kill_tells_of_its_own_work_alone(line):
+    killed = line.start_turn('wait <<tool bash {"command":"sleep 5","description":"wait"}>> <<slow 5>>')
+    told = read_events(killed, 2)
+    killed.kill()
+    kill_session(killed)
+    after = line.turn("and now", "-c")
+    assert [event["type"] for event in told] == ["step_start", "text"]
+    assert [event["type"] for event in after.events] == ["step_start", "text", "step_finish"]

@@ -33,14 +33,17 @@ async def _fetch(address: str) -> str | None:
     import httpx  # only for people who name addresses
 
     try:
-        async with asyncio.timeout(TIMEOUT_S), httpx.AsyncClient(follow_redirects=True, trust_env=False) as client:
-            async with client.stream("GET", address) as answer:
-                answer.raise_for_status()
-                data = b""
-                async for chunk in answer.aiter_bytes():
-                    data += chunk
-                    if len(data) > MAX_BYTES:
-                        break
+        async with (
+            asyncio.timeout(TIMEOUT_S),
+            httpx.AsyncClient(follow_redirects=True, trust_env=False) as client,
+            client.stream("GET", address) as answer,
+        ):
+            answer.raise_for_status()
+            data = b""
+            async for chunk in answer.aiter_bytes():
+                data += chunk
+                if len(data) > MAX_BYTES:
+                    break
     except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
         return None
     return data[:MAX_BYTES].decode("utf-8", "replace").strip()

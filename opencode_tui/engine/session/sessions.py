@@ -10,10 +10,12 @@ from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.slug import new_slug
 from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.totals import add_up
 from opencode_tui.schema.error import BusyError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
 from opencode_tui.schema.request import CreateSession, UpdateSession
 from opencode_tui.schema.session import SessionInfo, SessionTime, default_title
+from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
 
 
@@ -93,6 +95,11 @@ class Sessions:
                 lock.try_acquire()
                 held.callback(lock.release)
             await self._store.remove(session_id)
+
+    async def totals(self, session_id: str) -> SessionTotals:
+        """Return what the session and the sessions of its agents have used."""
+        family = await self._family(await self.get(session_id))
+        return add_up([await self._store.messages(info.id) for info in family])
 
     async def mend_all(self) -> int:
         """Close what killed processes left open in any session of the store; returns how many messages that were."""

@@ -51,7 +51,7 @@ class GrepTool:
         if not place.is_folder:
             if not await asyncio.to_thread(place.real.is_file):
                 raise ToolError(f"{place.path} is a pipe, socket or device, not a file; it cannot be searched")
-            await context.ask("read", place.read_patterns, always=["*"])
+            await context.ask("read", place.read_patterns, always=place.read_patterns)
         found = await self._search.lines(
             place.real, arguments.pattern, include=arguments.include, is_file=not place.is_folder
         )

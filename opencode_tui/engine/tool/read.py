@@ -50,7 +50,7 @@ class ReadTool:
             raise ToolError(f"offset is {arguments.offset}, but lines count from 1; give 1 or more")
         place = await locate(arguments.file_path, context)
         await ask_outside(place, context)
-        await context.ask("read", place.read_patterns, always=["*"])
+        await context.ask("read", place.read_patterns, always=place.read_patterns)
         found = await run_stoppable(partial(open_window, place.real, arguments.offset, arguments.limit))
         match found:
             case None:

@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
+from opencode_tui.schema.question import Question
 from opencode_tui.schema.record import wire_name
 
 
@@ -37,6 +38,14 @@ class Ask(Protocol):
 
         The patterns in `must_ask` are allowed only by a rule that names them word for word, not by one with wildcards.
         """
+        ...
+
+
+class Inquire(Protocol):
+    """Puts questions to the person."""
+
+    def __call__(self, questions: Sequence[Question]) -> Awaitable[list[list[str]]]:
+        """Return the labels that were chosen, a list for each question; raises QuestionDismissedError or ToolError."""
         ...
 
 
@@ -78,7 +87,10 @@ class Subagents(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """One call's surroundings. `progress` (title, metadata) shows on the screen while the call runs; it never blocks."""
+    """One call's surroundings. `progress` (title, metadata) shows on the screen while the call runs; it never blocks.
+
+    `subagents` and `inquire` are None where no agent can be started and nobody be asked.
+    """
 
     session_id: str
     message_id: str
@@ -89,6 +101,7 @@ class ToolContext:
     ask: Ask
     progress: Callable[[str | None, dict[str, Any]], None]
     subagents: Subagents | None = None
+    inquire: Inquire | None = None
 
 
 @dataclass(frozen=True, slots=True)

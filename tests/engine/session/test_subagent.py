@@ -114,3 +114,15 @@ async def test_aborting_the_parent_ends_the_child_first(environ, tmp_path):
             last = (await client.messages.list(info.id))[-1].info
             assert isinstance(last, AssistantMessage)
             assert last.error.name == "MessageAbortedError"
+
+
+async def test_what_an_agent_used_counts_for_its_parent(environ, tmp_path):
+    answers = [
+        Answer(calls=(TASK,), usage=(100, 10, 0)),
+        Answer(text="one", usage=(1_000, 20, 0)),
+        Answer(text="ok", usage=(200, 30, 0)),
+    ]
+    async with opened(environ, tmp_path, *answers) as (_, client):
+        totals = await client.sessions.totals((await prompt(client, "go")).id)
+        assert (totals.steps, totals.input, totals.output) == (3, 1_300, 60)
+        assert totals.cost == pytest.approx((1_300 * 1 + 60 * 2) / 1_000_000)

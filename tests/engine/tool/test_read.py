@@ -27,13 +27,12 @@ async def test_shows_numbered_lines_between_tags(bench: Workbench) -> None:
     assert (result.title, result.metadata) == ("a.txt", {"preview": "one\ntwo", "truncated": False, "loaded": []})
 
 
-async def test_asks_for_the_absolute_path(bench: Workbench) -> None:
+async def test_asks_for_the_absolute_path_and_offers_always_for_no_other_file(bench: Workbench) -> None:
     (bench.folder / "sub").mkdir()
     (bench.folder / "sub" / "a.txt").write_text("x")
     await read(bench, str(bench.folder / "sub" / "a.txt"))
-    assert [(asked.permission, asked.patterns, asked.always) for asked in bench.asked] == [
-        ("read", [str(bench.folder / "sub" / "a.txt")], ["*"])
-    ]
+    path = [str(bench.folder / "sub" / "a.txt")]
+    assert [(asked.permission, asked.patterns, asked.always) for asked in bench.asked] == [("read", path, path)]
 
 
 async def test_outside_is_asked_first_also_for_what_does_not_exist(bench: Workbench, tmp_path: Path) -> None:

@@ -1,0 +1,93 @@
+"""The slash commands of a folder by name: built in, of the settings (markdown files are among them), skills whose name is free.
+
+Later wins in that order, but a skill never takes a command's name. Source: reference, section 29.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from opencode_tui.config.load import LoadedConfig
+from opencode_tui.engine.command.placeholder import hints
+from opencode_tui.engine.skill.skills import Skill, Skills
+from opencode_tui.schema.catalog import CommandSummary
+from opencode_tui.schema.error import ConfigError
+
+_BUILT_IN: Mapping[str, tuple[str, bool | None]] = {
+    "init": ("write or renew this project's AGENTS.md", None),
+    "review": ("review changes: uncommitted ones, a commit, a branch, or a pull request", True),
+}
+"""Name to description and `subtask`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command. `is_own`: the person wrote it, or it is built in, so that its shell snippets need no further question."""
+
+    summary: CommandSummary
+    is_own: bool
+    skill: Skill | None = None
+
+    def template(self) -> str:
+        """Return the prompt with its placeholders; of a skill as it is now. Raises ToolError. Blocks for a skill."""
+        return self.summary.template if self.skill is None else self.skill.read()
+
+
+class Commands:
+    """All commands of a folder's instance."""
+
+    def __init__(self, commands: Mapping[str, Command]) -> None:
+        self._commands = dict(commands)
+
+    def all(self) -> list[CommandSummary]:
+        """Return them by name."""
+        return [self._commands[name].summary for name in sorted(self._commands)]
+
+    def get(self, name: str) -> Command:
+        """Return the command of this name, a leading slash ignored. Raises ConfigError."""
+        command = self._commands.get(name.removeprefix("/"))
+        if command is None:
+            raise ConfigError(f"no command {name!r}; there are {', '.join(sorted(self._commands))}")
+        return command
+
+
+def collect_commands(config: LoadedConfig, skills: Skills) -> Commands:
+    """Return the commands of a folder with these settings and skills."""
+    found = {name: _built_in(name) for name in _BUILT_IN}
+    entries: Mapping[str, Mapping[str, Any]] = config.effective.get("command") or {}
+    for name, entry in entries.items():
+        found[name] = Command(_summary(name, entry), is_own=_is_own(name, config))
+    for skill in skills.all():
+        found.setdefault(skill.name, _of_skill(skill))
+    return Commands(found)
+
+
+def _built_in(name: str) -> Command:
+    description, subtask = _BUILT_IN[name]
+    template = files("opencode_tui.engine.command").joinpath("templates", f"{name}.md").read_text("utf-8").strip()
+    return Command(_summary(name, {"description": description, "subtask": subtask, "template": template}), is_own=True)
+
+
+def _summary(name: str, entry: Mapping[str, Any]) -> CommandSummary:
+    template = str(entry.get("template") or "")
+    return CommandSummary(
+        name=name,
+        description=entry.get("description"),
+        agent=entry.get("agent"),
+        model=entry.get("model"),
+        template=template,
+        subtask=entry.get("subtask"),
+        hints=hints(template),
+    )
+
+
+def _of_skill(skill: Skill) -> Command:
+    summary = CommandSummary(name=skill.name, description=skill.description, source="skill", template="")
+    return Command(summary, is_own=False, skill=skill)
+
+
+def _is_own(name: str, config: LoadedConfig) -> bool:
+    """Tell whether no file of the repository says what the command does."""
+    source = config.sources.get(f"command.{name}.template", "")
+    return not source.startswith(f"{config.worktree}/")

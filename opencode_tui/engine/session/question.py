@@ -1,0 +1,99 @@
+"""Questions to the person: ask, wait, take the answers.
+
+Every asked question is closed by exactly one `question.replied` or `question.rejected`: by the first answer, by a dismissal, or, as
+rejected, when the task that asked is cancelled. Later answers have no effect. All methods belong to the event loop.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.schema.error import NobodyToAskError, QuestionDismissedError, ToolError
+from opencode_tui.schema.event import QuestionAsked, QuestionRejected, QuestionReplied
+from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
+from opencode_tui.schema.question import Question, QuestionRequest
+
+Publish = Callable[[QuestionAsked | QuestionReplied | QuestionRejected], None]
+Answers = list[list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    request: QuestionRequest
+    answers: asyncio.Future[Answers]
+
+
+class QuestionService:
+    """One for each instance folder; the tools of all its sessions ask here."""
+
+    def __init__(self, *, publish: Publish, identifier: Identifier) -> None:
+        self._publish = publish
+        self._identifier = identifier
+        self._pending: dict[str, _Pending] = {}
+
+    async def ask(
+        self, session_id: str, questions: Sequence[Question], *, tool: ToolCallRef | None, policy: Policy
+    ) -> Answers:
+        """Return for each question the labels that were chosen; waits for the person as long as that takes.
+
+        Raises QuestionDismissedError, and ToolError where nobody can be asked.
+        """
+        request = QuestionRequest(
+            id=self._identifier.ascending("que"), session_id=session_id, questions=list(questions), tool=tool
+        )
+        _check_somebody_is_there(request, policy)
+        pending = _Pending(request, asyncio.get_running_loop().create_future())
+        self._pending[request.id] = pending
+        self._publish(QuestionAsked.model_validate(request.to_dict()))
+        try:
+            return await pending.answers
+        finally:
+            if self._pending.pop(request.id, None) is not None:
+                self._publish(QuestionRejected(session_id=session_id, request_id=request.id))
+
+    def reply(self, request_id: str, answers: Answers) -> bool:
+        """Answer a question and return whether it was still open; missing answers count as none given."""
+        pending = self._pending.pop(request_id, None)
+        if pending is None:
+            return False
+        count = len(pending.request.questions)
+        whole = [list(answer) for answer in answers[:count]] + [[] for _ in range(count - len(answers))]
+        if not pending.answers.done():
+            pending.answers.set_result(whole)
+        self._publish(QuestionReplied(session_id=pending.request.session_id, request_id=request_id, answers=whole))
+        return True
+
+    def reject(self, request_id: str) -> bool:
+        """Dismiss a question and return whether it was still open; the turn that asked ends."""
+        pending = self._pending.pop(request_id, None)
+        if pending is None:
+            return False
+        if not pending.answers.done():
+            pending.answers.set_exception(QuestionDismissedError())
+        self._publish(QuestionRejected(session_id=pending.request.session_id, request_id=request_id))
+        return True
+
+    def pending(self) -> list[QuestionRequest]:
+        """Return the open questions, oldest first."""
+        return [pending.request for pending in self._pending.values()]
+
+
+def _check_somebody_is_there(request: QuestionRequest, policy: Policy) -> None:
+    """Raise ToolError when the run's policy says that it has nobody to ask."""
+    try:
+        policy.settle(
+            PermissionRequest(
+                id=request.id,
+                session_id=request.session_id,
+                permission="question",
+                patterns=["*"],
+                metadata={},
+                always=[],
+            )
+        )
+    except NobodyToAskError as error:
+        raise ToolError(
+            "nobody is there to answer: this run has no terminal; take the most sensible choice yourself and name it"
+        ) from error

@@ -1,0 +1,13 @@
+"""Sums over a session."""
+
+from opencode_tui.schema.record import Record
+
+
+class SessionTotals(Record):
+    """What a session and the sessions of its agents have used: model calls, tokens, USD."""
+
+    steps: int = 0
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cost: float = 0

@@ -1,0 +1,132 @@
+"""`run` as a person meets it: on a terminal of 100 columns, in a pipe that closes, on a disk that is full."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from tests.support.cli import CommandLine, kill_session
+from tests.support.hostile import HOSTILE, steering
+from tests.support.model_script import Answer, Call, content_text
+from tests.support.model_server import ModelServer
+from tests.support.stored import read_store
+
+if sys.platform == "win32":
+    pytest.skip("no pseudo-terminals here", allow_module_level=True)
+
+from tests.support.terminal import Terminal
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def line(commands, server) -> CommandLine:
+    return CommandLine(commands.folder, {**commands.environ, "LANG": "C.UTF-8"}, provider=server.config())
+
+
+def bash(*commands: str) -> Answer:
+    return Answer(calls=tuple(Call("bash", {"command": command}, id=f"c{n}") for n, command in enumerate(commands)))
+
+
+def open_terminal(line: CommandLine, *, term: str = "xterm-256color", **settings) -> Terminal:
+    asking = replace(line, settings=settings)
+    arguments = ["-m", "opencode_tui", "run", "-m", line.model, "go"]
+    return Terminal(arguments, folder=line.folder, environ={**asking.variables(), "TERM": term})
+
+
+def test_a_no_settles_the_other_questions_of_its_step(line, server):
+    server.script(bash("touch one", "touch two"))
+    with open_terminal(line, permission={"bash": "ask"}) as terminal:
+        terminal.expect("\n> ")
+        terminal.send("n\n")
+        terminal.expect("or enter for none: ")
+        terminal.send("\n")
+        assert terminal.wait() == 0
+        assert terminal.text.count("Run this command?") == 1 and "Rejected" in terminal.text
+    assert not list(line.folder.glob("one")) and not list(line.folder.glob("two"))
+
+
+def test_what_was_typed_before_the_question_does_not_answer_it(line, server):
+    server.script(replace(bash("touch one"), text="I touch it. " * 5, delay_ms=60))
+    with open_terminal(line, permission={"bash": "ask"}) as terminal:
+        terminal.expect("I touch")
+        terminal.send("y\n")
+        terminal.expect("\n> ")
+        assert terminal.stays_silent(0.3, "Allowed")
+        terminal.send("y\n")
+        terminal.expect("Allowed once")
+        assert terminal.wait() == 0
+
+
+def test_the_end_of_input_rejects(line, server):
+    server.script(bash("touch one"))
+    with open_terminal(line, permission={"bash": "ask"}) as terminal:
+        terminal.expect("\n> ")
+        terminal.send("\x04")
+        terminal.expect("Rejected")
+        assert terminal.wait() == 0
+
+
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+def test_nothing_of_a_hostile_turn_steers_the_terminal(line, server, term):
+    text = "".join(HOSTILE)
+    line.folder.joinpath("out.txt").write_text(text)
+    server.script(Answer(text=text, reasoning=text, calls=bash("cat out.txt; exit 3").calls), Answer(text=text))
+    with open_terminal(line, term=term) as terminal:
+        assert terminal.wait() == 0
+        shown = terminal.text.replace("\r\n", "\n").replace("\r\x1b[2K", "")
+    assert "exit 3" in shown and steering(shown) == []
+
+
+def test_a_dumb_terminal_gets_no_control_character_at_all(line, server):
+    server.script(bash("true"), Answer(text="Done."))
+    with open_terminal(line, term="dumb") as terminal:
+        assert terminal.wait() == 0
+        assert "\x1b" not in terminal.text and "\r" not in terminal.text.replace("\r\n", "\n")
+
+
+def test_when_the_reader_goes_away_the_turn_ends_in_order(line, server, paths):
+    server.script(Answer(text="first"), Answer(text="never"))
+    server.script(*[replace(bash("true"), text="more")] * 20)
+    process = line.start("run", "-m", line.model, "go <<tool bash {}>>")
+    try:
+        process.stdout.close()
+        process.stdout = None
+        assert process.wait(20) == 0
+    finally:
+        kill_session(process)
+    assert read_store(paths.storage).unfinished == []
+
+
+def test_a_disk_that_is_full_is_told_in_one_line(line, server):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "opencode_tui", "run", "-m", line.model, "hello"],
+            cwd=line.folder,
+            env=line.variables(),
+            stdin=subprocess.DEVNULL,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("opencode-tui: standard output cannot be written (No space left")
+
+
+def test_the_same_text_goes_to_a_pipe_however_it_comes(line, server):
+    server.script(Answer(text="\n\none two\r\nthree \n\n", delta_size=1))
+    assert line.run("run", "-m", line.model, "go").stdout == "one two\nthree\n"
+
+
+def test_the_models_answer_to_a_piped_text_is_all_of_stdout(line, server):
+    server.script(Answer(text="Looks fine."))
+    done = line.run("run", "-m", line.model, "review this", stdin="a diff\n")
+    assert (done.code, done.stdout) == (0, "Looks fine.\n")
+    assert "review this\na diff" in content_text(server.bodies[0]["messages"][-1]["content"])

@@ -61,6 +61,10 @@ class _Commands(LazyGroup):
             "trust": Entry(
                 "opencode_tui.cli.trust:trust", "Let this folder's own files start programs, after you saw them."
             ),
+            "permission": Entry(
+                "opencode_tui.cli.permission:permission",
+                "What the agent may do here, and why; what you allowed for good.",
+            ),
             "config": Entry(
                 "opencode_tui.cli.config:config", "The settings in force, where they come from, their schema."
             ),

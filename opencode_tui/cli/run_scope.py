@@ -1,6 +1,6 @@
 """Which events are news of a run: those about messages that began in it.
 
-What a process that died left open in the session is closed first; that changes messages of earlier runs, and is no part of the answer.
+What a process that died left open in the session is closed first: this changes messages of earlier runs, and answers nothing.
 """
 
 from opencode_tui.schema.event import Event, MessageUpdated, PartGrowth, PartProgress, PartUpdated

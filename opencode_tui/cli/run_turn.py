@@ -10,13 +10,14 @@ from typing import Any, Protocol, Self
 
 from opencode_tui.cli.answer_text import AnswerText
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.permission_prompt import PermissionPrompt, open_terminal
+from opencode_tui.cli.permission_prompt import PermissionPrompt
 from opencode_tui.cli.run_json import JsonReporter
 from opencode_tui.cli.run_report import TerminalReporter
 from opencode_tui.cli.run_scope import RunScope
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.terminal import say
+from opencode_tui.cli.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.client.local import choose_policy
 from opencode_tui.engine.permission.policy import Policy
@@ -94,13 +95,14 @@ def run_turn(options: TurnOptions) -> int:
     policy = choose_policy(auto=options.auto, has_terminal=terminal is not None)
     if options.style == "json":
         policy = _TellRefusals(policy)
+    lines = None if terminal is None else TerminalLines(terminal, err=sys.stderr)
     style = style_of(sys.stderr, os.environ)
 
     async def work(client: Client) -> int:
         await _tell_notices(client)
         request = await _request(options)
         session = await _choose_session(client, options, request)
-        questions = PermissionPrompt(terminal, client, err=sys.stderr, style=style)
+        questions = PermissionPrompt(lines, client, style)
         return await _answer(client, session, request, _reporter(session, options, style), questions)
 
     return with_client(work, policy=policy)

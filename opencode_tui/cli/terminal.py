@@ -4,8 +4,10 @@ Every text from outside (file names, settings, answers of a model) goes through 
 """
 
 import json
+import os
 import re
 import sys
+from contextlib import suppress
 from typing import TextIO
 
 _UNSAFE_IN_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -45,7 +47,10 @@ def say(message: str) -> None:
 
 
 def write_answer(stream: TextIO, text: str) -> None:
-    """Write a piece of a turn's output at once. Raises BrokenPipeError when its reader went away, OpencodeError when it is refused."""
+    """Write a piece of a turn's output at once.
+
+    Raises BrokenPipeError when its reader went away, OpencodeError when it cannot be written.
+    """
     try:
         stream.write(text)
         stream.flush()
@@ -54,6 +59,8 @@ def write_answer(stream: TextIO, text: str) -> None:
     except OSError as error:
         from opencode_tui.schema.error import OpencodeError  # pydantic: not for the help
 
+        with suppress(OSError, ValueError):  # what is still buffered would fail again when Python exits
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         raise OpencodeError(
             f"standard output cannot be written ({error.strerror}); the session keeps the answer: `opencode-tui export`"
         ) from error

@@ -12,7 +12,7 @@ from opencode_tui.schema.catalog import AgentSummary, CommandSummary, Notices, P
 from opencode_tui.schema.event import AnyStatus, Envelope
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.request import CreateSession, PromptInput, UpdateSession
@@ -111,6 +111,28 @@ class PermissionsFacet(Protocol):
 
     async def reply(self, request_id: str, reply: Reply, message: str | None = None) -> bool:
         """Answer one; tells whether it was still open."""
+        ...
+
+
+class RulesFacet(Protocol):
+    """What the agent may do, and why."""
+
+    async def list(self, agent: str | None) -> PermissionRules:
+        """Return an agent's rules (the default one's without a name) and the grants of this worktree."""
+        ...
+
+    async def explain(
+        self, permission: str, subject: str, *, agent: str | None = None, extra: Sequence[Rule] = ()
+    ) -> PermissionReport:
+        """Return why an act would be allowed, asked for or denied; `extra` rules are tried as if they stood last."""
+        ...
+
+    async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
+        """Return the grants that `revoke` would forget."""
+        ...
+
+    async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
+        """Forget what was allowed for good; returns what was forgotten."""
         ...
 
 
@@ -230,6 +252,11 @@ class Client(Protocol):
     @property
     def permissions(self) -> PermissionsFacet:
         """Open questions."""
+        ...
+
+    @property
+    def rules(self) -> RulesFacet:
+        """What may be done."""
         ...
 
     @property

@@ -229,6 +229,7 @@ class LocalClient:
         self.messages = LocalMessages(engine)
         self.prompts = LocalPrompts(engine, instance, policy or AskPerson())
         self.permissions = LocalPermissions(instance)
+        self.rules = instance.rules
         self.catalog = LocalCatalog(instance)
         self.settings = LocalSettings(instance)
         self.project = LocalProject(engine, instance)

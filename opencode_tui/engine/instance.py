@@ -10,6 +10,7 @@ from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.rules import Rules
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.todo_store import SessionTodos
@@ -30,6 +31,7 @@ class Instance:
     tools: ToolRegistry
     permissions: PermissionService
     grants: Grants
+    rules: Rules
     sessions: Sessions
     todos: SessionTodos
     prompts: SessionPrompt

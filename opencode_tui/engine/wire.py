@@ -23,6 +23,7 @@ from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.provider.recent import RecentModels
+from opencode_tui.engine.rules import Rules
 from opencode_tui.engine.session.attachment import Attachments
 from opencode_tui.engine.session.instruction import Instructions
 from opencode_tui.engine.session.loop import LoopServices, SessionLoop
@@ -150,6 +151,7 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         tools=tools,
         permissions=permissions,
         grants=grants,
+        rules=Rules(agents=agents, grants=grants, project=project, home=core.paths.home),
         sessions=sessions,
         todos=todos,
         prompts=_build_prompts(core, project, config, subagents, catalog, providers, tools, permissions),

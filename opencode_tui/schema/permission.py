@@ -45,3 +45,30 @@ class PermissionReply(Record):
 
     reply: Reply
     message: str | None = absent()
+
+
+class Verdict(Record):
+    """What rules say of one pattern: `rule` decided it (none: nothing matched), `grant` is an `always` that covers it."""
+
+    permission: str
+    pattern: str
+    action: Action
+    rule: Rule | None = absent()
+    grant: Rule | None = absent()
+    note: str | None = absent()
+
+
+class PermissionReport(Record):
+    """Why an act would be allowed, asked for or denied: the most restrictive verdict decides."""
+
+    action: Action
+    verdicts: list[Verdict]
+    always: list[str] = Field(default_factory=list[str])
+
+
+class PermissionRules(Record):
+    """The rules of an agent in order (the last match wins), and what the person allowed for good in this worktree."""
+
+    agent: str
+    rules: list[Rule]
+    grants: list[Rule]

@@ -30,7 +30,7 @@ def shortest_gap(moments: list[float]) -> float:
 async def eventually(condition: Callable[[], bool]) -> None:
     """Wait for at most five seconds until something is so."""
     async with asyncio.timeout(5):
-        while not condition():  # noqa: ASYNC110 - nobody can set an event for what a timer does to a file
+        while not condition():
             await asyncio.sleep(0.005)
 
 

@@ -250,7 +250,7 @@ async def _read_request(reader: asyncio.StreamReader) -> _Request | None:
 
 async def _until_closed(reader: asyncio.StreamReader) -> None:
     """Return when the client has closed its side; polls, because reading would eat the next request."""
-    while not reader.at_eof() and reader.exception() is None:  # noqa: ASYNC110 - a StreamReader has no event for its end
+    while not reader.at_eof() and reader.exception() is None:
         await asyncio.sleep(0.005)
 
 

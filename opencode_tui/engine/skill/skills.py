@@ -36,7 +36,10 @@ class Skill:
 
     def read(self) -> str:
         """Return the text below the head as it is now. Raises ToolError. Blocks."""
-        from opencode_tui.config.front_matter import FrontMatterError, split_front_matter  # YAML only for those with skills
+        from opencode_tui.config.front_matter import (  # YAML only for those with skills
+            FrontMatterError,
+            split_front_matter,
+        )
 
         try:
             return split_front_matter(read_text(str(self.path))).body

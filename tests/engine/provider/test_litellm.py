@@ -201,6 +201,6 @@ def is_running(process_id: int) -> bool:
 
 async def eventually(is_so: Callable[[], bool], seconds: float = 5) -> bool:
     end = time.monotonic() + seconds
-    while not is_so() and time.monotonic() < end:  # noqa: ASYNC110 - what is waited for is another process
+    while not is_so() and time.monotonic() < end:
         await asyncio.sleep(0.02)
     return is_so()

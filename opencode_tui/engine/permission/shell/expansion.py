@@ -132,7 +132,14 @@ class Expander:
         return quote(state.folder or UNKNOWN) if text in ("$(pwd)", "`pwd`") else UNKNOWN
 
     def _encode_sequence(self, node: "Node", state: State) -> str:
-        return "".join(self._encode(child, state) for child in node.children if child.type != "$")
+        children = node.children
+        pieces: list[str] = []
+        for index, child in enumerate(children):
+            if child.type != "$":
+                pieces.append(self._encode(child, state))
+            elif index + 1 == len(children) or children[index + 1].type != "string":
+                pieces.append(UNKNOWN)  # the grammar has cut a variable in two
+        return "".join(pieces)
 
     def _encode_string(self, node: "Node", state: State) -> str:
         """Double quotes; the grammar leaves some blanks between its children, so text is taken by position."""

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.permission.shell.expansion import Expander, node_text
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.state import State
-from opencode_tui.engine.permission.shell.words import Word
+from opencode_tui.engine.permission.shell.words import CUT, Word
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -68,6 +69,8 @@ class Redirections:
         if operator is None or not targets:
             return
         mode: Mode = "rw" if operator.start_byte in read_write else _OPERATORS.get(operator.type, "rw")
+        if any(one.end_byte == other.start_byte for one, other in pairwise(targets)):
+            self.opened.append((CUT, mode))
         first, *others = (expander.words(target, state) for target in targets)
         for word in first[:1]:
             if not (operator.type in _DUPLICATES and _DESCRIPTOR.fullmatch(word.text)):

@@ -9,7 +9,7 @@ from opencode_tui.engine.permission.shell.expansion import Expander, node_text
 from opencode_tui.engine.permission.shell.nodes import REDIRECTS
 from opencode_tui.engine.permission.shell.redirection import Redirections
 from opencode_tui.engine.permission.shell.state import State
-from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, literal
+from opencode_tui.engine.permission.shell.words import CUT, UNKNOWN, Word, literal
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -111,8 +111,12 @@ class CommandReader:
         command = SimpleCommand(self.shown(node), declares=is_keyword, redirections=redirections)
         if is_keyword:
             command.words.append(literal(node_text(node.children[0])))
+        end = -1
         for child in node.named_children:
             kind = child.type
+            if child.start_byte == end:
+                command.words.append(CUT)
+            end = child.end_byte if kind not in REDIRECTS else -1
             if kind == "variable_assignment":
                 self._assignment(child, state, command)
             elif kind in REDIRECTS:

@@ -19,6 +19,8 @@ HERE_LIMIT = 500
 
 _START = rb"(?:^|[;&|(\n{!]|\b(?:then|do|else|elif|if|while|until|time)\b)[ \t]*"
 _BRACE_COMMAND = re.compile(rb"(" + _START + rb")\{([^\s{}'\"`$();&|<>]*,[^\s{}'\"`$();&|<>]*)\}")
+_CONTINUATION = re.compile(rb"(?<!\\)(?:\\\\)*(\\\n)")
+_QUOTE = re.compile(rb"['\"\\]")
 _READ_WRITE = re.compile(rb"<>")
 _COPROCESS_NAME = re.compile(rb"\bcoproc[ \t]+[A-Za-z_]\w*(?=[ \t]*[({])")
 _PREFIX = re.compile(
@@ -61,6 +63,7 @@ def parse(text: str) -> Script | None:
     source = text.encode("utf-8", "surrogateescape")
     if len(source) > SIZE_LIMIT or source.count(b"<<") > HERE_LIMIT:
         return None
+    source = _without_continuations(source)
     root = _tree(source)
     if not root.has_error:
         return Script(root, source, certain=True)
@@ -70,6 +73,33 @@ def parse(text: str) -> Script | None:
     if again.has_error:
         return Script(root, source, certain=False)
     return Script(again, shown, certain=True, read_write=read_write)
+
+
+def _without_continuations(source: bytes) -> bytes:
+    """Return the text without the line ends that bash takes out before it looks for words; the grammar ends a word there."""
+    if not _CONTINUATION.search(source):
+        return source
+    root = _tree(source)
+    pieces: list[bytes] = []
+    place = 0
+    for found in _CONTINUATION.finditer(source):
+        if not _keeps_line_ends(root.descendant_for_byte_range(found.start(1), found.end(1))):
+            pieces.append(source[place : found.start(1)])
+            place = found.end(1)
+    return b"".join((*pieces, source[place:]))
+
+
+def _keeps_line_ends(node: "Node | None") -> bool:
+    """Whether a backslash before a line end is text there: in comments, single quotes, here-documents with a quoted word."""
+    while node is not None:
+        if node.type in ("comment", "raw_string", "ansi_c_string"):
+            return True
+        if node.type == "heredoc_redirect":
+            return any(child.type == "heredoc_start" and _QUOTE.search(child.text or b"") for child in node.children)
+        if node.type in ("command", "redirected_statement", "program"):
+            return False
+        node = node.parent
+    return False
 
 
 def _mend(source: bytes) -> bytes:

@@ -49,6 +49,10 @@ class Word:
         return UNKNOWN not in self.text
 
 
+CUT = Word(text=UNKNOWN, fixed="", computed=True)
+"""Stands for a word of which the grammar has made two: what it is, is unknown."""
+
+
 def literal(text: str) -> Word:
     """Return a word that stands for itself."""
     return Word(text=text, fixed=text)

@@ -1,0 +1,42 @@
+"""The shell snippets of a command's template: run as the bash tool runs commands, with a short patience.
+
+What they print, errors included, stands in the prompt; an exit code other than 0 is no error. Source: reference, section 29.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.engine.tool.command_output import CommandOutput
+from opencode_tui.engine.tool.process import Command, find_shell
+from opencode_tui.engine.tool.running_command import RunningCommand
+from opencode_tui.schema.error import ToolError
+
+TIMEOUT_MS = 60_000
+_WAIT_S = 3_600.0
+
+
+@dataclass(frozen=True, slots=True)
+class SnippetShell:
+    """Runs snippets in a folder with the person's environment; `reserve_output` names a file for a long output."""
+
+    environ: Mapping[str, str]
+    home: Path
+    folder: Path
+    reserve_output: Callable[[], Path]
+    timeout_ms: int = TIMEOUT_MS
+
+    async def run(self, command: str) -> str:
+        """Return what the command printed, of a long output both ends. Raises ToolError when it cannot be started."""
+        output = CommandOutput(self.reserve_output)
+        line = Command(command, self.folder, self.environ, self.timeout_ms, find_shell(self.environ))
+        try:
+            async with RunningCommand(line, output) as running:
+                while (ended := await running.wait(_WAIT_S)) is None:
+                    pass
+        except OSError as error:
+            raise ToolError(f"the snippet {command!r} could not be started in {self.folder}: {error.strerror}") from error
+        text = output.excerpt(is_final=True).for_model(may_delegate=False)
+        if ended.reason == "timeout":
+            return f"{text.rstrip()}\n(`{command}` was stopped after {self.timeout_ms / 1000:g} s)"
+        return text

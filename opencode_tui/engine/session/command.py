@@ -1,0 +1,162 @@
+"""What a slash command becomes: the prompt that its template, the arguments, its shell snippets and its `@` references make.
+
+Snippets of a command that a file of the repository defines ask as the bash tool would, on top of the trust that the folder needs; those
+of the person's own commands run as they are: the person wrote them and has just called them. References are looked up in
+the template and the arguments, never in what a snippet printed. Source: reference, section 29.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.command.commands import Command, Commands
+from opencode_tui.engine.command.placeholder import Piece, Prose, Snippet, fill
+from opencode_tui.engine.command.snippet import SnippetShell
+from opencode_tui.engine.permission.decision import Query
+from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.engine.permission.service import PermissionService
+from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.session.plugin_hooks import change_command
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.subagent import parent_layers
+from opencode_tui.engine.session.template import ReferencePlace, expand_references
+from opencode_tui.engine.tool.bash_permission import ask_for_command
+from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.model import ModelRef, parse_model_ref
+from opencode_tui.schema.permission import Ruleset
+from opencode_tui.schema.request import CommandInput, PromptInput, PromptPart, SubtaskInput, TextInput
+
+
+@dataclass(frozen=True, slots=True)
+class CommandServices:
+    """What commands need in the instance of one folder."""
+
+    commands: Commands
+    agents: AgentRegistry
+    store: SessionStore
+    permissions: PermissionService
+    shell: SnippetShell
+    place: ReferencePlace
+    worktree: Path
+    hooks: Hooks
+
+
+class SessionCommands:
+    """Turns commands into prompts."""
+
+    def __init__(self, services: CommandServices) -> None:
+        self._services = services
+
+    async def prepare(self, session_id: str, given: CommandInput, *, policy: Policy) -> PromptInput:
+        """Return the prompt that a command stands for.
+
+        `policy` answers the questions of its snippets (else the person does). Raises ConfigError for an unknown command, agent or
+        model name, PermissionRefused for a snippet that may not run.
+        """
+        command = self._services.commands.get(given.command)
+        agent = self._agent(command, given)
+        template = await asyncio.to_thread(command.template)
+        pieces = fill(template, given.arguments)
+        written = "".join(piece.text for piece in pieces if isinstance(piece, Prose))
+        place = replace(self._services.place, is_confined=not command.is_own)
+        references = await asyncio.to_thread(expand_references, written, place, with_source=False)
+        text = await self._text(pieces, command, session_id, agent, policy)
+        is_subtask = _is_subtask(command, agent)
+        parts: list[PromptPart] = [TextInput(text=text), *references, *(given.parts or [])]
+        if is_subtask:
+            parts = [self._subtask(command, given, agent, text), *(given.parts or [])]
+        parts = await change_command(self._services.hooks, session_id, given, parts)
+        return PromptInput(
+            message_id=given.message_id,
+            agent=given.agent if is_subtask else agent.name,
+            model=_model(given.model) if is_subtask else self._model(command, given, agent),
+            variant=given.variant,
+            parts=parts,
+        )
+
+    def _subtask(self, command: Command, given: CommandInput, agent: AgentInfo, text: str) -> SubtaskInput:
+        return SubtaskInput(
+            prompt=text,
+            description=command.summary.description or command.summary.name,
+            agent=agent.name,
+            model=self._model(command, given, agent),
+            command=command.summary.name,
+        )
+
+    def _agent(self, command: Command, given: CommandInput) -> AgentInfo:
+        name = command.summary.agent or given.agent
+        if name is None:
+            return self._services.agents.default()
+        agent = self._services.agents.get(name)
+        if agent is None:
+            known = ", ".join(other.name for other in self._services.agents.all() if not other.hidden)
+            raise ConfigError(f"command {command.summary.name!r} names the agent {name!r}, which does not exist; there are {known}")
+        return agent
+
+    @staticmethod
+    def _model(command: Command, given: CommandInput, agent: AgentInfo) -> ModelRef | None:
+        of_agent = agent.model if command.summary.agent else None
+        return _model(command.summary.model) or of_agent or _model(given.model)
+
+    async def _text(
+        self, pieces: Sequence[Piece], command: Command, session_id: str, agent: AgentInfo, policy: Policy
+    ) -> str:
+        """Return the template with the snippets' outputs in place."""
+        snippets = [piece for piece in pieces if isinstance(piece, Snippet)]
+        if snippets and not command.is_own:
+            await self._ask(snippets, session_id, agent, policy)
+        async with asyncio.TaskGroup() as group:
+            running = iter([group.create_task(self._services.shell.run(snippet.command)) for snippet in snippets])
+        texts = [piece.text if isinstance(piece, Prose) else next(running).result() for piece in pieces]
+        return "".join(texts).strip()
+
+    async def _ask(self, snippets: Sequence[Snippet], session_id: str, agent: AgentInfo, policy: Policy) -> None:
+        services = self._services
+        session = await services.store.get(session_id)
+        above = await parent_layers(session, store=services.store, agents=services.agents)
+        layers = [[*agent.permission, *(session.permission or [])], *above]
+        context = self._context(session_id, agent, layers, policy)
+        for snippet in snippets:
+            await ask_for_command(
+                snippet.command, folder=services.shell.folder, home=services.shell.home, context=context
+            )
+
+    def _context(
+        self, session_id: str, agent: AgentInfo, layers: Sequence[Ruleset], policy: Policy
+    ) -> ToolContext:
+        """Return the surroundings in which the snippets' permissions are asked for; there is no call behind them."""
+
+        async def ask(permission: str, patterns: Sequence[str], **facts: Any) -> None:
+            facts["metadata"] = facts.get("metadata") or {}
+            query = Query(session_id=session_id, permission=permission, patterns=patterns, **facts)
+            await self._services.permissions.ask(query, layers=layers, policy=policy)
+
+        return ToolContext(
+            session_id=session_id,
+            message_id="",
+            call_id="",
+            agent=agent.name,
+            directory=self._services.shell.folder,
+            worktree=self._services.worktree,
+            ask=ask,
+            progress=lambda _title, _metadata: None,
+        )
+
+
+def _is_subtask(command: Command, agent: AgentInfo) -> bool:
+    wanted = command.summary.subtask
+    return wanted is True or (agent.mode == "subagent" and wanted is not False)
+
+
+def _model(written: str | None) -> ModelRef | None:
+    if not written:
+        return None
+    model = parse_model_ref(written)
+    if model is None:
+        raise ConfigError(f"the model {written!r} is not of the form provider/model; see `opencode-tui models`")
+    return model

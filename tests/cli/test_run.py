@@ -44,6 +44,7 @@ def test_a_no_settles_the_other_questions_of_its_step(line, server):
     server.script(bash("touch one", "touch two"))
     with open_terminal(line, permission={"bash": "ask"}) as terminal:
         terminal.expect("\n> ")
+        assert terminal.stays_silent(1.0, "touch two")  # it asks as well meanwhile, and is put after this one
         terminal.send("n\n")
         terminal.expect("or enter for none: ")
         terminal.send("\n")

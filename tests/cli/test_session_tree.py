@@ -49,6 +49,6 @@ def test_a_circle_hides_no_session():
 def test_the_nearest_begin_so_look_alike_or_have_it_in_their_title():
     infos = [info("e08a1111"), info("e08a2222"), info("ffff", title="Fix the parser")]
     assert [one.id for one in nearest("ses_e08a", infos)][:2] == ["ses_e08a1111", "ses_e08a2222"]
-    assert [one.id for one in nearest("ses_e08a2223", infos)][0] == "ses_e08a2222"
+    assert nearest("ses_e08a2223", infos)[0].id == "ses_e08a2222"
     assert [one.id for one in nearest("PARSER", infos)] == ["ses_ffff"]
     assert nearest("nothing", infos) == []

@@ -6,7 +6,7 @@ from opencode_tui.cli.tool_line import activity_of, described, tool_lines
 from opencode_tui.engine.session.processor import ABORTED_TOOL
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning, ToolTime
-from tests.support.build import owner
+from tests.support.build import call
 from tests.support.hostile import HOSTILE, steering
 
 DIFF = "@@ -1,1 +1,1 @@\n-x = 1\n+x = 2\n"
@@ -16,13 +16,11 @@ def done(tool: str, given: dict, *, seconds: float = 0, output: str = "", title:
     time = ToolTime(start=0, end=int(seconds * 1000))
     metadata |= {"output": output} if tool == "bash" else {}
     state = ToolStateCompleted(input=given, output=output, title=title, metadata=metadata, time=time)
-    return ToolPart(**owner(), call_id="c", tool=tool, state=state)
+    return call("c", tool).changed(state=state)
 
 
 def failed(tool: str, given: dict, error: str) -> ToolPart:
-    return ToolPart(
-        **owner(), call_id="c", tool=tool, state=ToolStateError(input=given, error=error, time=ToolTime(start=0))
-    )
+    return call("c", tool).changed(state=ToolStateError(input=given, error=error, time=ToolTime(start=0)))
 
 
 READ = done("read", {"filePath": "/p/a.py"}, title="a.py", output="<content>\n1: x\n2: y\n\n(End)\n</content>")
@@ -45,7 +43,7 @@ EDIT = done("edit", {}, title="a.py", diff=DIFF, filediff={"additions": 1, "dele
         (done("bash", {"command": "a\nb"}, exit=0, seconds=0.9), ["✓ Bash   a …"]),
         (done("bash", {"command": "x"}, exit=2, output="", seconds=3), ["✗ Bash   x  exit 2  3 s"]),
         (done("bash", {"command": "x"}, exit=None), ["✗ Bash   x  stopped"]),
-        (failed("edit", {"filePath": "b.py"}, "not found\nlook again"), ["✗ Edit   b.py  failed", "       │ not found", "       │ look again"]),
+        (failed("edit", {"filePath": "b.py"}, "none\nlook"), ["✗ Edit   b.py  failed", "       │ none", "       │ look"]),
         (failed("bash", {"command": "sleep 9"}, ABORTED_TOOL), ["■ Bash   sleep 9  interrupted by you"]),
         (done("task", {"subagent_type": "explore", "description": "find tests"}), ["✓ Task   explore: find tests"]),
         (done("myplugin", {"name": "thing"}), ["✓ myplugin thing"]),
@@ -121,5 +119,5 @@ def test_signs_are_ascii_where_the_locale_asks_for_it(terminal):
 
 def test_a_running_call_is_told_with_a_verb():
     state = ToolStateRunning(input={"command": "pytest -q\nrm x"}, time=ToolTime(start=0))
-    part = ToolPart(**owner(), call_id="c", tool="bash", state=state)
+    part = call("c", "bash").changed(state=state)
     assert (activity_of(part), described(part)) == ("Running pytest -q …", "Bash: pytest -q …")

@@ -5,7 +5,7 @@ import os
 import pty
 import struct
 import termios
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ HUES = {"accent": "95", "success": "92", "added": "92", "warning": "93", "error"
 
 
 @contextmanager
-def terminal_style(columns: int, *, is_live: bool = False, is_utf8: bool = True) -> Iterator[Style]:
+def terminal_style(columns: int, *, is_live: bool = False, is_utf8: bool = True) -> Generator[Style]:
     """Yield the look of a terminal so wide; one that is not live shows text alone, which is easy to compare."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))

@@ -4,7 +4,9 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
 
-PromptName = Literal["default", "plan", "build_switch", "explore", "general", "compaction", "title", "summary"]
+PromptName = Literal[
+    "default", "plan", "build_switch", "explore", "general", "compaction", "title", "summary", "subtask_report"
+]  # fmt: skip
 
 
 @lru_cache(maxsize=16)
@@ -12,6 +14,6 @@ def read_prompt(name: PromptName) -> str:
     """Return a prompt's text without surrounding blank lines.
 
     `default` is the system prompt of every agent without one of its own; `plan` and `build_switch` are reminders that the loop
-    puts beside the newest user message (reference, section 24).
+    puts beside the newest user message (reference, section 24); `subtask_report` follows the subtask of a slash command (29).
     """
     return files("opencode_tui.engine.agent").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()

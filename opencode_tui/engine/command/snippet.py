@@ -10,7 +10,6 @@ from pathlib import Path
 from opencode_tui.engine.tool.command_output import CommandOutput
 from opencode_tui.engine.tool.process import Command, find_shell
 from opencode_tui.engine.tool.running_command import RunningCommand
-from opencode_tui.schema.error import ToolError
 
 TIMEOUT_MS = 60_000
 _WAIT_S = 3_600.0
@@ -27,7 +26,7 @@ class SnippetShell:
     timeout_ms: int = TIMEOUT_MS
 
     async def run(self, command: str) -> str:
-        """Return what the command printed, of a long output both ends. Raises ToolError when it cannot be started."""
+        """Return what the command printed, of a long output both ends; a command that cannot be started gives a line that says so."""
         output = CommandOutput(self.reserve_output)
         line = Command(command, self.folder, self.environ, self.timeout_ms, find_shell(self.environ))
         try:
@@ -35,7 +34,7 @@ class SnippetShell:
                 while (ended := await running.wait(_WAIT_S)) is None:
                     pass
         except OSError as error:
-            raise ToolError(f"the snippet {command!r} could not be started in {self.folder}: {error.strerror}") from error
+            return f"(`{command}` could not be started in {self.folder}: {error.strerror})"
         text = output.excerpt(is_final=True).for_model(may_delegate=False)
         if ended.reason == "timeout":
             return f"{text.rstrip()}\n(`{command}` was stopped after {self.timeout_ms / 1000:g} s)"

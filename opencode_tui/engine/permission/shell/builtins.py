@@ -121,9 +121,11 @@ def read_variables(call: Call) -> None:
 def print_formatted(call: Call) -> None:
     """`printf`: `-v` names a variable, whose subscript bash evaluates."""
     words = call.arguments
-    if len(words) > 1 and words[0].text == "-v":
-        _evaluate_subscript(call, words[1].text)
-        call.state.variables[words[1].text] = UNKNOWN
+    if words and words[0].text.startswith("-v"):
+        attached = words[0].text[2:]
+        name = attached or (words[1].text if len(words) > 1 else "")
+        _evaluate_subscript(call, name)
+        call.state.assign(name, UNKNOWN)
 
 
 def test(call: Call) -> None:

@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.permission.shell.expansion import node_text
+from opencode_tui.engine.permission.shell.nodes import COMMANDS
 from opencode_tui.engine.permission.shell.runner import Interpreter
 from opencode_tui.engine.permission.shell.state import State, union
 from opencode_tui.engine.permission.shell.words import UNKNOWN, matched
@@ -16,6 +17,7 @@ VALUE_LIMIT = 32
 
 _BODIES = frozenset({"do_group", "compound_statement"})
 _CLAUSES = frozenset({"elif_clause", "else_clause", "case_item"})
+_CHAINS = frozenset({"list", "pipeline", "negated_command"})
 _EXIT = re.compile(rb"exit(?: +\d+)?")
 
 
@@ -56,6 +58,13 @@ def _flatten(node: "Node") -> "tuple[Node, list[tuple[str, Node]]]":
         chain.append((operator, parts[-1]))
         node = parts[0]
     return node, chain[::-1]
+
+
+def last_command(node: "Node") -> "Node | None":
+    """Return the command that the grammar means when it hangs a redirection on a chain or a pipeline: the last one."""
+    while node.type in _CHAINS and node.named_children:
+        node = node.named_children[-1]
+    return node if node.type in COMMANDS else None
 
 
 def _leaves(node: "Node") -> bool:

@@ -13,6 +13,7 @@ from opencode_tui.engine.permission.shell.analysers import find_analyser
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
 from opencode_tui.engine.permission.shell.findings import FoundMember
+from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.operands import apply_spec
 from opencode_tui.engine.permission.shell.runner import Runner
 from opencode_tui.engine.permission.shell.simple_command import SimpleCommand, is_plain_name, system_program
@@ -24,6 +25,7 @@ from opencode_tui.engine.permission.shell.wrappers import is_wrapper, unwrap
 _VERSION = re.compile(r"-?\d+(?:\.\d+)*$")
 _SIGNS = frozenset({".", ":", "[", "!", "{", "}"})
 _MOVES = frozenset({"cd", "pushd", "popd", "dirs"})
+_RESERVED = names("if then else elif fi for while until do done case esac select function in")
 _CACHED_NAMES = 1_024
 
 
@@ -67,7 +69,7 @@ def _run_program(call: Call, member: FoundMember) -> None:
             return
         call = replace(call, program=literal(system))
         name = system
-    if name not in _SIGNS and not is_plain_name(name):
+    if (name not in _SIGNS and not is_plain_name(name)) or name in _RESERVED:
         call.opaque()
     member.moves_only = name in _MOVES
     if len(call.arguments) == 1 and call.arguments[0].text in ("--version", "--help"):

@@ -91,11 +91,16 @@ class CommandReader:
         """Return the text of a node as it was given."""
         return self._source[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape")
 
-    def shown_statement(self, node: "Node", command: SimpleCommand) -> str:
-        """Return the text of a command with its redirections, but without the body of a here-document."""
+    def shown_statement(self, node: "Node | None", command: SimpleCommand) -> str:
+        """Return the text of a command with its redirections, but without the body of a here-document.
+
+        `node` is the statement of this one command; None when the redirections were found elsewhere.
+        """
         texts = command.redirections.texts
         if not texts:
             return command.source
+        if node is None:
+            return " ".join((command.source, *texts))
         shown = self.shown(node)
         return " ".join((command.source, *texts)) if "<<" in shown and "\n" in shown else shown
 

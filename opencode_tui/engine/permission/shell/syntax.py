@@ -83,7 +83,7 @@ def _without_continuations(source: bytes) -> bytes:
     pieces: list[bytes] = []
     place = 0
     for found in _CONTINUATION.finditer(source):
-        if not _keeps_line_ends(root.descendant_for_byte_range(found.start(1), found.end(1))):
+        if not _keeps_line_ends(root.descendant_for_byte_range(found.start(1), found.start(1))):
             pieces.append(source[place : found.start(1)])
             place = found.end(1)
     return b"".join((*pieces, source[place:]))

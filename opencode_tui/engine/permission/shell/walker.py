@@ -13,7 +13,13 @@ from opencode_tui.engine.permission.shell.environment import holds_command, is_d
 from opencode_tui.engine.permission.shell.expansion import Expander, node_text
 from opencode_tui.engine.permission.shell.expressions import look_at_arithmetic, look_at_evaluated, look_at_expression
 from opencode_tui.engine.permission.shell.findings import Findings, FoundMember
-from opencode_tui.engine.permission.shell.flow import follow_branches, follow_chain, follow_for, follow_loop
+from opencode_tui.engine.permission.shell.flow import (
+    follow_branches,
+    follow_chain,
+    follow_for,
+    follow_loop,
+    last_command,
+)
 from opencode_tui.engine.permission.shell.invocation import invoke
 from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.nodes import BLOCKS, COMMANDS, IGNORED, REDIRECTS, SUBSTITUTIONS, VALUES
@@ -44,6 +50,7 @@ class Walker:
         self._upstream: str | None = None
         self._scripts = 0
         self._budget = Budget()
+        self._redirects: dict[int, tuple[list[Node], Node | None]] = {}
 
     def mark_opaque(self) -> None:
         """Note that the present command, or the script as a whole outside of any, is not fully known."""
@@ -152,7 +159,7 @@ class Walker:
         if self._budget.is_deep or self._budget.is_spent:
             self.poison()
         elif kind in COMMANDS:
-            self._command(node, state, Redirections(), statement=node)
+            self._command(node, state)
         else:
             self._budget.depth += 1
             state.after_failure, state.settled = state.folders, True
@@ -215,17 +222,28 @@ class Walker:
         return " ".join([word for word in words if not word.startswith("-")])
 
     def _redirected(self, node: "Node", state: State) -> None:
-        redirections = self._reader.redirections([one for one in node.named_children if one.type in REDIRECTS], state)
+        redirects = [child for child in node.named_children if child.type in REDIRECTS]
         bodies = [child for child in node.named_children if child.type not in REDIRECTS]
-        outer = self._upstream
-        for child in bodies:
-            if child.type in COMMANDS:
-                self._command(child, state, redirections, statement=node)
-            else:
-                self._upstream = redirections.stdin if redirections.stdin is not None else outer
+        last = last_command(bodies[-1]) if bodies else None
+        if last is not None:
+            self._redirects[last.id] = redirects, node if last in bodies else None
+            for child in bodies:
                 self.statement(child, state)
-        if not any(child.type in COMMANDS for child in bodies):
-            self._open(redirections, state)
+            return
+        redirections = self._reader.redirections(redirects, state)
+        outer = self._upstream
+        self._upstream = redirections.stdin if redirections.stdin is not None else outer
+        for child in bodies:
+            self.statement(child, state)
+        self._upstream = outer
+        self._open(redirections, state)
+        if redirections.arguments:
+            self.mark_opaque()
+        self._follow(redirections, state)
+
+    def _follow(self, redirections: Redirections, state: State) -> None:
+        """Follow what stands behind a here-document on its line."""
+        outer = self._upstream
         for follower in redirections.statements:
             self._upstream = redirections.stdin
             self.statement(follower, state.fork())
@@ -270,7 +288,8 @@ class Walker:
         state.variables.update(outer)
         state.functions.setdefault(name, body)
 
-    def _command(self, node: "Node", state: State, redirections: Redirections, *, statement: "Node") -> None:
+    def _command(self, node: "Node", state: State) -> None:
+        redirects, statement = self._redirects.pop(node.id, ([], node))
         source = self._reader.shown(node)
         if source == "}":
             return  # closes a block whose beginning the grammar took for words
@@ -279,6 +298,7 @@ class Walker:
         member = FoundMember(texts=(source,))
         self._members.append(member)
         self.findings.members.append(member)
+        redirections = self._reader.redirections(redirects, state)
         command = self._reader.read(node, state, redirections)
         member.texts = command.texts(self._reader.shown_statement(statement, command))
         member.words = command.plain_words()
@@ -289,6 +309,7 @@ class Walker:
             redirections.stdin = self._upstream
         self._members.pop()
         self._run(member, command, state, is_listed=True)
+        self._follow(redirections, state)
 
     def _run(self, member: FoundMember, command: SimpleCommand, state: State, *, is_listed: bool = False) -> None:
         self._budget.commands += 1

@@ -1,0 +1,156 @@
+"""What a client of the event stream sees of a turn, in which order. Source: reference, `http.md` 4."""
+
+import asyncio
+import json
+from itertools import groupby
+from urllib.parse import quote
+
+import httpx
+
+from tests.support.http_face import PASSWORD
+from tests.support.model_script import Answer, Call
+
+
+def word(event: dict) -> str:
+    """Return what an event says in a word or two."""
+    properties = event["properties"]
+    match event["type"]:
+        case "message.updated":
+            info = properties["info"]
+            done = " done" if info["time"].get("completed") else " finished" if info.get("finish") else ""
+            return f"{info['role']}{done}"
+        case "message.part.updated":
+            part = properties["part"]
+            state = f" {part['state']['status']}" if part["type"] == "tool" else ""
+            return f"{part['type']}{state}{' +' if 'delta' in properties else ''}"
+        case "session.status":
+            return properties["status"]["type"]
+        case kind:
+            return kind
+
+
+def words(events: list[dict]) -> list[str]:
+    """Return the words of events, equal neighbours once."""
+    return [said for said, _ in groupby(map(word, events))]
+
+
+async def test_a_text_turn_is_told_in_the_order_that_clients_know(serve, model):
+    model.script(Answer(reasoning="let me see", text="hello you there"))
+    async with serve() as face, face.events() as events:
+        session_id = await face.session()
+        answer = (await face.say(session_id, "hi")).json()
+        seen = await events.until("session.idle")
+    assert words(seen) == [
+        "server.connected", "session.created", "session.updated",
+        "user", "text", "session.updated", "busy",
+        "assistant", "step-start",
+        "reasoning", "reasoning +", "reasoning",
+        "text", "text +", "text",
+        "step-finish", "assistant finished", "assistant done",
+        "busy", "idle", "session.idle",
+    ]  # fmt: skip
+    updates = [event["properties"] for event in seen if word(event) in ("text", "text +")][1:]
+    assert "".join(update.get("delta", "") for update in updates) == "hello you there"
+    assert updates[-1]["part"] == answer["parts"][2]
+
+
+async def test_a_tool_turn_tells_each_state_and_a_message_for_each_step(serve, model, project):
+    target = str(project.path / "new.txt")
+    model.script(Answer(calls=(Call("write", {"filePath": target, "content": "x\n"}),)), Answer(text="done"))
+    async with serve() as face, face.events() as events:
+        session_id = await face.session()
+        await face.say(session_id, "write it")
+        seen = await events.until("session.idle")
+    assert words(seen)[words(seen).index("step-start") :] == [
+        "step-start", "tool pending", "tool running", "file.edited", "tool completed",
+        "step-finish", "assistant finished", "assistant done", "busy",
+        "assistant", "step-start", "text", "text +", "text", "step-finish", "assistant finished", "assistant done",
+        "busy", "idle", "session.idle",
+    ]  # fmt: skip
+
+
+async def test_frames_are_single_lines_between_line_feeds_without_event_names(serve):
+    async with serve() as face, face.http.stream("GET", "/event", timeout=5) as answer:
+        await face.session(title="line\nbreak \u2028 é")
+        raw = b""
+        async for piece in answer.aiter_raw():
+            raw += piece
+            if b"session.updated" in raw and raw.endswith(b"\n\n"):
+                break
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert raw.startswith(b'data: {"type":"server.connected","properties":{}}\n\n')
+    frames = raw.split(b"\n\n")[:-1]
+    assert b"\r" not in raw and all(frame.startswith(b"data: {") and b"\n" not in frame for frame in frames)
+
+
+async def test_a_listener_hears_its_folder_and_the_global_one_hears_all_with_the_folder_named(serve, tmp_path):
+    other = tmp_path / "an öther place"
+    other.mkdir()
+    header = {"x-opencode-directory": quote(str(other))}
+    async with (
+        serve() as face,
+        face.events() as here,
+        face.events(**header) as there,
+        face.events("/global/event") as everywhere,
+    ):
+        first = (await face.http.post("/session")).json()
+        second = (await face.http.post("/session", headers=header)).json()
+        ids = [(await stream.until("session.updated"))[1]["properties"]["info"]["id"] for stream in (here, there)]
+        for _ in range(4):
+            await everywhere.read()
+    assert ids == [first["id"], second["id"]]
+    assert (second["directory"], second["projectID"]) == (str(other), "global")
+    told = [(event.get("directory"), event["payload"]["type"]) for event in everywhere.seen]
+    assert told[0] == (None, "server.connected")
+    assert [folder for folder, _ in told[1:]] == [first["directory"]] * 2 + [str(other)] * 2
+
+
+async def test_a_listener_that_does_not_read_holds_up_neither_the_turn_nor_the_others(serve, model, monkeypatch):
+    monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 20_000)
+    model.script(
+        Answer(calls=(Call("bash", {"command": "head -c 40000 /dev/zero | tr '\\0' x", "description": "much"}),)),
+        Answer(text="word " * 4_000, delta_size=20),
+    )
+    async with serve(settings={"permission": "allow"}) as face, face.events() as reading:
+        reader, writer = await asyncio.open_connection("127.0.0.1", face.address.port, limit=1)
+        token = f"Authorization: Bearer {PASSWORD}\r\nHost: 127.0.0.1:{face.address.port}"
+        writer.write(f"GET /event HTTP/1.1\r\n{token}\r\n\r\n".encode())
+        await asyncio.sleep(0.05)
+        session_id = await face.session()
+        turn = asyncio.create_task(face.say(session_id, "much"))
+        seen = await reading.until("session.idle", seconds=15)
+        answer = (await turn).json()
+        writer.close()
+        del reader
+    deltas = "".join(event["properties"].get("delta", "") for event in seen if word(event) == "text +")
+    assert deltas == "word " * 4_000
+    assert answer["parts"][1]["text"] == ("word " * 4_000).rstrip()
+
+
+async def test_a_client_that_goes_away_is_forgotten(serve):
+    async with serve() as face:
+        async with face.events():
+            pass
+        session_id = await face.session()
+        health = await face.http.get("/global/health")
+    assert session_id.startswith("ses_") and health.json()["healthy"] is True
+
+
+async def test_at_the_end_of_the_server_running_turns_end_and_are_told(serve, model):
+    told: list[dict] = []
+    async with httpx.AsyncClient(trust_env=False, timeout=10) as anybody:
+        async with serve() as face:
+            session_id = await face.session()
+            stream = anybody.stream("GET", f"{face.address.url}/event", auth=("opencode", PASSWORD))
+            answer = await stream.__aenter__()
+            lines = answer.aiter_lines()
+            await anext(lines)
+            await face.http.post(
+                f"/session/{session_id}/prompt_async",
+                json={"parts": [{"type": "text", "text": "wait <<slow 200>> <<words 200>>"}]},
+            )
+            await asyncio.sleep(0.3)
+        told += [json.loads(line[6:]) for line in [line async for line in lines] if line]
+        await stream.__aexit__(None, None, None)
+    assert [event["type"] for event in told][-2:] == ["session.status", "session.idle"]
+    assert any(event["type"] == "session.error" for event in told)

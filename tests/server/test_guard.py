@@ -1,0 +1,89 @@
+"""No route can be reached without the password, from a foreign page, or by a foreign name: made from the route table."""
+
+import re
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from opencode_tui.server.app import ROUTERS
+from tests.support.http_face import PASSWORD
+
+ROUTES = sorted(
+    (method, re.sub(r"\{\w+\}", "x", route.path))
+    for router in ROUTERS
+    for route in router.routes
+    if isinstance(route, APIRoute)
+    for method in route.methods
+)
+RIGHT = httpx.BasicAuth("opencode", PASSWORD)
+THREATS = {
+    "no password": (401, None, {}),
+    "wrong password": (401, httpx.BasicAuth("opencode", PASSWORD + "r"), {}),
+    "wrong user": (401, httpx.BasicAuth("root", PASSWORD), {}),
+    "wrong token": (401, None, {"authorization": "Bearer nonsense"}),
+    "broken credentials": (401, None, {"authorization": "Basic ?"}),
+    "foreign page": (403, RIGHT, {"origin": "http://evil.example"}),
+    "page of the same port elsewhere": (403, RIGHT, {"origin": "http://localhost.evil.example"}),
+    "page of a file": (403, RIGHT, {"origin": "null"}),
+    "foreign name": (403, RIGHT, {"host": "evil.example"}),
+    "foreign name with a name of ours before it": (403, RIGHT, {"host": "127.0.0.1.evil.example:{port}"}),
+    "name without the port": (403, RIGHT, {"host": "127.0.0.1"}),
+    "form": (403, RIGHT, {"content-type": "application/x-www-form-urlencoded"}),
+    "form with files": (403, RIGHT, {"content-type": "multipart/form-data; boundary=x"}),
+    "plain text": (403, RIGHT, {"content-type": "Text/Plain; charset=utf-8"}),
+}
+
+
+async def test_every_route_refuses_every_threat(serve):
+    assert len(ROUTES) >= 20
+    let_in: list[object] = []
+    async with serve() as face:
+        for threat, (status, auth, headers) in THREATS.items():
+            named = {name: value.format(port=face.address.port) for name, value in headers.items()}
+            async with httpx.AsyncClient(base_url=face.address.url, auth=auth, trust_env=False) as http:
+                for method, path in ROUTES:
+                    answer = await http.request(method, path, headers=named, content=b"{}" if method != "GET" else None)
+                    if answer.status_code != status:
+                        let_in.append((threat, method, path, answer.status_code))
+    assert let_in == []
+
+
+async def test_the_right_password_opens_by_basic_and_by_bearer(serve):
+    async with serve() as face, httpx.AsyncClient(base_url=face.address.url, trust_env=False) as http:
+        basic = await http.get("/session", auth=RIGHT)
+        bearer = await http.get("/session", headers={"authorization": f"bearer {PASSWORD}"})
+    assert (basic.status_code, bearer.status_code) == (200, 200)
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:3000", "http://127.0.0.1"])
+async def test_pages_of_this_machine_may_read_and_ask_before(serve, origin):
+    async with serve() as face:
+        answer = await face.http.get("/session", headers={"origin": origin})
+        async with httpx.AsyncClient(base_url=face.address.url, trust_env=False) as anybody:
+            preflight = await anybody.options("/session", headers={"origin": origin})
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, origin)
+    assert (preflight.status_code, preflight.headers["access-control-allow-origin"]) == (204, origin)
+    assert "POST" in preflight.headers["access-control-allow-methods"]
+
+
+async def test_a_refused_page_gets_no_grant(serve):
+    async with serve() as face:
+        answer = await face.http.get("/session", headers={"origin": "http://evil.example"})
+    assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_a_body_over_the_limit_is_refused_announced_or_not(serve, monkeypatch):
+    monkeypatch.setattr("opencode_tui.server.guard.BODY_LIMIT", 1_000)
+
+    async def pieces():
+        yield b'{"title":"'
+        for _ in range(100):
+            yield b"x" * 100
+        yield b'"}'
+
+    async with serve() as face:
+        announced = await face.http.post("/session", json={"title": "x" * 2_000})
+        growing = await face.http.post("/session", content=pieces())
+        alive = await face.http.get("/session")
+    assert (announced.status_code, growing.status_code, alive.json()) == (413, 413, [])

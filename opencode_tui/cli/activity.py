@@ -14,9 +14,13 @@ _ASCII_SPINNER = "|/-\\"
 
 
 class Activity:
-    """Draws itself on the terminal's last line, which must be empty when it starts; `stop` removes it without a trace."""
+    """Draws itself on the terminal's last line, which must be empty when it starts; `stop` removes it without a trace.
 
-    def __init__(self, stream: TextIO, style: Style) -> None:
+    It is possible only where nobody else writes to the terminal meanwhile (`is_alone`): their text would be drawn over.
+    """
+
+    def __init__(self, stream: TextIO, style: Style, *, is_alone: bool) -> None:
+        self.is_possible = is_alone and style.is_live
         self._stream = stream
         self._style = style
         self._text = ""
@@ -44,7 +48,7 @@ class Activity:
             self._write("\r\x1b[2K")
 
     def _show(self, text: str, *, until: float | None, after: str = "") -> None:
-        if not self._style.is_live:
+        if not self.is_possible:
             return
         self.stop()
         self._text, self._after, self._began, self._until = text, after, time.monotonic(), until

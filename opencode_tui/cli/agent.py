@@ -11,7 +11,10 @@ def agent() -> None:
 @agent.command("list")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="For people, or JSON.")
 def list_agents(style: str) -> None:
-    """List the agents, the default one first; a subagent works for other agents only."""
+    """List the agents, the default one first.
+
+    A primary agent works for you, a subagent for other agents only.
+    """
     import os
     import sys
     from collections.abc import Sequence

@@ -3,7 +3,9 @@
 In a terminal lines are broken between words; a file or a pipe gets the text as the model wrote it.
 """
 
+import os
 import re
+import stat
 from typing import TextIO
 
 from opencode_tui.cli.cells import width
@@ -35,6 +37,14 @@ class AnswerText:
     def is_terminal(self) -> bool:
         """Tell whether the text is seen while it is written."""
         return self._style.is_terminal
+
+    @property
+    def is_read_by_others(self) -> bool:
+        """Tell whether the text goes to a program, as in `| tee`, which may show it on the terminal at any moment."""
+        try:
+            return stat.S_ISFIFO(os.fstat(self._stream.fileno()).st_mode)
+        except (OSError, ValueError):  # no file behind it
+            return False
 
     def write(self, text: str) -> None:
         """Write a piece of a text. White space is held back until more follows it, an unfinished word only in a terminal."""

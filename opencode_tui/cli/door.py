@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,5 +46,6 @@ def _cancel_on_signals() -> None:
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, task.cancel)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        with suppress(NotImplementedError):  # Windows: there Ctrl-C ends the loop without our help
+            loop.add_signal_handler(getattr(signal, name, signal.SIGINT), task.cancel)

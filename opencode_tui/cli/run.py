@@ -6,10 +6,9 @@ import click
 
 from opencode_tui.cli.main import Frame
 
-GARBAGE_THRESHOLD = 50_000
-"""New objects between two looks for garbage. Loading the engine makes several hundred thousand that all stay: with Python's 700
-a quarter of the time to the first request goes into looking through them."""
-
+GARBAGE_THRESHOLD = 200_000
+"""New objects between two looks for garbage. Loading the engine makes a hundred thousand that all stay; with Python's 700 a fifth
+of the time to the first request goes into looking through them again and again."""
 
 _EXAMPLES = """\b
 Examples:
@@ -38,6 +37,7 @@ Exit codes: 0 done, 1 the work failed, 2 bad arguments or settings, 130 interrup
 @click.option(
     "-f", "--file", "files", multiple=True, type=click.Path(), help="Attach a file or folder; may be repeated."
 )
+@click.option("--command", metavar="NAME", help="Run this slash command; MESSAGE is what stands behind it.")
 @click.option("--title", help="Name of a new session; the first 50 characters of the message otherwise.")
 @click.option("--auto", is_flag=True, help="Allow whatever your rules would ask for; what they deny stays denied.")
 @click.pass_obj
@@ -48,7 +48,8 @@ def run(
 ) -> int:
     """Let the agent answer MESSAGE; it reads, edits and runs things in this folder.
 
-    What comes in by a pipe is appended to the message. The answer goes to stdout, what the agent does meanwhile to stderr.
+    What comes in by a pipe is appended to the message. `@path` in the message attaches a file or folder, `@a.py#L10-20` some
+    lines of it, `@agent` has an agent do the work. The answer goes to stdout, what the agent does meanwhile to stderr.
 
     In a terminal it asks before it does what your rules do not allow. Without one such acts are refused, unless --auto.
     """

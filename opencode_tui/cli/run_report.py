@@ -45,7 +45,7 @@ class TerminalReporter:
         self._answer = answer
         self._err = err
         self._style = style
-        self._activity = Activity(err, style)
+        self._activity = Activity(err, style, is_alone=not answer.is_read_by_others)
         self._began = time.monotonic()
         self._block: _Block | None = None
         self._texts: set[str] = set()
@@ -178,7 +178,7 @@ class TerminalReporter:
             seconds = max(0.0, status.next / 1000 - time.time())
             self._waits.append((reason, seconds))
             attempt = f", attempt {status.attempt + 1} of {_MAX_ATTEMPTS}"
-            if self._style.is_live:
+            if self._activity.is_possible:
                 self._answer.end()
                 self._activity.wait(reason, seconds=seconds, after=attempt)
             else:
@@ -189,7 +189,7 @@ class TerminalReporter:
     def _tell_waits(self) -> None:
         """Keep one line of the waits that the activity line has shown."""
         waits, self._waits = self._waits, []
-        if waits and self._style.is_live:
+        if waits and self._activity.is_possible:
             waited = duration(sum(seconds for _, seconds in waits))
             self._note("↻", f"{waits[-1][0]}  waited {waited}, tried {plural(len(waits), 'time')} more")
 

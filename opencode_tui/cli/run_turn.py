@@ -5,14 +5,13 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol, Self
 
-from opencode_tui.cli.answer_text import AnswerText
 from opencode_tui.cli.door import with_client
 from opencode_tui.cli.permission_prompt import PermissionPrompt
+from opencode_tui.cli.question_prompt import QuestionPrompt
 from opencode_tui.cli.run_json import JsonReporter
-from opencode_tui.cli.run_report import TerminalReporter
+from opencode_tui.cli.run_request import Request, check, make_command, make_prompt, send
 from opencode_tui.cli.run_scope import RunScope
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import Style, style_of
@@ -21,14 +20,13 @@ from opencode_tui.cli.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.client.local import choose_policy
 from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.engine.session.attachment import file_input
 from opencode_tui.schema.error import ConfigError, NobodyToAskError, OpencodeError
-from opencode_tui.schema.event import Event, PermissionAsked
+from opencode_tui.schema.event import Event, PermissionAsked, QuestionAsked
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.request import CreateSession, PromptInput, PromptPart, TextInput
+from opencode_tui.schema.request import CreateSession
 from opencode_tui.schema.session import SessionInfo
 
 TITLE_LENGTH = 50
@@ -38,9 +36,11 @@ ABORT_GRACE_MS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TurnOptions:
-    """What the command line asked for."""
+    """What the command line asked for; `message` was typed, `piped` came in by standard input."""
 
     message: str
+    piped: str = ""
+    command: str | None = None
     is_continued: bool = False
     session_id: str | None = None
     model: ModelRef | None = None
@@ -52,7 +52,7 @@ class TurnOptions:
 
     @classmethod
     def from_command_line(cls, options: Mapping[str, Any]) -> Self:
-        """Return the options with the piped-in text appended. Raises ConfigError for what makes no sense."""
+        """Return the options with the piped-in text. Raises ConfigError for what makes no sense."""
         if options["is_continued"] and options["session_id"]:
             raise ConfigError("--continue and --session exclude each other; give one of them")
         model = parse_model_ref(options["model"]) if options["model"] else None
@@ -60,13 +60,14 @@ class TurnOptions:
             raise ConfigError(
                 f"--model {options['model']!r} is not of the form provider/model; see `opencode-tui models`"
             )
-        message = "\n".join(text for text in (" ".join(options["message"]), _piped_text()) if text.strip())
-        if not message and not options["files"]:
+        message, piped = " ".join(options["message"]), _piped_text()
+        if not (message.strip() or piped.strip() or options["files"] or options["command"]):
             raise ConfigError('nothing to do; give a message: opencode-tui run "explain this folder"')
         fields = {
-            name: options[name] for name in ("is_continued", "session_id", "agent", "style", "files", "title", "auto")
+            name: options[name]
+            for name in ("is_continued", "session_id", "agent", "style", "files", "title", "auto", "command")
         }
-        return cls(message=message, model=model, **fields)
+        return cls(message=message, piped=piped, model=model, **fields)
 
 
 class Reporter(Protocol):
@@ -100,12 +101,20 @@ def run_turn(options: TurnOptions) -> int:
 
     async def work(client: Client) -> int:
         await _tell_notices(client)
-        request = await _request(options)
+        request = await _request(client, options)
         session = await _choose_session(client, options, request)
-        questions = PermissionPrompt(lines, client, style)
-        return await _answer(client, session, request, _reporter(session, options, style), questions)
+        prompts = _Prompts(PermissionPrompt(lines, client, style), QuestionPrompt(lines, client, style))
+        return await _answer(client, session, request, _reporter(session, options, style), prompts)
 
     return with_client(work, policy=policy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompts:
+    """How the person is asked."""
+
+    permissions: PermissionPrompt
+    questions: QuestionPrompt
 
 
 class _TellRefusals:
@@ -119,13 +128,17 @@ class _TellRefusals:
         try:
             return self._policy.settle(request)
         except NobodyToAskError as error:
-            say(str(error))
+            if request.permission != "question":
+                say(str(error))
             raise
 
 
 def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> Reporter:
     if options.style == "json":
         return JsonReporter(session.id)
+    from opencode_tui.cli.answer_text import AnswerText  # programs that read JSON need not wait for it
+    from opencode_tui.cli.run_report import TerminalReporter
+
     answer = AnswerText(sys.stdout, style_of(sys.stdout, os.environ))
     return TerminalReporter(session.id, answer=answer, err=sys.stderr, style=style)
 
@@ -136,23 +149,23 @@ async def _tell_notices(client: Client) -> None:
         say(line)
 
 
-async def _answer(
-    client: Client, session: SessionInfo, request: PromptInput, reporter: Reporter, questions: PermissionPrompt
-) -> int:
+async def _answer(client: Client, session: SessionInfo, request: Request, reporter: Reporter, prompts: _Prompts) -> int:
     """Send the request and show what follows, until the session is idle; returns the exit code.
 
     Interrupted, or with nobody left to read the output, it ends the turn in order, shows what that left, and raises.
     """
     with client.events() as events:
         scope = RunScope()
-        follower = asyncio.create_task(_follow(events, scope, reporter, questions))
-        turn = asyncio.create_task(client.prompts.prompt(session.id, request))
+        follower = asyncio.create_task(_follow(events, scope, reporter, prompts))
+        turn = asyncio.create_task(send(client, session.id, request))
         try:
             await asyncio.wait({follower, turn}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await _end(client, session, follower, turn)
             if follower.cancelled():
                 _show_rest(events, scope, reporter, turn)
+            else:
+                reporter.close()
         if not follower.cancelled():
             follower.result()
         answer = turn.result()
@@ -162,14 +175,17 @@ async def _answer(
     return 0
 
 
-async def _follow(events: EventReader, scope: RunScope, reporter: Reporter, questions: PermissionPrompt) -> None:
+async def _follow(events: EventReader, scope: RunScope, reporter: Reporter, prompts: _Prompts) -> None:
     async for envelope in events:
         event = envelope.event
         if scope.has(event):
             reporter.show(event)
-        if isinstance(event, PermissionAsked) and await questions.is_open(event):
+        if isinstance(event, PermissionAsked) and await prompts.permissions.is_open(event):
             reporter.pause()
-            await questions.ask(event)
+            await prompts.permissions.ask(event)
+        elif isinstance(event, QuestionAsked):
+            reporter.pause()
+            await prompts.questions.ask(event)
 
 
 async def _end(
@@ -197,7 +213,7 @@ def _show_rest(
         reporter.close()
 
 
-async def _choose_session(client: Client, options: TurnOptions, request: PromptInput) -> SessionInfo:
+async def _choose_session(client: Client, options: TurnOptions, request: Request) -> SessionInfo:
     if options.session_id:
         return await choose_session(client, options.session_id)
     if options.is_continued:
@@ -205,21 +221,32 @@ async def _choose_session(client: Client, options: TurnOptions, request: PromptI
         if latest is not None:
             return latest
         say("no earlier session in this project; beginning a new one")
-    await client.prompts.check(request)
-    title = options.title or " ".join(options.message.split())[:TITLE_LENGTH].rstrip()
+    await check(client, request, options.model)
+    command = f"/{options.command.removeprefix('/')}" if options.command else ""
+    words = f"{command} {options.message} {options.piped}"
+    title = options.title or " ".join(words.split())[:TITLE_LENGTH].rstrip()
     return await client.sessions.create(CreateSession(title=title or None))
 
 
-async def _request(options: TurnOptions) -> PromptInput:
-    parts: list[PromptPart] = []
-    for name in options.files:
-        path = Path(name)
-        if not await asyncio.to_thread(path.exists):
-            raise ConfigError(f"--file {name}: there is no such file or folder")
-        parts.append(await asyncio.to_thread(file_input, path))
-    if options.message:
-        parts.append(TextInput(text=options.message))
-    return PromptInput(model=options.model, agent=options.agent, parts=parts)
+async def _request(client: Client, options: TurnOptions) -> Request:
+    if options.command is not None:
+        return await make_command(
+            client,
+            options.command,
+            arguments=options.message,
+            piped=options.piped,
+            files=options.files,
+            model=options.model,
+            agent=options.agent,
+        )
+    return await make_prompt(
+        client,
+        typed=options.message,
+        piped=options.piped,
+        files=options.files,
+        model=options.model,
+        agent=options.agent,
+    )
 
 
 def _piped_text() -> str:

@@ -18,6 +18,11 @@ def serve(frame: Frame, /, hostname: str, port: int) -> int:
 
     Every request needs the password (basic authorization, user opencode, or bearer). Ctrl-C ends it in order.
     """
+    from opencode_tui.cli.environment import read_environment  # not for the help
+    from opencode_tui.server.address import check_reach
+
+    environment = read_environment()
+    check_reach(hostname, has_password=environment.flags.server_password is not None)
     from opencode_tui.cli.serve_work import serve_here  # the engine and the server are loaded only when there is work
 
-    return serve_here(hostname, port, log_level=frame.log_level)
+    return serve_here(environment, hostname, port, log_level=frame.log_level)

@@ -6,21 +6,19 @@ import secrets
 import signal
 import sys
 
-from opencode_tui.cli.environment import Environment, read_environment
+from opencode_tui.cli.environment import Environment
 from opencode_tui.cli.errors import DONE, INTERRUPTED
 from opencode_tui.cli.log import start_log
 from opencode_tui.cli.terminal import print_result, say
 from opencode_tui.client.local import LocalClients, open_clients
 from opencode_tui.server.credentials import DEFAULT_USERNAME, Credentials
-from opencode_tui.server.serving import check_reach, open_socket, serving
+from opencode_tui.server.serving import open_socket, serving
 
 _EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: DONE}
 
 
-def serve_here(hostname: str, port: int, *, log_level: str | None) -> int:
+def serve_here(environment: Environment, hostname: str, port: int, *, log_level: str | None) -> int:
     """Serve until a signal ends it, and return the exit code. Raises ConfigError, or OpencodeError when it cannot listen."""
-    environment = read_environment()
-    check_reach(hostname, has_password=environment.flags.server_password is not None)
     start_log(environment.paths.log, log_level)
     return asyncio.run(_serve(environment, hostname, port))
 

@@ -8,14 +8,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from opencode_tui.schema.catalog import AgentSummary, CommandSummary, Notices, ProviderSummary
-from opencode_tui.schema.event import AnyStatus, Envelope
+from opencode_tui.schema.catalog import (
+    AgentSummary,
+    CommandSummary,
+    Notices,
+    ProviderSummary,
+    SkillSummary,
+    ToolSummary,
+)
+from opencode_tui.schema.event import AnyStatus, Envelope, ScreenEvent
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
 from opencode_tui.schema.project import Places, ProjectInfo
+from opencode_tui.schema.question import QuestionRequest
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.request import CreateSession, PromptInput, UpdateSession
+from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.totals import SessionTotals
@@ -93,6 +101,16 @@ class PromptsFacet(Protocol):
         """
         ...
 
+    async def command(
+        self, session_id: str, given: CommandInput, *, stored: Callable[[str], None] | None = None
+    ) -> MessageWithParts:
+        """Send the prompt that a slash command stands for; returns as `prompt` does. Raises ConfigError for an unknown one."""
+        ...
+
+    async def expand(self, text: str) -> Sequence[PromptPart]:
+        """Return the parts of a prompt's text: itself, the files that it names with `@`, the agents."""
+        ...
+
     async def abort(self, session_id: str) -> bool:
         """Interrupt the session's run; tells whether there was one."""
         ...
@@ -136,6 +154,22 @@ class RulesFacet(Protocol):
         ...
 
 
+class QuestionsFacet(Protocol):
+    """Questions of tools that wait for the person."""
+
+    async def pending(self) -> Sequence[QuestionRequest]:
+        """Return them, oldest first."""
+        ...
+
+    async def reply(self, request_id: str, answers: Sequence[Sequence[str]]) -> bool:
+        """Answer: for each question the labels that were chosen, or words of one's own; tells whether it was still open."""
+        ...
+
+    async def reject(self, request_id: str) -> bool:
+        """Dismiss, which ends the turn; tells whether it was still open."""
+        ...
+
+
 class CatalogFacet(Protocol):
     """What can be chosen."""
 
@@ -153,6 +187,14 @@ class CatalogFacet(Protocol):
 
     async def commands(self) -> Sequence[CommandSummary]:
         """Return the slash commands."""
+        ...
+
+    async def tools(self) -> Sequence[ToolSummary]:
+        """Return the tools in the order in which the model sees them."""
+        ...
+
+    async def skills(self) -> Sequence[SkillSummary]:
+        """Return the skills by name."""
         ...
 
     async def default_model(self) -> ModelRef:
@@ -197,6 +239,14 @@ class ProjectFacet(Protocol):
 
     async def branch(self) -> str | None:
         """Return the branch that is checked out; None without one."""
+        ...
+
+
+class ScreenFacet(Protocol):
+    """The screens that are open for this folder."""
+
+    async def tell(self, event: ScreenEvent) -> None:
+        """Have all of them do something; nobody has to listen."""
         ...
 
 
@@ -260,6 +310,11 @@ class Client(Protocol):
         ...
 
     @property
+    def questions(self) -> QuestionsFacet:
+        """Open questions of tools."""
+        ...
+
+    @property
     def catalog(self) -> CatalogFacet:
         """Models and agents."""
         ...
@@ -267,6 +322,11 @@ class Client(Protocol):
     @property
     def settings(self) -> SettingsFacet:
         """Settings."""
+        ...
+
+    @property
+    def screen(self) -> ScreenFacet:
+        """The open screens."""
         ...
 
     @property

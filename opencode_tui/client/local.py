@@ -8,19 +8,27 @@ from pathlib import Path
 from opencode_tui.bus import Subscription
 from opencode_tui.config.redact import redact
 from opencode_tui.engine.agent_report import describe_agent
-from opencode_tui.engine.command_report import list_commands
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
-from opencode_tui.schema.catalog import AgentSummary, CommandSummary, Notices, ProviderSummary
+from opencode_tui.engine.session.template import expand_prompt
+from opencode_tui.schema.catalog import (
+    AgentSummary,
+    CommandSummary,
+    Notices,
+    ProviderSummary,
+    SkillSummary,
+    ToolSummary,
+)
 from opencode_tui.schema.error import ConfigError, NoSuchMessageError
-from opencode_tui.schema.event import AnyStatus
+from opencode_tui.schema.event import AnyStatus, ScreenEvent
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.project import Places, ProjectInfo
+from opencode_tui.schema.question import QuestionRequest
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.request import CreateSession, PromptInput, UpdateSession
+from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.totals import SessionTotals
@@ -112,6 +120,16 @@ class LocalPrompts:
         """Send a request and wait for its answer."""
         return await self._instance.prompts.prompt(session_id, request, policy=self._policy, stored=stored)
 
+    async def command(
+        self, session_id: str, given: CommandInput, *, stored: Callable[[str], None] | None = None
+    ) -> MessageWithParts:
+        """Send the prompt that a slash command stands for."""
+        return await self._instance.prompts.command(session_id, given, policy=self._policy, stored=stored)
+
+    async def expand(self, text: str) -> Sequence[PromptPart]:
+        """Return the parts of a prompt's text."""
+        return await asyncio.to_thread(expand_prompt, text, self._instance.references)
+
     async def abort(self, session_id: str) -> bool:
         """Interrupt the session's run."""
         return self._instance.prompts.cancel(session_id)
@@ -136,6 +154,25 @@ class LocalPermissions:
         return await self._instance.permissions.reply(request_id, reply, message)
 
 
+class LocalQuestions:
+    """The question service."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+
+    async def pending(self) -> Sequence[QuestionRequest]:
+        """Return open questions."""
+        return self._instance.questions.pending()
+
+    async def reply(self, request_id: str, answers: Sequence[Sequence[str]]) -> bool:
+        """Answer a question."""
+        return self._instance.questions.reply(request_id, [list(labels) for labels in answers])
+
+    async def reject(self, request_id: str) -> bool:
+        """Dismiss a question."""
+        return self._instance.questions.reject(request_id)
+
+
 class LocalCatalog:
     """Models and agents of the instance."""
 
@@ -156,7 +193,19 @@ class LocalCatalog:
 
     async def commands(self) -> Sequence[CommandSummary]:
         """Return the slash commands."""
-        return list_commands(self._instance.config.settings)
+        return self._instance.extensions.commands.all()
+
+    async def tools(self) -> Sequence[ToolSummary]:
+        """Return the tools."""
+        specs = await asyncio.to_thread(self._instance.tools.specs, lambda _name: True)
+        return [ToolSummary(id=spec.name, description=spec.description, parameters=spec.parameters) for spec in specs]
+
+    async def skills(self) -> Sequence[SkillSummary]:
+        """Return the skills."""
+        found = self._instance.extensions.skills.all()
+        return [
+            SkillSummary(name=skill.name, description=skill.description, location=str(skill.path)) for skill in found
+        ]
 
     async def default_model(self) -> ModelRef:
         """Return the model that answers when none is named."""
@@ -180,12 +229,25 @@ class LocalSettings:
     async def notices(self) -> Notices:
         """Return what a person should know of them."""
         config = self._instance.config
-        warnings = [*(str(notice) for notice in config.warnings), *self._instance.warnings]
+        settings = (str(notice) for notice in config.warnings)
+        warnings = [*settings, *self._instance.warnings, *self._instance.extensions.warnings]
         return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored])
 
     async def effective(self) -> JsonObject:
         """Return the settings in force, secrets covered."""
         return redact(self._instance.config.effective)
+
+
+class LocalScreen:
+    """The bus, for those who watch the folder."""
+
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._bus = engine.bus
+        self._directory = str(instance.directory)
+
+    async def tell(self, event: ScreenEvent) -> None:
+        """Have the screens do something."""
+        self._bus.publish(event, directory=self._directory)
 
 
 class LocalProject:
@@ -230,8 +292,10 @@ class LocalClient:
         self.prompts = LocalPrompts(engine, instance, policy or AskPerson())
         self.permissions = LocalPermissions(instance)
         self.rules = instance.rules
+        self.questions = LocalQuestions(instance)
         self.catalog = LocalCatalog(instance)
         self.settings = LocalSettings(instance)
+        self.screen = LocalScreen(engine, instance)
         self.project = LocalProject(engine, instance)
 
     def events(self) -> Subscription:

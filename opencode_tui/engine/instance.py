@@ -5,6 +5,7 @@ from pathlib import Path
 
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.extensions import Extensions
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.project.discover import Project
@@ -12,7 +13,9 @@ from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.rules import Rules
 from opencode_tui.engine.session.prompt import SessionPrompt
+from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.sessions import Sessions
+from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.tool.registry import ToolRegistry
 
@@ -29,7 +32,10 @@ class Instance:
     catalog: Catalog
     providers: Providers
     tools: ToolRegistry
+    extensions: Extensions
+    references: ReferencePlace
     permissions: PermissionService
+    questions: QuestionService
     grants: Grants
     rules: Rules
     sessions: Sessions
@@ -37,5 +43,6 @@ class Instance:
     prompts: SessionPrompt
 
     async def close(self) -> None:
-        """End the providers' connections and processes."""
+        """End the providers' connections and processes, and the plugins' view of the events."""
+        await self.extensions.plugins.close()
         await self.providers.close()

@@ -12,6 +12,8 @@ from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.config.load import LoadedConfig, load_config
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
+from opencode_tui.engine.command.snippet import SnippetShell
+from opencode_tui.engine.extensions import Extensions, load_extensions
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.defaults import PermissionFolders
 from opencode_tui.engine.permission.grants import Grants
@@ -25,23 +27,30 @@ from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.rules import Rules
 from opencode_tui.engine.session.attachment import Attachments
+from opencode_tui.engine.session.command import CommandServices, SessionCommands
 from opencode_tui.engine.session.instruction import Instructions
 from opencode_tui.engine.session.loop import LoopServices, SessionLoop
 from opencode_tui.engine.session.nearby import NearbyInstructions
+from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
 from opencode_tui.engine.session.processor import StepServices
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.publisher import Publisher
+from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.remote_instruction import RemoteInstructions
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.stored_output import SessionOutputs
 from opencode_tui.engine.session.subagent import SubagentServices
 from opencode_tui.engine.session.system import SystemPrompts
+from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.session.tool_calls import ToolCalls
 from opencode_tui.engine.session.user_message import UserMessages
+from opencode_tui.engine.tool.plugin_tool import PluginTool
 from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.event import FileEdited
@@ -121,15 +130,28 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     warnings = await core.migrations.run()
     opened = await core.projects.open(project)
     warnings = [*warnings, *project.warnings, *opened.warnings]
-    agents = _build_agents(core, config)
+    extensions = await load_extensions(config, project, paths=core.paths, flags=core.flags, directory=directory)
+    config = extensions.config
+    agents = _build_agents(core, extensions)
     catalog = _build_catalog(core, config)
     providers = Providers(catalog=catalog, log=core.paths.log / "litellm.log", clock=core.clock)
     grants = Grants(
         store=core.storage, lock=core.locks.store, project_id=project.id, worktree=project.worktree, clock=core.clock
     )
-    permissions = PermissionService(publish=core.publisher.publish, identifier=core.identifier, grants=grants)
+    permissions = PermissionService(
+        publish=core.publisher.publish,
+        identifier=core.identifier,
+        grants=grants,
+        advise=partial(advise_permission, extensions.hooks),
+    )
+    questions = QuestionService(publish=core.publisher.publish, identifier=core.identifier)
+    references = ReferencePlace(
+        folders=list(dict.fromkeys((directory, project.worktree))),
+        home=core.paths.home,
+        agents=[agent.name for agent in agents.all() if agent.mode != "primary" and not agent.hidden],
+    )
     todos = SessionTodos(storage=core.storage, locks=core.locks, publish=core.publisher.publish)
-    tools = _build_tools(core, directory, agents, todos)
+    tools = _build_tools(core, directory, agents, todos, extensions)
     sessions = Sessions(
         store=core.store,
         runs=core.runs,
@@ -140,6 +162,7 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         project=project,
     )
     subagents = SubagentServices(store=core.store, sessions=sessions, agents=agents, bus=core.bus)
+    extensions.plugins.follow(core.bus, str(directory))
     return Instance(
         directory=directory,
         project=project,
@@ -149,13 +172,34 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         catalog=catalog,
         providers=providers,
         tools=tools,
+        extensions=extensions,
+        references=references,
         permissions=permissions,
+        questions=questions,
         grants=grants,
         rules=Rules(agents=agents, grants=grants, project=project, home=core.paths.home),
         sessions=sessions,
         todos=todos,
-        prompts=_build_prompts(core, project, config, subagents, catalog, providers, tools, permissions),
+        prompts=_build_prompts(
+            core,
+            _Parts(project, extensions, subagents, catalog, providers, tools, permissions, questions, references),
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What the verbs on conversations are made of."""
+
+    project: Project
+    extensions: Extensions
+    subagents: SubagentServices
+    catalog: Catalog
+    providers: Providers
+    tools: ToolRegistry
+    permissions: PermissionService
+    questions: QuestionService
+    references: ReferencePlace
 
 
 def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project]:
@@ -163,8 +207,9 @@ def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project]:
     return config, discover(directory, paths=core.paths, environ=core.environ)
 
 
-def _build_agents(core: Core, config: LoadedConfig) -> AgentRegistry:
-    skills = [extension.path for extension in config.extensions if extension.kind == "skill"]
+def _build_agents(core: Core, extensions: Extensions) -> AgentRegistry:
+    config = extensions.config
+    skills = [skill.folder for skill in extensions.skills.all()]
     return build_registry(
         folders=PermissionFolders(home=core.paths.home, tool_output=core.paths.tool_output, skills=skills),
         entries=config.effective.get("agent") or {},
@@ -190,13 +235,20 @@ def _build_catalog(core: Core, config: LoadedConfig) -> Catalog:
     )
 
 
-def _build_tools(core: Core, directory: Path, agents: AgentRegistry, todos: SessionTodos) -> ToolRegistry:
+def _build_tools(
+    core: Core, directory: Path, agents: AgentRegistry, todos: SessionTodos, extensions: Extensions
+) -> ToolRegistry:
     def edited(path: Path) -> None:
         core.bus.publish(FileEdited(file=str(path)), directory=str(directory))
 
     def may(agent_name: str, permission: str, pattern: str) -> Action:
         agent = agents.get(agent_name)
         return evaluate(permission, pattern, agent.permission if agent else []).action
+
+    async def extend(environ: Mapping[str, str], folder: Path, context: ToolContext) -> Mapping[str, str]:
+        return await change_environment(
+            extensions.hooks, environ, folder=str(folder), session_id=context.session_id, call_id=context.call_id
+        )
 
     surroundings = ToolSurroundings(
         environ=core.environ,
@@ -207,52 +259,90 @@ def _build_tools(core: Core, directory: Path, agents: AgentRegistry, todos: Sess
         may_delegate=lambda agent_name: may(agent_name, "task", "*") != "deny",
         readable=lambda context, path: may(context.agent, "read", str(path)) == "allow",
         instructions=NearbyInstructions(store=core.store),
+        skills=extensions.skills,
+        outputs=SessionOutputs(store=core.store),
+        extend_environment=extend,
     )
-    return ToolRegistry(built_in_tools(surroundings))
+    added = [PluginTool(definition) for definition in extensions.plugins.tools]
+    return ToolRegistry([*built_in_tools(surroundings), *added])
 
 
-def _build_prompts(  # noqa: PLR0913 - the wiring of one service
-    core: Core,
-    project: Project,
-    config: LoadedConfig,
-    subagents: SubagentServices,
-    catalog: Catalog,
-    providers: Providers,
-    tools: ToolRegistry,
-    permissions: PermissionService,
-) -> SessionPrompt:
+def _build_prompts(core: Core, parts: _Parts) -> SessionPrompt:
+    project, hooks = parts.project, parts.extensions.hooks
     calls = ToolCalls(
-        store=core.store, tools=tools, permissions=permissions, truncator=core.truncator, clock=core.clock
+        store=core.store,
+        tools=parts.tools,
+        permissions=parts.permissions,
+        truncator=core.truncator,
+        clock=core.clock,
+        questions=parts.questions,
+        hooks=hooks,
     )
     attachments = Attachments(
-        tools=tools, identifier=core.identifier, directory=project.directory, worktree=project.worktree
+        tools=parts.tools, identifier=core.identifier, directory=project.directory, worktree=project.worktree
     )
     users = UserMessages(
         store=core.store,
-        agents=subagents.agents,
-        catalog=catalog,
+        agents=parts.subagents.agents,
+        catalog=parts.catalog,
         attachments=attachments,
         identifier=core.identifier,
         clock=core.clock,
+        hooks=hooks,
     )
     step = StepServices(
-        store=core.store, statuses=core.statuses, identifier=core.identifier, clock=core.clock, calls=calls
+        store=core.store,
+        statuses=core.statuses,
+        identifier=core.identifier,
+        clock=core.clock,
+        calls=calls,
+        hooks=hooks,
     )
     loop = SessionLoop(
         LoopServices(
             step=step,
-            agents=subagents.agents,
-            subagents=subagents,
-            tools=tools,
-            catalog=catalog,
-            providers=providers,
-            system=_build_system(core, project, config),
+            agents=parts.subagents.agents,
+            subagents=parts.subagents,
+            tools=parts.tools,
+            catalog=parts.catalog,
+            providers=parts.providers,
+            system=_build_system(core, project, parts.extensions.config),
             directory=project.directory,
             worktree=project.worktree,
             output_token_max=core.flags.output_token_max,
         )
     )
-    return SessionPrompt(store=core.store, runs=core.runs, loop=loop, users=users, recent=core.recent, clock=core.clock)
+    return SessionPrompt(
+        store=core.store,
+        runs=core.runs,
+        loop=loop,
+        users=users,
+        recent=core.recent,
+        commands=_build_commands(core, parts),
+        clock=core.clock,
+    )
+
+
+def _build_commands(core: Core, parts: _Parts) -> SessionCommands:
+    shell = SnippetShell(
+        environ=core.environ,
+        home=core.paths.home,
+        folder=parts.project.directory,
+        reserve_output=core.truncator.reserve,
+    )
+    return SessionCommands(
+        CommandServices(
+            commands=parts.extensions.commands,
+            agents=parts.subagents.agents,
+            store=core.store,
+            permissions=parts.permissions,
+            shell=shell,
+            place=parts.references,
+            worktree=parts.project.worktree,
+            hooks=parts.extensions.hooks,
+            publish=core.publisher.publish,
+        )
+    )
 
 
 def _build_system(core: Core, project: Project, config: LoadedConfig) -> SystemPrompts:

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.record import JsonObject, Record, absent
 
 
 class AgentSummary(Record):
@@ -47,6 +47,22 @@ class CommandSummary(Record):
     template: str
     subtask: bool | None = absent()
     hints: list[str] = Field(default_factory=list[str])
+
+
+class ToolSummary(Record):
+    """A tool as the model sees it; `parameters` is a JSON schema."""
+
+    id: str
+    description: str
+    parameters: JsonObject
+
+
+class SkillSummary(Record):
+    """A skill; `location` is its file."""
+
+    name: str
+    description: str
+    location: str
 
 
 class Notices(Record):

@@ -8,6 +8,8 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
+from opencode_tui.schema.error import ConfigError
+
 _LOCAL_ORIGIN = re.compile(r"http://(localhost|127\.0\.0\.1)(:\d{1,5})?")
 _WITH_PORT = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(?::(?P<port>\d{1,5}))?")
 
@@ -42,6 +44,15 @@ def is_loopback(host: str) -> bool:
     """Tell whether only this machine can reach a server that listens on `host`."""
     address = _ip(host)
     return host.lower() == "localhost" or (address is not None and address.is_loopback)
+
+
+def check_reach(host: str, *, has_password: bool) -> None:
+    """Raise ConfigError when a server without a password of the person's would be reached from other machines."""
+    if not has_password and not is_loopback(host):
+        raise ConfigError(
+            f"--hostname {host!r} lets other machines in and there is no password; set OPENCODE_SERVER_PASSWORD, "
+            "or listen on 127.0.0.1"
+        )
 
 
 def is_own_origin(origin: str) -> bool:

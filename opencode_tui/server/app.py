@@ -8,7 +8,20 @@ from pydantic.warnings import UnsupportedFieldAttributeWarning
 from opencode_tui import __version__
 from opencode_tui.server.errors import install_error_answers
 from opencode_tui.server.request import Services
-from opencode_tui.server.routes import agent, config, event, health, message, permission, project, provider, session
+from opencode_tui.server.routes import (
+    agent,
+    config,
+    event,
+    extension,
+    health,
+    message,
+    permission,
+    project,
+    provider,
+    question,
+    screen,
+    session,
+)
 
 ROUTERS = (
     health.router,
@@ -16,10 +29,13 @@ ROUTERS = (
     session.router,
     message.router,
     permission.router,
+    question.router,
     config.router,
     provider.router,
     agent.router,
     project.router,
+    extension.router,
+    screen.router,
 )
 
 

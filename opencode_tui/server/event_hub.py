@@ -5,6 +5,7 @@ the hub itself has lost events, all listeners are cut off: they come again and r
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
@@ -13,6 +14,8 @@ from opencode_tui.schema.event import BusLagged, Envelope
 from opencode_tui.server.frame import Frame, own_event
 from opencode_tui.server.listener import Listener
 from opencode_tui.server.part_merger import PartMerger
+
+logger = logging.getLogger(__name__)
 
 HEARTBEAT_S = 10.0
 """Seconds between two heartbeats. Source: reference, `http.md` 4."""
@@ -27,6 +30,11 @@ class EventHub:
         self._listeners: list[Listener] = []
         self._is_closed = False
 
+    @property
+    def listeners(self) -> tuple[Listener, ...]:
+        """Those who listen now."""
+        return tuple(self._listeners)
+
     async def run(self, events: EventReader) -> None:
         """Hand on events until cancelled."""
         beat = self._now() + HEARTBEAT_S
@@ -35,10 +43,10 @@ class EventHub:
             while envelope is not None:
                 self._take(envelope)
                 envelope = events.poll()
-            self._tell(self._merger.due())
+            self.tell(self._merger.due())
             if self._now() >= beat:
                 beat = self._now() + HEARTBEAT_S
-                self._tell([_own("server.heartbeat")])
+                self.tell([_own("server.heartbeat")])
 
     @contextmanager
     def listen(self, directory: str | None) -> Generator[Listener]:
@@ -76,11 +84,19 @@ class EventHub:
             for listener in self._listeners:
                 listener.cut_off()
         elif self._listeners:
-            self._tell(self._merger.take(envelope))
+            self._tell_event(envelope)
         else:
             self._merger.forget()
 
-    def _tell(self, frames: Sequence[Frame]) -> None:
+    def _tell_event(self, envelope: Envelope) -> None:
+        try:
+            self.tell(self._merger.take(envelope))
+        except Exception:
+            # one event that cannot be written must not end the stream of all others
+            logger.exception("an event %s could not be told", type(envelope.event).__name__)
+
+    def tell(self, frames: Sequence[Frame]) -> None:
+        """Hand frames to all listeners, in order."""
         for frame in frames:
             for listener in self._listeners:
                 listener.offer(frame)

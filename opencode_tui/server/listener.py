@@ -8,7 +8,7 @@ from collections import deque
 
 from opencode_tui.server.frame import Frame, GrowthFrame
 
-QUEUE_LIMIT = 8 * 1024 * 1024
+QUEUE_LIMIT = 16 * 1024 * 1024
 """Bytes of structural events that may wait for one client."""
 
 

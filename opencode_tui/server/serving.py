@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager, contextmanager
 import uvicorn
 
 from opencode_tui.client.client import Clients
-from opencode_tui.schema.error import ConfigError, OpencodeError
-from opencode_tui.server.address import Address, is_loopback
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.server.address import Address
 from opencode_tui.server.app import build_app
 from opencode_tui.server.credentials import Credentials
 from opencode_tui.server.event_hub import EventHub
@@ -29,15 +29,6 @@ CONNECTION_LIMIT = 1_000
 """Connections and requests at a time; more are answered 503."""
 
 BACKLOG = 256
-
-
-def check_reach(host: str, *, has_password: bool) -> None:
-    """Raise ConfigError when a server without a password of the person's would be reached from other machines."""
-    if not has_password and not is_loopback(host):
-        raise ConfigError(
-            f"--hostname {host!r} lets other machines in and there is no password; set OPENCODE_SERVER_PASSWORD, "
-            "or listen on 127.0.0.1"
-        )
 
 
 def open_socket(host: str, port: int) -> socket.socket:
@@ -71,7 +62,8 @@ async def serving(
     address = Address(host, listening.getsockname()[1])
     hub = EventHub(now=time.monotonic)
     async with asyncio.TaskGroup() as group:
-        app = build_app(Services(clients, hub, Turns(group)))
+        turns = Turns(group)
+        app = build_app(Services(clients, hub, turns))
         guard = Guard(app, address=address, credentials=credentials)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
         server = _Server(_settings(guard))
         with clients.events() as events:
@@ -83,7 +75,8 @@ async def serving(
             finally:
                 guard.close()
                 await clients.end_runs()
-                await asyncio.sleep(0)
+                await turns.end()
+                await asyncio.sleep(0)  # what the runs told last reaches the hub
                 hub.close()
                 server.should_exit = True
                 await asyncio.wait({running})

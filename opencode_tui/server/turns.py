@@ -5,25 +5,33 @@ A client that goes away leaves its turn running; whoever listens sees it end. A 
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.request import PromptInput
+from opencode_tui.schema.request import CommandInput, PromptInput
 from opencode_tui.server.answer import record_bytes, value_bytes
 from opencode_tui.server.errors import describe_error
 
 logger = logging.getLogger(__name__)
 
+END_GRACE_S = 0.5
+"""Seconds that interrupted turns have to bring their last message."""
+
+
+Send = Callable[[Callable[[str], None]], Awaitable[MessageWithParts]]
+"""Sends a request; calls what it is given with the request's id when it is on disk; brings the answer."""
+
 
 class Turn:
     """One request from its arrival to the end of its answer."""
 
-    def __init__(self, client: Client, session_id: str, request: PromptInput) -> None:
+    def __init__(self, client: Client, session_id: str, send: Send) -> None:
         self._client = client
         self._session_id = session_id
-        self._request = request
+        self._send = send
         self._request_id: str | None = None
         self._taken = asyncio.Event()
         self._ended = asyncio.Event()
@@ -33,7 +41,7 @@ class Turn:
     async def run(self) -> None:
         """Have the request answered; raises nothing of what goes wrong in it."""
         try:
-            self._answer = await self._client.prompts.prompt(self._session_id, self._request, stored=self._store)
+            self._answer = await self._send(self._store)
         except OpencodeError as error:
             self._error = error
         except Exception as error:
@@ -59,6 +67,11 @@ class Turn:
                 return value_bytes(describe_error(self._error)[1])
         return b"" if answer is None else record_bytes(answer)
 
+    async def success(self) -> bytes:
+        """Wait for the end and return whether the turn had an answer."""
+        await self._ended.wait()
+        return value_bytes(self._error is None)
+
     def _store(self, message_id: str) -> None:
         self._request_id = message_id
         self._taken.set()
@@ -77,10 +90,30 @@ class Turns:
 
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self._group = group
+        self._running: set[asyncio.Task[None]] = set()
 
-    async def begin(self, client: Client, session_id: str, request: PromptInput) -> Turn:
+    async def prompt(self, client: Client, session_id: str, request: PromptInput) -> Turn:
         """Begin a turn and return it when its request is on disk; raises what refused it."""
-        turn = Turn(client, session_id, request)
-        self._group.create_task(turn.run(), name=f"turn {session_id}")
+        return await self._begin(
+            Turn(client, session_id, lambda stored: client.prompts.prompt(session_id, request, stored=stored))
+        )
+
+    async def command(self, client: Client, session_id: str, request: CommandInput) -> Turn:
+        """Begin the turn of a slash command, and return it as `prompt` does."""
+        return await self._begin(
+            Turn(client, session_id, lambda stored: client.prompts.command(session_id, request, stored=stored))
+        )
+
+    async def _begin(self, turn: Turn) -> Turn:
+        task = self._group.create_task(turn.run(), name="turn")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
         await turn.taken()
         return turn
+
+    async def end(self) -> None:
+        """Wait for the turns whose runs have been interrupted; one that does not end is given up."""
+        if self._running:
+            _, late = await asyncio.wait(self._running, timeout=END_GRACE_S)
+            for task in late:
+                task.cancel()

@@ -51,7 +51,10 @@ def main() -> int:
         parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(found)}")
     names = options.names or list(found)
     missed = [name for name in names if not run_benchmark(name, found[name], is_quick=options.quick)]
-    print(f"\n{len(names) - len(missed)} of {len(names)} met their goals" + (f"; missed: {', '.join(missed)}" if missed else ""))
+    print(
+        f"\n{len(names) - len(missed)} of {len(names)} met their goals"
+        + (f"; missed: {', '.join(missed)}" if missed else "")
+    )
     return 1 if missed else 0
 
 

@@ -95,7 +95,15 @@ def run_side(side: str, base_url: str, count: int) -> None:
 
 def measure(a_packet: int, count: int) -> list[Figure]:
     """Run both sides against one server."""
-    command = [sys.executable, "-m", "tests.support.canned_server", "--deltas", str(DELTAS), "--a-packet", str(a_packet)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.canned_server",
+        "--deltas",
+        str(DELTAS),
+        "--a-packet",
+        str(a_packet),
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         base_url = server.stdout.readline().strip()

@@ -43,7 +43,7 @@ def test_requests_answers_and_tools_are_told_in_order():
 
 def test_long_thoughts_and_retries_are_one_line_each():
     error = StoredApiError(data=ApiData(message="slow down"))
-    retry = RetryPart(**owner(), attempt=1, error=error, time=RetryTime(created=1))
+    retry = RetryPart.model_validate({**owner(), "attempt": 1, "error": error, "time": RetryTime(created=1)})
     thought = reasoning("hm").changed(time=PartTime(start=0, end=4_000))
     assert shown(assistant(retry, thought, reasoning("short")))[3:] == [
         "↻ tried again after: slow down",

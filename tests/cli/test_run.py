@@ -92,6 +92,18 @@ def test_a_dumb_terminal_gets_no_control_character_at_all(line, server):
         assert "\x1b" not in terminal.text and "\r" not in terminal.text.replace("\r\n", "\n")
 
 
+def test_a_program_that_shows_the_answer_on_the_same_terminal_is_not_drawn_over(line, server):
+    server.script(bash("sleep 0.3"), Answer(text="Done."))
+    environ = {**line.variables(), "TERM": "xterm-256color"}
+    with Terminal(
+        ["-c", f"import os; os.system({f'{sys.executable} -m opencode_tui run -m {line.model} go | cat'!r})"],
+        folder=line.folder,
+        environ=environ,
+    ) as terminal:
+        assert terminal.wait() == 0
+        assert "Done." in terminal.text and "\x1b[2K" not in terminal.text
+
+
 def test_when_the_reader_goes_away_the_turn_ends_in_order(line, server, paths):
     server.script(Answer(text="first"), Answer(text="never"))
     server.script(*[replace(bash("true"), text="more")] * 20)

@@ -19,13 +19,13 @@ from opencode_tui.schema.event import (
     SessionStatusChanged,
 )
 from opencode_tui.schema.message import MessageTime, Tokens
-from opencode_tui.schema.part import PartTime, ReasoningPart, StepFinishPart
-from tests.support.build import SESSION, assistant, call, owner, text, user
+from opencode_tui.schema.part import PartTime, StepFinishPart
+from tests.support.build import SESSION, assistant, call, owner, reasoning, text, user
 from tests.support.hostile import HOSTILE, steering
 
 BEGIN = MessageUpdated(info=assistant(finish=None).info.changed(time=MessageTime(created=1)))
 TOOL = PartUpdated(part=call("c", "bash"))
-END = StepFinishPart(**owner(), reason="stop", cost=0.04, tokens=Tokens(input=100, output=20))
+END = StepFinishPart.model_validate({**owner(), "reason": "stop", "cost": 0.04, "tokens": Tokens(input=100, output=20)})
 
 
 class Screen:
@@ -66,7 +66,7 @@ def said(content: str, *deltas: str) -> list:
 
 
 def thought(milliseconds: int) -> PartUpdated:
-    return PartUpdated(part=ReasoningPart(**owner(), text="hm", time=PartTime(start=0, end=milliseconds)))
+    return PartUpdated(part=reasoning("hm").changed(time=PartTime(start=0, end=milliseconds)))
 
 
 TURN = [BEGIN, thought(4_200), *said("I look.\n\n"), TOOL, TOOL, *said("Found it."), PartUpdated(part=END)]

@@ -108,9 +108,9 @@ def test_nothing_of_a_call_steers_the_terminal_or_wraps(terminal, columns, text)
         done("edit", {}, title=wide, diff=f"@@ -1,0 +1,1 @@\n+{wide}", filediff={"additions": 1, "deletions": 0}),
         done("todowrite", {}, todos=[{"content": wide, "status": wide}]),
     ]
-    for call in calls:
-        assert steering("\n".join(tool_lines(call, terminal(columns, is_live=True)))) == []
-        assert all(width(line) < columns for shown in tool_lines(call, terminal(columns)) for line in shown.split("\n"))
+    for part in calls:
+        assert steering("\n".join(tool_lines(part, terminal(columns, is_live=True)))) == []
+        assert all(width(line) < columns for shown in tool_lines(part, terminal(columns)) for line in shown.split("\n"))
 
 
 def test_signs_are_ascii_where_the_locale_asks_for_it(terminal):

@@ -7,7 +7,9 @@ from opencode_tui.server.address import Address, is_loopback, is_own_origin
 LOOPBACK = Address("127.0.0.1", 4096)
 
 
-@pytest.mark.parametrize("name", ["127.0.0.1:4096", "localhost:4096", "LOCALHOST:4096", "[::1]:4096", "localhost.:4096"])
+@pytest.mark.parametrize(
+    "name", ["127.0.0.1:4096", "localhost:4096", "LOCALHOST:4096", "[::1]:4096", "localhost.:4096"]
+)
 def test_a_loopback_server_answers_to_its_names(name):
     assert LOOPBACK.is_called(name)
 
@@ -23,7 +25,9 @@ def test_a_loopback_server_does_not_answer_to_other_names(name):
 
 def test_a_server_on_all_addresses_answers_to_any_of_them_but_to_no_foreign_name():
     everywhere = Address("0.0.0.0", 80)
-    called = [name for name in ("192.168.1.5", "192.168.1.5:80", "evil.example", "[fe80::1]") if everywhere.is_called(name)]
+    called = [
+        name for name in ("192.168.1.5", "192.168.1.5:80", "evil.example", "[fe80::1]") if everywhere.is_called(name)
+    ]
     assert called == ["192.168.1.5", "192.168.1.5:80", "[fe80::1]"]
 
 

@@ -2,11 +2,15 @@
 
 import asyncio
 import json
+from collections.abc import Mapping
 from itertools import groupby
 from urllib.parse import quote
 
 import httpx
 
+from opencode_tui.server.event_hub import EventHub
+from opencode_tui.server.event_stream import EventStream
+from opencode_tui.server.frame import Frame
 from tests.support.http_face import PASSWORD
 from tests.support.model_script import Answer, Call
 
@@ -105,13 +109,9 @@ async def test_a_listener_hears_its_folder_and_the_global_one_hears_all_with_the
     assert [folder for folder, _ in told[1:]] == [first["directory"]] * 2 + [str(other)] * 2
 
 
-async def test_a_listener_that_does_not_read_holds_up_neither_the_turn_nor_the_others(serve, model, monkeypatch):
-    monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 20_000)
-    model.script(
-        Answer(calls=(Call("bash", {"command": "head -c 40000 /dev/zero | tr '\\0' x", "description": "much"}),)),
-        Answer(text="word " * 4_000, delta_size=20),
-    )
-    async with serve(settings={"permission": "allow"}) as face, face.events() as reading:
+async def test_a_listener_that_does_not_read_holds_up_neither_the_turn_nor_the_others(serve, model):
+    model.script(Answer(text="word " * 4_000, delta_size=20))
+    async with serve() as face, face.events() as reading:
         reader, writer = await asyncio.open_connection("127.0.0.1", face.address.port, limit=1)
         token = f"Authorization: Bearer {PASSWORD}\r\nHost: 127.0.0.1:{face.address.port}"
         writer.write(f"GET /event HTTP/1.1\r\n{token}\r\n\r\n".encode())
@@ -125,6 +125,29 @@ async def test_a_listener_that_does_not_read_holds_up_neither_the_turn_nor_the_o
     deltas = "".join(event["properties"].get("delta", "") for event in seen if word(event) == "text +")
     assert deltas == "word " * 4_000
     assert answer["parts"][1]["text"] == ("word " * 4_000).rstrip()
+
+
+async def test_a_stream_whose_client_takes_nothing_ends_when_its_queue_is_full(monkeypatch):
+    monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 1_000)
+    hub = EventHub(now=lambda: 0.0)
+    forever = asyncio.Event()
+
+    async def blocked(*_message: object) -> dict[str, str]:
+        await forever.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Mapping[str, object]) -> None:
+        if message["type"] == "http.response.body":
+            await blocked()
+
+    stream = asyncio.create_task(EventStream(hub, None)({"type": "http"}, blocked, send))
+    while not hub.listeners:
+        await asyncio.sleep(0)
+    for _ in range(3):
+        hub.tell([Frame("", lambda: b"x" * 600)])
+        await asyncio.sleep(0)
+    await asyncio.wait_for(stream, 2)
+    assert hub.listeners == ()
 
 
 async def test_a_client_that_goes_away_is_forgotten(serve):

@@ -14,7 +14,7 @@ ROUTES = sorted(
     for router in ROUTERS
     for route in router.routes
     if isinstance(route, APIRoute)
-    for method in route.methods
+    for method in route.methods or ()
 )
 RIGHT = httpx.BasicAuth("opencode", PASSWORD)
 THREATS = {

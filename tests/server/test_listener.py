@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ def growth(text: str, delta: str) -> GrowthFrame:
     return GrowthFrame("/p", "prt_1", json.dumps({"text": text}).encode(), delta)
 
 
-def parse(data: bytes) -> list[dict[str, object]]:
+def parse(data: bytes) -> list[dict[str, Any]]:
     assert b"\r" not in data
     frames = data.decode().split("\n\n")
     assert frames.pop() == ""

@@ -71,7 +71,9 @@ def test_text_of_a_removed_part_never_leaves():
     for letter in "abcdefghij":
         merger.take(writer.grow(letter))
     removed = PartRemoved(session_id="ses_1", message_id="msg_1", part_id="prt_1")
-    assert [json.loads(frame.event)["type"] for frame in merger.take(Envelope("/p", removed))] == ["message.part.removed"]
+    assert [json.loads(frame.event)["type"] for frame in merger.take(Envelope("/p", removed))] == [
+        "message.part.removed"
+    ]
     assert merger.next_due() is None
 
 

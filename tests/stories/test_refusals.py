@@ -32,9 +32,7 @@ def test_nothing_to_do_is_bad_input(line):
     assert (done.code, done.stdout) == (2, "") and "message" in done.stderr
 
 
-EDIT = (
-    'change it <<tool read {"filePath":"a.py"}>> <<tool edit {"filePath":"a.py","oldString":"x = 1","newString":"x = 2"}>>'
-)
+EDIT = 'change it <<tool read {"filePath":"a.py"}>> <<tool edit {"filePath":"a.py","oldString":"x = 1","newString":"x = 2"}>>'
 
 
 def with_rule(line, action: str):

@@ -14,14 +14,18 @@ OFFERED = {"bash", "read", "write", "edit", "glob", "grep", "list", "todowrite",
 
 def results_of(body: dict) -> list[str]:
     """Return the ids of the calls that have a result in a request, of either wire format."""
-    blocks = [block for message in body["messages"] if isinstance(message["content"], list) for block in message["content"]]
+    blocks = [
+        block for message in body["messages"] if isinstance(message["content"], list) for block in message["content"]
+    ]
     used = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
     return used + [message["tool_call_id"] for message in body["messages"] if message["role"] == "tool"]
 
 
 def calls_of(body: dict) -> list[str]:
     """Return the ids of the calls in a request, of either wire format."""
-    blocks = [block for message in body["messages"] if isinstance(message["content"], list) for block in message["content"]]
+    blocks = [
+        block for message in body["messages"] if isinstance(message["content"], list) for block in message["content"]
+    ]
     used = [block["id"] for block in blocks if block["type"] == "tool_use"]
     return used + [call["id"] for message in body["messages"] for call in message.get("tool_calls") or []]
 

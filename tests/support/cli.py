@@ -145,6 +145,8 @@ def _command_of(process: Path, marker: bytes) -> Sequence[str]:
     try:
         if marker not in (process / "environ").read_bytes().split(b"\0"):
             return ()
-        return (f"{process.name} {(process / 'cmdline').read_bytes().replace(bytes(1), b' ').decode(errors='replace')}",)
+        return (
+            f"{process.name} {(process / 'cmdline').read_bytes().replace(bytes(1), b' ').decode(errors='replace')}",
+        )
     except OSError:  # it has ended meanwhile, or is somebody else's
         return ()

@@ -35,7 +35,9 @@ class LoggedFiles(FileSystem):
 
     def times(self, act: str, path_end: str = "", *, since: float = 0.0) -> list[float]:
         """Return when these calls were made, for paths with this end."""
-        return [call.time for call in self.calls if call.act == act and call.path.endswith(path_end) and call.time >= since]
+        return [
+            call.time for call in self.calls if call.act == act and call.path.endswith(path_end) and call.time >= since
+        ]
 
     def _note(self, act: str, path: str) -> None:
         self.calls.append(FileCall(act, path, time.monotonic()))

@@ -1,10 +1,10 @@
 """The real HTTP server on a real port in the test's own loop, and its event stream as a client reads it.
 
-    async with served(folder, environ, provider=model_server.config()) as face:
-        session = (await face.http.post("/session")).json()
-        async with face.events() as events:
-            await face.say(session["id"], "hello")
-            seen = await events.until("session.idle")
+async with served(folder, environ, provider=model_server.config()) as face:
+    session = (await face.http.post("/session")).json()
+    async with face.events() as events:
+        await face.say(session["id"], "hello")
+        seen = await events.until("session.idle")
 """
 
 import asyncio

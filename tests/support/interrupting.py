@@ -48,9 +48,7 @@ class Interruption:
         self.server.script(failure(500, "out of order", retry_after="20"))
         return self._interrupt("retry", "hello", self._has_request, 0.15 + later_s)
 
-    def _interrupt(
-        self, situation: str, message: str, has_begun: Callable[[int], bool], later_s: float
-    ) -> Interrupted:
+    def _interrupt(self, situation: str, message: str, has_begun: Callable[[int], bool], later_s: float) -> Interrupted:
         before = len(self.server.requests)
         process = self.line.start_turn(message)
         try:

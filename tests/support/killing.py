@@ -73,7 +73,7 @@ class Lane:
 
     def _check(self, name: str) -> Stored:
         stored = read_store(self.storage)
-        lost = _lost(stored, self.told)
+        lost = lost_lines(stored, self.told)
         self.complaints += [f"{name}: {what}" for what in [*stored.damaged, *stored.strays, *lost]]
         return stored
 
@@ -91,7 +91,7 @@ def make_lane(folder: Path, provider: Mapping[str, Any], *, seed: int) -> Lane:
     return lane
 
 
-def _lost(stored: Stored, told: list[dict[str, Any]]) -> list[str]:
+def lost_lines(stored: Stored, told: list[dict[str, Any]]) -> list[str]:
     """Return what was printed and is not on the disk as it was printed; nothing that has ended may change or go."""
     lost: list[str] = []
     for event in told:

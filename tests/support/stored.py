@@ -25,9 +25,7 @@ class Stored:
     def parts(self, kind: str, session_id: str | None = None) -> list[Record]:
         """Return the parts of a type, in order, of all sessions or one."""
         return [
-            part
-            for part in self.of_kind("part")
-            if part["type"] == kind and session_id in (None, part["sessionID"])
+            part for part in self.of_kind("part") if part["type"] == kind and session_id in (None, part["sessionID"])
         ]
 
     def part(self, part_id: str) -> Record | None:

@@ -1,7 +1,7 @@
 """Pure: what was typed behind a command, put into its template.
 
-`$1`, `$2`, … stand for words, the highest number in the template for all that are left; `$ARGUMENTS` for everything as typed; without
-any of them it is appended. A shell snippet is one only when the template itself says so: what was typed never becomes one.
+`$1`, `$2`, … stand for words, the highest number in the template for all that are left; `$ARGUMENTS` for everything as typed;
+without any of them it is appended. A shell snippet is one only when the template itself says so: what was typed never becomes one.
 Source: reference, section 29.
 """
 
@@ -46,7 +46,10 @@ def fill(template: str, arguments: str) -> list[Piece]:
     pieces: list[Piece] = []
     end = 0
     for match in _SNIPPET.finditer(template):
-        pieces += [Prose(_PLACEHOLDER.sub(value, template[end : match.start()])), Snippet(_PLACEHOLDER.sub(value, match[1]))]
+        pieces += [
+            Prose(_PLACEHOLDER.sub(value, template[end : match.start()])),
+            Snippet(_PLACEHOLDER.sub(value, match[1])),
+        ]
         end = match.end()
     pieces.append(Prose(_PLACEHOLDER.sub(value, template[end:])))
     if _PLACEHOLDER.search(template) is None and arguments.strip():

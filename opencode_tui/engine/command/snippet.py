@@ -26,7 +26,7 @@ class SnippetShell:
     timeout_ms: int = TIMEOUT_MS
 
     async def run(self, command: str) -> str:
-        """Return what the command printed, of a long output both ends; a command that cannot be started gives a line that says so."""
+        """Return what the command printed, of a long output both ends; or a line that says why it could not start."""
         output = CommandOutput(self.reserve_output)
         line = Command(command, self.folder, self.environ, self.timeout_ms, find_shell(self.environ))
         try:

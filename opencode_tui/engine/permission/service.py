@@ -6,19 +6,21 @@ Source: reference, section 27; SPEC, section 3, "children" and "always".
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from opencode_tui.engine.permission.decision import Query, is_granted, open_patterns
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.schema.error import RejectedError
+from opencode_tui.schema.error import PermissionRefused, RejectedError
 from opencode_tui.schema.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
 
 Publish = Callable[[PermissionAsked | PermissionReplied], None]
+Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]]]
+"""Says what plugins think of a question before anybody is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,10 @@ class _Pending:
 class PermissionService:
     """One for each instance folder; all its sessions ask here."""
 
-    def __init__(self, *, publish: Publish, identifier: Identifier, grants: Grants) -> None:
+    def __init__(
+        self, *, publish: Publish, identifier: Identifier, grants: Grants, advise: Advise | None = None
+    ) -> None:
+        self._advise = advise
         self._publish = publish
         self._identifier = identifier
         self._grants = grants
@@ -61,7 +66,7 @@ class PermissionService:
         if not undecided:
             return
         request = self._request(query)
-        if policy.settle(request):
+        if await self._is_advised(request) or policy.settle(request):
             return
         await self._wait(_Pending(request, query, undecided, asyncio.get_running_loop().create_future()))
 
@@ -91,6 +96,14 @@ class PermissionService:
             for pending in self._pending.values()
             if session_id is None or pending.request.session_id == session_id
         ]
+
+    async def _is_advised(self, request: PermissionRequest) -> bool:
+        """Tell whether a plugin allows it. Raises PermissionRefused when one denies it."""
+        advice = await self._advise(request) if self._advise is not None else "ask"
+        if advice == "deny":
+            wanted = ", ".join(repr(pattern) for pattern in request.patterns)
+            raise PermissionRefused(f"A plugin denies {request.permission} for {wanted}; go another way")
+        return advice == "allow"
 
     async def _current_grants(self) -> Sequence[Rule]:
         while True:

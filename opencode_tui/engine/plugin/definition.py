@@ -125,4 +125,5 @@ def _explain(name: str, value: object) -> str:
     if name in HOOK_NAMES:
         return f"hook {name!r} is left out: it is {type(value).__name__}, not a function"
     near = get_close_matches(name, HOOK_NAMES, n=1)
-    return f"{name!r} is no hook{f'; did you mean {near[0]!r}?' if near else f'; there are {', '.join(HOOK_NAMES)}'}"
+    advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(HOOK_NAMES)}"
+    return f"{name!r} is no hook; {advice}"

@@ -10,11 +10,11 @@ import asyncio
 import copy
 import inspect
 import logging
-import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from opencode_tui.engine.plugin.thread import run_on_thread
 from opencode_tui.schema.record import JsonObject
 
 HookName = Literal[
@@ -79,7 +79,9 @@ class Hooks:
         for plugin, hook in self._hooks.get(name, ()):
             attempt = copy.deepcopy(output)
             try:
-                await call_limited(lambda hook=hook, attempt=attempt: hook(copy.deepcopy(given), attempt), hook, self._limit_s)
+                await call_limited(
+                    lambda hook=hook, attempt=attempt: hook(copy.deepcopy(given), attempt), hook, self._limit_s
+                )
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's failure is named and survived
                 self.fail(plugin, name, describe_failure(error))
             else:
@@ -90,7 +92,9 @@ class Hooks:
         """Name a failure: also for an output of the wrong kind, which only the caller of `run` can tell."""
         key = (plugin, name)
         if key not in self._told:
-            self._told[key] = f"plugin {plugin}: hook {name} failed and has no effect: {reason}; mend or remove the plugin"
+            self._told[key] = (
+                f"plugin {plugin}: hook {name} failed and has no effect: {reason}; mend or remove the plugin"
+            )
             logger.warning("%s", self._told[key])
 
     def refuse(self, name: HookName, reason: str) -> None:
@@ -106,39 +110,15 @@ async def call_limited(call: Callable[[], Any], function: Callable[..., object],
     is_coroutine = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - an object whose call is a coroutine function
     )
+    limit = asyncio.timeout(limit_s)
     try:
-        async with asyncio.timeout(limit_s) as limit:
-            given = call() if is_coroutine else await _on_thread(call)
+        async with limit:
+            given = call() if is_coroutine else await run_on_thread(call)
             return await given if inspect.isawaitable(given) else given
     except TimeoutError:
         if limit.expired():
             raise PluginTimeoutError(f"it took longer than {limit_s:g} s") from None
         raise
-
-
-async def _on_thread(call: Callable[[], Any]) -> Any:
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def deliver(result: Any, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(result)
-        else:
-            done.set_exception(error if isinstance(error, Exception) else RuntimeError(repr(error)))
-
-    def work() -> None:
-        result, failure = None, None
-        try:
-            result = call()
-        except BaseException as error:  # noqa: BLE001 - raised again by `deliver`, on the event loop
-            failure = error
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(deliver, result, failure)
-
-    threading.Thread(target=work, name="plugin", daemon=True).start()
-    return await done
 
 
 def describe_failure(error: BaseException) -> str:

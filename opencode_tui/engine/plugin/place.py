@@ -1,14 +1,14 @@
 """Which plugins and tool files a folder's settings name, and where they lie. Nothing is imported here.
 
-A path in the setting `plugin` counts from the folder of the file that says it; what a repository says counts only while it is trusted.
-Anything else is the name of an installed module. Order: the setting, then the files of the settings folders, weakest first; of two
-plugins with one name the later stays.
+A path in the setting `plugin` counts from the folder of the file that says it; what a repository says counts only while it is
+trusted. Anything else is the name of an installed module. Order: the setting, then the files of the settings folders, weakest
+first; of two plugins with one name the later stays.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 from urllib.parse import unquote, urlsplit
 
 from opencode_tui.config.flags import Flags
@@ -60,7 +60,7 @@ def _named(
             yield PluginSource("plugin", entry)
     for layer in _layers_with_plugins(config, paths, flags, directory):
         written = layer.value["plugin"]
-        for entry in written if isinstance(written, list) else []:
+        for entry in cast("list[object]", written) if isinstance(written, list) else ():
             if isinstance(entry, str) and entry in entries and _is_path(entry):
                 path = resolve_file(_plain_path(entry), layer.folder, paths.home)
                 yield PluginSource("plugin", path.stem, path)

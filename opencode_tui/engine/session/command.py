@@ -1,12 +1,12 @@
 """What a slash command becomes: the prompt that its template, the arguments, its shell snippets and its `@` references make.
 
-Snippets of a command that a file of the repository defines ask as the bash tool would, on top of the trust that the folder needs; those
-of the person's own commands run as they are: the person wrote them and has just called them. References are looked up in
+Snippets of a command that a file of the repository defines ask as the bash tool would, on top of the trust that the folder needs;
+those of the person's own commands run as they are: the person wrote them and has just called them. References are looked up in
 the template and the arguments, never in what a snippet printed. Source: reference, section 29.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from opencode_tui.engine.session.template import ReferencePlace, expand_referenc
 from opencode_tui.engine.tool.bash_permission import ask_for_command
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.event import CommandExecuted
+from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.request import CommandInput, PromptInput, PromptPart, SubtaskInput, TextInput
@@ -44,6 +46,7 @@ class CommandServices:
     place: ReferencePlace
     worktree: Path
     hooks: Hooks
+    publish: Callable[[CommandExecuted], None]
 
 
 class SessionCommands:
@@ -79,6 +82,14 @@ class SessionCommands:
             parts=parts,
         )
 
+    def tell(self, session_id: str, given: CommandInput, answer: MessageWithParts) -> None:
+        """Publish that a command has run and which message answers it."""
+        self._services.publish(
+            CommandExecuted(
+                name=given.command, session_id=session_id, arguments=given.arguments, message_id=answer.info.id
+            )
+        )
+
     def _subtask(self, command: Command, given: CommandInput, agent: AgentInfo, text: str) -> SubtaskInput:
         return SubtaskInput(
             prompt=text,
@@ -95,7 +106,9 @@ class SessionCommands:
         agent = self._services.agents.get(name)
         if agent is None:
             known = ", ".join(other.name for other in self._services.agents.all() if not other.hidden)
-            raise ConfigError(f"command {command.summary.name!r} names the agent {name!r}, which does not exist; there are {known}")
+            raise ConfigError(
+                f"command {command.summary.name!r} names the agent {name!r}, which does not exist; there are {known}"
+            )
         return agent
 
     @staticmethod
@@ -126,9 +139,7 @@ class SessionCommands:
                 snippet.command, folder=services.shell.folder, home=services.shell.home, context=context
             )
 
-    def _context(
-        self, session_id: str, agent: AgentInfo, layers: Sequence[Ruleset], policy: Policy
-    ) -> ToolContext:
+    def _context(self, session_id: str, agent: AgentInfo, layers: Sequence[Ruleset], policy: Policy) -> ToolContext:
         """Return the surroundings in which the snippets' permissions are asked for; there is no call behind them."""
 
         async def ask(permission: str, patterns: Sequence[str], **facts: Any) -> None:

@@ -14,11 +14,13 @@ from opencode_tui.engine.session.doom import calls_of_turn
 from opencode_tui.engine.session.history import Position, filter_compacted, is_answered, position
 from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.model_message import to_model_messages
-from opencode_tui.engine.session.processor import StepProcessor, StepServices
+from opencode_tui.engine.session.plugin_hooks import change_history, change_request, change_tools
+from opencode_tui.engine.session.processor import Outcome, StepProcessor, StepServices
 from opencode_tui.engine.session.reminder import LAST_STEP, remind_of_mode, with_reminder, wrap_late
 from opencode_tui.engine.session.runs import Run
 from opencode_tui.engine.session.structured import INSTRUCTION, StructuredAnswer, structured_answer
 from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices, parent_layers
+from opencode_tui.engine.session.subtask import find_request_with_subtasks, run_subtasks, subtasks_of
 from opencode_tui.engine.session.system import SystemPrompts
 from opencode_tui.engine.session.tool_calls import CallScope
 from opencode_tui.engine.tool.registry import ToolRegistry
@@ -94,7 +96,8 @@ class SessionLoop:
             if steps > 1:
                 messages = wrap_late(messages, where.last_finished)
             task = _Task(run, session, messages, prompter, form, _is_last(agent, steps))
-            outcome = await self._take_step(step, task)
+            work = find_request_with_subtasks(messages)
+            outcome = await (self._take_step(step, task) if work is None else self._take_subtasks(step, task, work))
             run.settle = None
             is_asked_again = form is not None and await _take_form(form, step)
             if form is not None and form.is_settled:
@@ -103,13 +106,32 @@ class SessionLoop:
             if outcome == "stop" or _is_last(agent, steps):
                 return _last_assistant(await store.messages(session.id), None)
 
-    async def _take_step(self, step: StepProcessor, task: _Task) -> str:
+    async def _take_step(self, step: StepProcessor, task: _Task) -> Outcome:
         user = _request_of(task.messages)
-        agent = self._agent(user)
         model = self._services.catalog.resolve(user.model)
+        scope = await self._scope(step, task, position(task.messages).last_user)
+        request = await self._request(task, scope.agent, model, scope.layers)
+        return await step.run(self._services.providers.llm(model), request, scope)
+
+    async def _take_subtasks(self, step: StepProcessor, task: _Task, work: MessageWithParts) -> Outcome:
+        """Let the agents work that a request names, before the model is asked."""
+        first = subtasks_of(work)[0]
+        model = first.model or step.message
+        step.message = step.message.changed(
+            parent_id=work.info.id,
+            mode=first.agent,
+            agent=first.agent,
+            provider_id=model.provider_id,
+            model_id=model.model_id,
+        )
+        scope = await self._scope(step, task, task.messages.index(work))
+        return await run_subtasks(step, work, scope, self._services.step)
+
+    async def _scope(self, step: StepProcessor, task: _Task, last_user: int | None) -> CallScope:
+        """Return where the calls of a step run; `last_user` is the place of the request that they serve."""
+        agent = self._agent(_request_of(task.messages))
         layers = [_rules(task.session, agent), *await self._parent_layers(task.session)]
-        last_user = position(task.messages).last_user
-        scope = CallScope(
+        return CallScope(
             session_id=task.session.id,
             message_id=step.message.id,
             agent=agent,
@@ -121,8 +143,6 @@ class SessionLoop:
             subagents=self._subagents(task, last_user),
             form=task.form,
         )
-        request = await self._request(task, agent, model, layers)
-        return await step.run(self._services.providers.llm(model), request, scope)
 
     async def _parent_layers(self, session: SessionInfo) -> list[Ruleset]:
         services = self._services.subagents
@@ -138,7 +158,7 @@ class SessionLoop:
 
     async def _request(self, task: _Task, agent: AgentInfo, model: Model, layers: Sequence[Ruleset]) -> LlmRequest:
         user = _request_of(task.messages)
-        limit = self._services.output_token_max
+        limit, hooks = self._services.output_token_max, self._services.step.hooks
         messages = remind_of_mode(task.messages, agent.name)
         if task.is_last:
             messages = with_reminder(messages, LAST_STEP)
@@ -147,17 +167,19 @@ class SessionLoop:
         if task.form is not None:
             tools, choice = (*tools, task.form.spec), "required"
             extra = "\n\n".join(filter(None, (extra, INSTRUCTION)))
-        return LlmRequest(
+        messages = await change_history(hooks, messages)
+        request = LlmRequest(
             model=model,
             system=await self._services.system.build(agent=agent, model=model, extra=extra),
             messages=to_model_messages(messages, model),
-            tools=tools,
+            tools=await change_tools(hooks, tools),
             tool_choice=choice,
             max_output=min(model.limit.output or limit, limit),
             temperature=agent.temperature if model.temperature else None,
             top_p=agent.top_p,
             options=agent.options,
         )
+        return await change_request(hooks, request, user, agent.name)
 
     def _tool_specs(self, user: UserMessage, layers: Sequence[Ruleset]) -> tuple[ToolSpec, ...]:
         names = self._services.tools.names

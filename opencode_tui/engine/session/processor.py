@@ -9,14 +9,16 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypedDict
 
-from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent
+from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent, ToolCall
 from opencode_tui.engine.provider.usage import to_cost, to_tokens
 from opencode_tui.engine.session.limits import STREAM_SLICE_MS
 from opencode_tui.engine.session.media import without_media
-from opencode_tui.engine.session.part_machine import Grew, PartChange, PartMachine, merge_growth
+from opencode_tui.engine.session.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
+from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.retry import MEDIA, GiveUp, Wait, next_try, store_cause
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
@@ -25,7 +27,7 @@ from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, Sto
 from opencode_tui.schema.event import RetryStatus
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, ToolPart
+from opencode_tui.schema.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.tool_state import ToolStatePending, ToolStateRunning, fail
 
 Outcome = Literal["continue", "stop"]
@@ -50,6 +52,7 @@ class StepServices:
     identifier: Identifier
     clock: Clock
     calls: ToolCalls
+    hooks: Hooks = field(default_factory=Hooks)
 
 
 class StepProcessor:
@@ -83,6 +86,16 @@ class StepProcessor:
         )
         self.message = self.message.changed(finish=finish.reason, cost=float(cost), tokens=tokens)
         await self._services.store.update_message(self.message)
+        await self._complete()
+        return "stop" if blocked else "continue"
+
+    async def run_calls(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> Outcome:
+        """Run calls that no model has asked for, as an answer that goes on; returns `stop` when the person rejected one."""
+        await self._services.store.update_message(self.message)
+        for part, _ in calls:
+            await self._services.store.update_part(part)
+        blocked = await self._services.calls.run(calls, scope)
+        self.message = self.message.changed(finish="tool-calls")
         await self._complete()
         return "stop" if blocked else "continue"
 
@@ -139,7 +152,17 @@ class StepProcessor:
                     turn = time.monotonic()
 
     async def _take(self, batch: Sequence[StreamEvent], machine: PartMachine) -> None:
-        await self._apply(merge_growth(change for event in batch for change in machine.apply(event)))
+        changes = merge_growth(change for event in batch for change in machine.apply(event))
+        if self._services.hooks.has("experimental.text.complete"):
+            changes = [await self._completed(change) for change in changes]
+        await self._apply(changes)
+
+    async def _completed(self, change: PartChange) -> PartChange:
+        """Return a text that is whole as the plugins want it."""
+        part = change.part if isinstance(change, Stored) else None
+        if isinstance(part, TextPart) and part.time is not None and part.time.end is not None:
+            return Stored(await change_text(self._services.hooks, self.message, part))
+        return change
 
     async def _apply(self, changes: Sequence[PartChange]) -> None:
         store = self._services.store

@@ -1,4 +1,4 @@
-"""The public verbs on a session's conversation: prompt and cancel. Source: seeds 001 and 004; reference, section 9."""
+"""The public verbs on a session's conversation: prompt, command and cancel. Source: seeds 001 and 004; reference, section 9."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.catalog import DEMO
 from opencode_tui.engine.provider.recent import RecentModels
+from opencode_tui.engine.session.command import SessionCommands
 from opencode_tui.engine.session.history import filter_compacted, is_answered, position
 from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.repair import repair
@@ -17,7 +18,7 @@ from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.request import PromptInput
+from opencode_tui.schema.request import CommandInput, PromptInput
 
 Stored = Callable[[str], None]
 """Is told the id of a request when it is on disk."""
@@ -42,8 +43,10 @@ class SessionPrompt:
         loop: SessionLoop,
         users: UserMessages,
         recent: RecentModels,
+        commands: SessionCommands,
         clock: Clock,
     ) -> None:
+        self._commands = commands
         self._store = store
         self._runs = runs
         self._loop = loop
@@ -76,6 +79,18 @@ class SessionPrompt:
         if await self._is_answered(session_id):
             return answer
         return await self._start(session_id, None, addressee, policy).answer()
+
+    async def command(
+        self, session_id: str, given: CommandInput, *, policy: Policy | None = None, stored: Stored | None = None
+    ) -> MessageWithParts:
+        """Send the prompt that a slash command stands for and return as `prompt` does.
+
+        Raises ConfigError for an unknown command or agent, PermissionRefused when a snippet of it may not run.
+        """
+        request = await self._commands.prepare(session_id, given, policy=policy or AskPerson())
+        answer = await self.prompt(session_id, request, policy=policy, stored=stored)
+        self._commands.tell(session_id, given, answer)
+        return answer
 
     def cancel(self, session_id: str) -> bool:
         """Interrupt the session's run; tells whether there was one. Returns at once."""

@@ -22,7 +22,7 @@ from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.ids import is_identifier
 from opencode_tui.schema.message import AssistantMessage, UserMessage
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import AgentPart, TextPart, ToolPart
+from opencode_tui.schema.part import AgentPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.permission import Rule, Ruleset
 from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.session import SessionInfo
@@ -73,7 +73,11 @@ class SessionSubagents:
 
     def is_invited(self, agent: str) -> bool:
         """Tell whether the request names the agent."""
-        return any(isinstance(part, AgentPart) and part.name == agent for part in self._request.parts)
+        return any(
+            (isinstance(part, AgentPart) and part.name == agent)
+            or (isinstance(part, SubtaskPart) and part.agent == agent)
+            for part in self._request.parts
+        )
 
     async def run(self, assignment: Assignment, context: ToolContext) -> AssignmentResult:
         """Let an agent work in a child session of the caller's."""
@@ -81,7 +85,7 @@ class SessionSubagents:
         if agent is None:
             raise ToolError(f"there is no agent {assignment.agent!r}")
         child = await self._child(assignment, agent, context)
-        model = agent.model or await self._model_of_caller(context)
+        model = self._model_of_subtask(assignment) or agent.model or await self._model_of_caller(context)
         context.progress(assignment.description, {"sessionId": child.id, "model": str(model)})
         request = PromptInput(agent=agent.name, model=model, parts=[TextInput(text=assignment.prompt)])
         answer = await self._work(child, request, assignment, context)
@@ -135,6 +139,13 @@ class SessionSubagents:
             if child is not None and child.parent_id == context.session_id:
                 return child
         raise ToolError(f"there is no earlier task {task_id!r} of this session; leave task_id out to begin a new one")
+
+    def _model_of_subtask(self, assignment: Assignment) -> ModelRef | None:
+        """Return the model that the request names for this very work."""
+        for part in self._request.parts:
+            if isinstance(part, SubtaskPart) and (part.agent, part.prompt) == (assignment.agent, assignment.prompt):
+                return part.model
+        return None
 
     async def _model_of_caller(self, context: ToolContext) -> ModelRef:
         for message in await self._services.store.messages(context.session_id):

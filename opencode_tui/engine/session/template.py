@@ -13,7 +13,9 @@ from opencode_tui.engine.session.attachment import file_input
 from opencode_tui.schema.part import AgentSource, FilePartSource, SourceText
 from opencode_tui.schema.request import AgentInput, FileInput, PromptPart, TextInput
 
-_REFERENCE = re.compile(r'(?<![\w`@])@(?:"(?P<quoted>[^"\n]+)"(?P<lines>#L?\d+(?:-L?\d+)?)?|(?P<plain>[^\s`,;"\'<>|]+))')
+_REFERENCE = re.compile(
+    r'(?<![\w`@])@(?:"(?P<quoted>[^"\n]+)"(?P<lines>#L?\d+(?:-L?\d+)?)?|(?P<plain>[^\s`,;"\'<>|]+))'
+)
 _LINES = re.compile(r"#L?(\d+)(?:-L?(\d+))?$")
 _TRAILING = ".:!?)]}…"
 MAX_REFERENCES = 100
@@ -115,7 +117,9 @@ def _candidates(reference: Reference, place: ReferencePlace) -> Iterator[Path]:
         elif Path(name).is_absolute():
             yield Path(name)
         else:
-            yield from (folder / name for folder in place.folders if not place.is_confined or _stays(folder, name, place))
+            yield from (
+                folder / name for folder in place.folders if not place.is_confined or _stays(folder, name, place)
+            )
 
 
 def _stays(folder: Path, name: str, place: ReferencePlace) -> bool:
@@ -127,6 +131,4 @@ def _agent(reference: Reference, place: ReferencePlace) -> AgentInput | None:
     if reference.name not in place.agents:
         return None
     end = reference.start + len(reference.value)
-    return AgentInput(
-        name=reference.name, source=AgentSource(value=reference.value, start=reference.start, end=end)
-    )
+    return AgentInput(name=reference.name, source=AgentSource(value=reference.value, start=reference.start, end=end))

@@ -15,9 +15,12 @@ from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import CallPermission, PermissionService
+from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.stream import ToolCall
 from opencode_tui.engine.session.doom import CallKey, call_key, is_doom_loop
 from opencode_tui.engine.session.live import LiveTool
+from opencode_tui.engine.session.plugin_hooks import change_arguments, change_result
+from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.structured import StructuredAnswer
@@ -63,7 +66,11 @@ class ToolCalls:
         permissions: PermissionService,
         truncator: Truncator,
         clock: Clock,
+        questions: QuestionService,
+        hooks: Hooks,
     ) -> None:
+        self._questions = questions
+        self._hooks = hooks
         self._store = store
         self._tools = tools
         self._permissions = permissions
@@ -91,6 +98,7 @@ class ToolCalls:
         if problem is None and tool is None:
             problem = f"There is no tool {call.tool!r}. Use one of: {', '.join(self._tools.names)}."
         elif problem is None and tool is not None:
+            call = await self._changed(call, tool.name, scope)
             arguments = self._tools.validate(tool, call.input)
             problem = arguments if isinstance(arguments, str) else None
         if tool is None or arguments is None or isinstance(arguments, str):
@@ -100,6 +108,12 @@ class ToolCalls:
         live = LiveTool(running)
         await self._store.update_part(running)
         return await self._execute(tool, arguments, live, scope, is_loop=is_loop)
+
+    async def _changed(self, call: ToolCall, tool: str, scope: CallScope) -> ToolCall:
+        changed = await change_arguments(
+            self._hooks, tool=tool, session_id=scope.session_id, call_id=call.id, arguments=call.input
+        )
+        return call if changed == call.input else replace(call, input=changed)
 
     async def _take_form(self, form: StructuredAnswer, part: ToolPart, call: ToolCall) -> None:
         live = LiveTool(part.changed(state=tool_state.start(part.state, input=call.input, now=self._clock())))
@@ -119,6 +133,14 @@ class ToolCalls:
                 facts = {"tool": tool.name, "input": live.part.state.input}
                 await context.ask("doom_loop", [tool.name], always=[tool.name], metadata=facts)
             result = await tool.run(arguments, context)
+            result = await change_result(
+                self._hooks,
+                result,
+                tool=tool.name,
+                session_id=scope.session_id,
+                call_id=live.part.call_id,
+                arguments=live.part.state.input,
+            )
             result = await self._limited(result, scope)
         except PermissionRefused as error:
             await self._end_badly(live, str(error))
@@ -177,10 +199,11 @@ class ToolCalls:
                 live.part = live.part.changed(state=state)
                 self._store.progress_part(live)
 
+        reference = ToolCallRef(message_id=scope.message_id, call_id=part.call_id)
         ask = CallPermission(
             service=self._permissions,
             session_id=scope.session_id,
-            tool=ToolCallRef(message_id=scope.message_id, call_id=part.call_id),
+            tool=reference,
             layers=lambda: scope.layers,
             policy=scope.policy,
         )
@@ -194,4 +217,7 @@ class ToolCalls:
             ask=ask,
             progress=progress,
             subagents=scope.subagents,
+            inquire=lambda questions: self._questions.ask(
+                scope.session_id, questions, tool=reference, policy=scope.policy
+            ),
         )

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.permission.ruleset import evaluate
+from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.session.attachment import Attachments
+from opencode_tui.engine.session.plugin_hooks import change_message
+from opencode_tui.engine.session.reminder import as_reminder
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.schema.error import ConfigError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
@@ -46,7 +50,9 @@ class UserMessages:
         attachments: Attachments,
         identifier: Identifier,
         clock: Clock,
+        hooks: Hooks,
     ) -> None:
+        self._hooks = hooks
         self._store = store
         self._agents = agents
         self._catalog = catalog
@@ -85,7 +91,8 @@ class UserMessages:
             variant=prompt.variant,
             format=prompt.format,
         )
-        parts = await self._parts(message, prompt.parts)
+        parts = await self._parts(message, prompt.parts, addressee.agent)
+        message, parts = await change_message(self._hooks, message, parts)
         await self._store.update_message(message)
         for part in parts:
             await self._store.update_part(part)
@@ -112,13 +119,16 @@ class UserMessages:
         self._identifier.observe(prompt.message_id)
         return prompt.message_id
 
-    async def _parts(self, message: UserMessage, inputs: Sequence[PromptPart]) -> list[AnyPart]:
+    async def _parts(self, message: UserMessage, inputs: Sequence[PromptPart], addressee: AgentInfo) -> list[AnyPart]:
         parts: list[AnyPart] = []
         for given in inputs:
             if isinstance(given, FileInput):
                 parts.extend(await self._attachments.expand(given, message))
             else:
                 parts.append(self._part(message, given))
+            if isinstance(given, AgentInput):
+                hint = TextInput(text=as_reminder(_invitation(given.name, addressee)), synthetic=True)
+                parts.append(self._part(message, hint))
         return parts
 
     def _part(self, message: UserMessage, given: TextInput | AgentInput | SubtaskInput) -> AnyPart:
@@ -130,6 +140,14 @@ class UserMessages:
             return self._identifier.ascending("prt")
         self._identifier.observe(given.id)
         return given.id
+
+
+def _invitation(name: str, addressee: AgentInfo) -> str:
+    """Return what the model is told of an agent that the person names in the text."""
+    text = f"The person wants the agent {name} for this: call the task tool with subagent_type {name} and a prompt made of it."
+    if evaluate("task", name, addressee.permission).action == "deny":
+        text += " Your rules do not let you start it otherwise; here the person has asked for it."
+    return text
 
 
 def _check_ids(prompt: PromptInput) -> None:

@@ -32,15 +32,14 @@ class SkillSearch:
 
 def search_of(config: LoadedConfig, *, home: Path, directory: Path, use_claude: bool) -> SkillSearch:
     """Return the search for a folder with these settings."""
-    settings: Mapping[str, object] = config.effective.get("skills") or {}
-    paths = settings.get("paths")
+    settings: Mapping[str, list[str] | None] = config.effective.get("skills") or {}
     return SkillSearch(
         home=home,
         directory=directory,
         worktree=config.worktree,
         use_claude=use_claude,
         loaded=[extension.path for extension in config.extensions if extension.kind == "skill"],
-        paths=[str(path) for path in paths] if isinstance(paths, list) else [],
+        paths=settings.get("paths") or [],
     )
 
 

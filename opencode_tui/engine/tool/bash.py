@@ -1,7 +1,7 @@
 """The bash tool: asks, runs a command, shows its output as it comes, returns both its ends. Source: reference, section 28."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,13 +30,21 @@ class BashParameters(Parameters):
     description: str = Field(default="", description="what it does, in 5 to 10 words")
 
 
+ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[Mapping[str, str]]]
+"""Returns the environment of a call's command that starts in a folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShellSurroundings:
-    """What commands get from the outside: the person's environment and home, and names for files with full outputs."""
+    """What commands get from the outside: the person's environment and home, and names for files with full outputs.
+
+    `extend` is what plugins add to the environment.
+    """
 
     environ: Mapping[str, str]
     home: Path
     reserve_output: Callable[[], Path]
+    extend: ExtendEnvironment | None = None
 
 
 class BashTool:
@@ -56,11 +64,15 @@ class BashTool:
         timeout_ms = _timeout_ms(arguments)
         _check_text(arguments.command)
         await ask_for_command(arguments.command, folder=folder, home=self._surroundings.home, context=context)
-        environ = self._surroundings.environ
+        environ = await self._environment(folder, context)
         command = Command(arguments.command, folder, environ, timeout_ms, find_shell(environ))
         output = CommandOutput(self._surroundings.reserve_output)
         ended = await _follow(command, output, arguments, context)
         return self._result(ended, output, arguments, context.agent)
+
+    async def _environment(self, folder: Path, context: ToolContext) -> Mapping[str, str]:
+        extend, environ = self._surroundings.extend, self._surroundings.environ
+        return environ if extend is None else await extend(environ, folder, context)
 
     def _result(self, ended: Ended, output: CommandOutput, arguments: BashParameters, agent: str) -> ToolResult:
         excerpt = output.excerpt(is_final=True)

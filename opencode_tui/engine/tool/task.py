@@ -31,8 +31,8 @@ class TaskTool:
         agents = context.subagents
         if agents is None:
             raise ToolError("agents cannot be started from here")
-        self._check(arguments.subagent_type, agents, context)
         if not agents.is_invited(arguments.subagent_type):
+            self._check(arguments.subagent_type, agents, context)
             await context.ask(
                 "task",
                 [arguments.subagent_type],

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.apply_patch import ApplyPatchTool
-from opencode_tui.engine.tool.bash import BashTool, ShellSurroundings
+from opencode_tui.engine.tool.bash import BashTool, ExtendEnvironment, ShellSurroundings
 from opencode_tui.engine.tool.edit import EditTool
 from opencode_tui.engine.tool.file_editor import FileEditor
 from opencode_tui.engine.tool.files import WorktreeFiles
@@ -14,9 +15,12 @@ from opencode_tui.engine.tool.glob import GlobTool
 from opencode_tui.engine.tool.grep import GrepTool
 from opencode_tui.engine.tool.list import ListTool
 from opencode_tui.engine.tool.multiedit import MultieditTool
+from opencode_tui.engine.tool.question import QuestionTool
 from opencode_tui.engine.tool.read import NearbyInstructions, ReadTool
+from opencode_tui.engine.tool.recall import RecallTool, StoredOutputs
 from opencode_tui.engine.tool.search import FileSearch
 from opencode_tui.engine.tool.search_scope import Readable
+from opencode_tui.engine.tool.skill import SkillTool
 from opencode_tui.engine.tool.stamps import ReadStamps
 from opencode_tui.engine.tool.task import TaskTool
 from opencode_tui.engine.tool.todo import TodoreadTool, TodoStore, TodowriteTool
@@ -32,7 +36,8 @@ class ToolSurroundings:
 
     `edited` is told of every file that one of them wrote; `may_delegate` tells of an agent's name whether it may start others;
     `readable` tells whether a call may read a file without asking, so that a search does not show what read would ask for;
-    `instructions` finds the rules files near a file that is read.
+    `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
+    what plugins add to the environment of commands.
     """
 
     environ: Mapping[str, str]
@@ -43,6 +48,9 @@ class ToolSurroundings:
     may_delegate: Callable[[str], bool]
     readable: Readable
     instructions: NearbyInstructions
+    skills: Skills
+    outputs: StoredOutputs
+    extend_environment: ExtendEnvironment | None = None
 
 
 def built_in_tools(surroundings: ToolSurroundings) -> list[Tool[Any]]:
@@ -52,8 +60,12 @@ def built_in_tools(surroundings: ToolSurroundings) -> list[Tool[Any]]:
     editor = FileEditor(files=files, stamps=stamps)
     search = FileSearch.installed()
     shell = ShellSurroundings(
-        environ=surroundings.environ, home=surroundings.home, reserve_output=surroundings.truncator.reserve
+        environ=surroundings.environ,
+        home=surroundings.home,
+        reserve_output=surroundings.truncator.reserve,
+        extend=surroundings.extend_environment,
     )
+    skills = [SkillTool(skills=surroundings.skills)] if surroundings.skills.all() else []
     return [
         BashTool(surroundings=shell, may_delegate=surroundings.may_delegate),
         ReadTool(stamps=stamps, instructions=surroundings.instructions),
@@ -68,4 +80,7 @@ def built_in_tools(surroundings: ToolSurroundings) -> list[Tool[Any]]:
         TaskTool(),
         TodowriteTool(store=surroundings.todos),
         TodoreadTool(store=surroundings.todos),
+        QuestionTool(),
+        RecallTool(outputs=surroundings.outputs),
+        *skills,
     ]

@@ -1,14 +1,28 @@
 """The server about itself."""
 
 import asyncio
+import logging
+from typing import Any, Literal
 
 from fastapi import APIRouter, Request, Response
 
 from opencode_tui import __version__
-from opencode_tui.schema.record import Record
+from opencode_tui.schema.record import Record, absent
 from opencode_tui.server.answer import answer_record, answer_value
 
 router = APIRouter(tags=["server"])
+logger = logging.getLogger("opencode_tui.client_log")
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+
+
+class LogLine(Record):
+    """A line of a client's log."""
+
+    service: str
+    level: Literal["debug", "info", "warn", "error"]
+    message: str
+    extra: dict[str, Any] | None = absent()
 
 
 class Health(Record):
@@ -28,3 +42,10 @@ async def get_health() -> Response:
 async def get_documentation(request: Request) -> Response:
     """Return the routes as OpenAPI."""
     return answer_value(await asyncio.to_thread(request.app.openapi))
+
+
+@router.post("/log", response_model=bool)
+async def write_log(line: LogLine) -> Response:
+    """Write a line into the server's log."""
+    await asyncio.to_thread(logger.log, LEVELS[line.level], "%s: %s %s", line.service, line.message, line.extra or "")
+    return answer_value(True)

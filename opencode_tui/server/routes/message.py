@@ -5,12 +5,21 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.request import PromptInput
+from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.request import CommandInput, PromptInput
 from opencode_tui.server.answer import answer_record, answer_records
 from opencode_tui.server.late_answer import LateAnswer
 from opencode_tui.server.request import FolderClient, MessageId, ServerServices, SessionId
 
 router = APIRouter(tags=["message"])
+
+
+class InitInput(Record):
+    """The id of the request to be made, and the model that is to answer it."""
+
+    message_id: str | None = absent()
+    provider_id: str
+    model_id: str
 
 
 @router.get("/session/{sessionID}/message", response_model=list[MessageWithParts])
@@ -35,7 +44,7 @@ async def send_message(
 ) -> Response:
     """Send a request: the head of the answer tells that it is stored, the body is the last message when the turn is over."""
     await client.sessions.get(session_id)
-    turn = await services.turns.begin(client, session_id, request)
+    turn = await services.turns.prompt(client, session_id, request)
     return LateAnswer(turn.answer())
 
 
@@ -45,5 +54,27 @@ async def send_message_later(
 ) -> Response:
     """Send a request and wait only until it is stored."""
     await client.sessions.get(session_id)
-    await services.turns.begin(client, session_id, request)
+    await services.turns.prompt(client, session_id, request)
     return Response(status_code=204)
+
+
+@router.post("/session/{sessionID}/command", response_model=MessageWithParts)
+async def send_command(
+    client: FolderClient, services: ServerServices, session_id: SessionId, request: CommandInput
+) -> Response:
+    """Send the prompt that a slash command stands for, and answer as a message is answered."""
+    await client.sessions.get(session_id)
+    turn = await services.turns.command(client, session_id, request)
+    return LateAnswer(turn.answer())
+
+
+@router.post("/session/{sessionID}/init", response_model=bool)
+async def send_init(
+    client: FolderClient, services: ServerServices, session_id: SessionId, request: InitInput
+) -> Response:
+    """Have this project's AGENTS.md written or renewed; answers when the turn is over."""
+    await client.sessions.get(session_id)
+    model = f"{request.provider_id}/{request.model_id}"
+    command = CommandInput(command="init", message_id=request.message_id, model=model)
+    turn = await services.turns.command(client, session_id, command)
+    return LateAnswer(turn.success())

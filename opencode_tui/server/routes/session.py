@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.event import SessionStatus
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.request import CreateSession, UpdateSession
@@ -111,3 +112,11 @@ async def abort_session(client: FolderClient, session_id: SessionId) -> Response
     await client.sessions.get(session_id)
     await client.prompts.abort(session_id)
     return answer_value(True)
+
+
+@router.post("/session/{sessionID}/share", response_model=SessionInfo)
+@router.delete("/session/{sessionID}/share", response_model=SessionInfo)
+async def share_session(client: FolderClient, session_id: SessionId) -> Response:
+    """Refuse: this version shares no sessions."""
+    await client.sessions.get(session_id)
+    raise SessionError("sessions cannot be shared by this version; `opencode-tui export` writes one as JSON")

@@ -25,7 +25,7 @@ _CPIO = parse_spec("r", "-F=b --file=b -D=b --directory=b -E=r -I=r -O=w -H=t -R
 def run_tar(call: Call) -> None:
     """`tar`: also in the old way, with its letters first and without a dash."""
     words = call.arguments
-    if words and re.fullmatch(r"[A-Za-z]+", words[0].text):
+    if words and not words[0].text.startswith("-"):
         words = _dashed(words)
     texts = [word.text for word in words]
     letters = "".join(text[1:] for text in texts if re.fullmatch(r"-[A-Za-z]+", text)) + " ".join(texts)
@@ -46,7 +46,7 @@ def _dashed(words: list[Word]) -> list[Word]:
     """Return tar's words with its leading bundle of letters written as options, values behind their letters."""
     letters, rest = words[0].text, list(words[1:])
     options: list[Word] = []
-    for letter in letters:
+    for letter in filter(str.isalpha, letters):
         options.append(literal(f"-{letter}"))
         if letter in "fCTXgIFbHNKV" and rest:
             options.append(rest.pop(0))

@@ -34,7 +34,11 @@ def change_directory(call: Call) -> None:
         call.use(target, "r")
     folders = moved(call.state.folders, target.text)
     files = call.runner.findings
-    settled = folders is not None and all(files.filesystem.is_folder(files.real(folder)) for folder in folders)
+    settled = (
+        len(words) < 2
+        and folders is not None
+        and all(files.filesystem.is_folder(files.real(folder)) for folder in folders)
+    )
     call.state.move(folders, settled=settled)
     if folders is None:
         call.opaque()

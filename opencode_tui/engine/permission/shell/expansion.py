@@ -10,6 +10,7 @@ from opencode_tui.engine.permission.shell.words import (
     Word,
     finish,
     quote,
+    unbraced,
     variable_text,
 )
 
@@ -70,9 +71,7 @@ class Expander:
         """Return what an assignment stores: no splitting, no braces; unknown pieces stay marked."""
         return "".join(
             word.text
-            for word in finish(
-                quote_braces(self._encode(node, state)), home=state.home, folder=state.folder, computed=True
-            )
+            for word in finish(unbraced(self._encode(node, state)), home=state.home, folder=state.folder, computed=True)
         )
 
     def assignment(self, node: "Node", state: State) -> tuple[str, str]:
@@ -179,11 +178,6 @@ class Expander:
         self._substitutions.mark_opaque()
         default = found.group(3)
         return variable_text(default, quoted=quoted) if not re.search(r"[$`'\"\\]", default) else UNKNOWN
-
-
-def quote_braces(encoded: str) -> str:
-    """Return an encoded text in which braces and blanks are plain, as on the right of an assignment."""
-    return encoded.replace("{", "\ue003").replace("\ue008", " ")
 
 
 def _unescape(text: str) -> str:

@@ -18,8 +18,11 @@ HERE_LIMIT = 500
 """Here-documents in one text; parsing takes more than linear time in their number."""
 
 _START = rb"(?:^|[;&|(\n{!]|\b(?:then|do|else|elif|if|while|until|time)\b)[ \t]*"
-_BRACE_COMMAND = re.compile(rb"(" + _START + rb")\{([^\s{}'\"`$();&|<>]*,[^\s{}'\"`$();&|<>]*)\}")
+_BRACE_COMMAND = re.compile(rb"(" + _START + rb")\{([^\s{}'\"`$();&|<>]*,[^\s{}'\"`$();&|<>]*)\}(?=[\s;&|()<>]|$)")
 _CONTINUATION = re.compile(rb"(?<!\\)(?:\\\\)*(\\\n)")
+_HERE = re.compile(rb"(?<!<)<<(?!<)")
+_HERE_WORD = re.compile(rb"((?<!<)<<-?[ \t]*(?!\d+\))(?:'[^'\n]*'|\"[^\"\n]*\"|[\w.\\-]+))(?=[&|;()<>])")
+_INNER_HASH = re.compile(rb"[^\s;&|()<>]#")
 _QUOTE = re.compile(rb"['\"\\]")
 _READ_WRITE = re.compile(rb"<>")
 _COPROCESS_NAME = re.compile(rb"\bcoproc[ \t]+[A-Za-z_]\w*(?=[ \t]*[({])")
@@ -63,16 +66,41 @@ def parse(text: str) -> Script | None:
     source = text.encode("utf-8", "surrogateescape")
     if len(source) > SIZE_LIMIT or source.count(b"<<") > HERE_LIMIT:
         return None
-    source = _without_continuations(source)
+    source = _HERE_WORD.sub(rb"\1 ", _without_continuations(source))
     root = _tree(source)
     if not root.has_error:
-        return Script(root, source, certain=True)
+        return Script(root, source, certain=not _is_misread(root, source))
     shown = _mend(source)
     read_write = frozenset(found.start() + 1 for found in _READ_WRITE.finditer(shown))
     again = _tree(_READ_WRITE.sub(b" >", shown))
     if again.has_error:
         return Script(root, source, certain=False)
-    return Script(again, shown, certain=True, read_write=read_write)
+    return Script(again, shown, certain=not _is_misread(again, shown), read_write=read_write)
+
+
+def _is_misread(root: "Node", source: bytes) -> bool:
+    """Whether the grammar reads the text in another way than bash although it sees no error."""
+    return _has_false_comment(root, source) or _has_other_end(root, source)
+
+
+def _has_other_end(root: "Node", source: bytes) -> bool:
+    """Whether a here-document ends for the grammar where it does not end for bash."""
+    for found in _HERE.finditer(source):
+        node = root.descendant_for_byte_range(found.start(), found.start())
+        redirect = node.parent if node is not None and node.type in ("<<", "<<-") else None
+        if redirect is None or redirect.type != "heredoc_redirect":
+            continue
+        texts = {child.type: child.text or b"" for child in redirect.children}
+        if _QUOTE.sub(b"", texts.get("heredoc_start", b"")) != texts.get("heredoc_end", b"").strip():
+            return True
+    return False
+
+
+def _has_false_comment(root: "Node", source: bytes) -> bool:
+    """Whether the grammar takes for a comment what bash takes for the rest of a word."""
+    places = (found.end() - 1 for found in _INNER_HASH.finditer(source))
+    nodes = ((place, root.descendant_for_byte_range(place, place)) for place in places)
+    return any(node is not None and node.type == "comment" and node.start_byte == place for place, node in nodes)
 
 
 def _without_continuations(source: bytes) -> bytes:
@@ -91,10 +119,12 @@ def _without_continuations(source: bytes) -> bytes:
 
 def _keeps_line_ends(node: "Node | None") -> bool:
     """Whether a backslash before a line end is text there: in comments, single quotes, here-documents with a quoted word."""
+    in_body = False
     while node is not None:
+        in_body = in_body or node.type == "heredoc_body"
         if node.type in ("comment", "raw_string", "ansi_c_string"):
             return True
-        if node.type == "heredoc_redirect":
+        if node.type == "heredoc_redirect" and in_body:
             return any(child.type == "heredoc_start" and _QUOTE.search(child.text or b"") for child in node.children)
         if node.type in ("command", "redirected_statement", "program"):
             return False
@@ -122,12 +152,12 @@ def embedded_programs(text: str) -> list[str]:
         character = text[place]
         if character == "\\":
             place += 2
-        elif text.startswith("$((", place):
-            place += 3
         elif text.startswith("$(", place):
             end = _closing(text, place + 2)
-            programs.append(text[place + 2 : end])
-            place = end + 1
+            is_arithmetic = text[place + 2 : place + 3] == "(" and text[end - 1 : end] == ")"
+            if not is_arithmetic:
+                programs.append(text[place + 2 : end])
+            place = place + 3 if is_arithmetic else end + 1
         elif character == "`":
             end = text.find("`", place + 1)
             end = len(text) if end < 0 else end

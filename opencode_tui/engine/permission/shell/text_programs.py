@@ -21,6 +21,7 @@ _AWK = parse_spec(
 )
 _AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(?<=[~(,!&|{;\n])\s*/(?:[^/\\\n]|\\.)+/|^\s*/(?:[^/\\\n]|\\.)+/')
 _AWK_FILE = re.compile(r'(>>?|getline\s*(?:\w+\s*)?<)\s*"((?:[^"\\\n]|\\.)*)"')
+_AWK_ENDS = re.compile(r"\s*(?:[;})]|\n|$)")
 _AWK_RUNS = re.compile(r"\bsystem\b|\|&?|@\s*(?:load|include|\w+\s*\()|/inet")
 _AWK_OPENS = re.compile(r">>?|getline\s*(?:\w+\s*)?<")
 
@@ -69,7 +70,7 @@ def sed_effects(program: str) -> Iterator[tuple[str, str]]:
             place, effects = _substitute_flags(program, place) if letter == "s" else (place, [])
             yield from effects
         elif letter in "rRwW":
-            yield ("reads" if letter in "rR" else "writes", program[place + 1 : line_end].strip())
+            yield ("reads" if letter in "rR" else "writes", program[place + 1 : line_end].lstrip())
             place = line_end
         elif letter in "aic":
             place = line_end
@@ -86,7 +87,7 @@ def _substitute_flags(program: str, place: int) -> tuple[int, list[tuple[str, st
     letter = program[place : place + 1]
     if letter == "w":
         end = _line_end(program, place)
-        return end, [("writes", program[place + 1 : end].strip())]
+        return end, [("writes", program[place + 1 : end].lstrip())]
     if letter in ("e", "m") or (letter and letter not in ";}\n\t# "):
         return place + 1, [("unknown", "")]
     return place, []
@@ -136,6 +137,8 @@ def _note_awk_program(call: Call, word: Word) -> None:
     if not word.known:
         call.opaque()
     for found in _AWK_FILE.finditer(program):
+        if not _AWK_ENDS.match(program, found.end()):
+            call.opaque()  # more text is put behind the name
         if found.group(2) not in ("/dev/stderr", "/dev/stdout", "-"):
             call.use(literal(found.group(2)), "r" if found.group(1).startswith("getline") else "w")
     code = _AWK_TEXT.sub(" ", _AWK_FILE.sub(" ", program)).replace("||", " ")

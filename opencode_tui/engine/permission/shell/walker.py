@@ -291,10 +291,11 @@ class Walker:
     def _command(self, node: "Node", state: State) -> None:
         redirects, statement = self._redirects.pop(node.id, ([], node))
         source = self._reader.shown(node)
-        if source == "}":
-            return  # closes a block whose beginning the grammar took for words
         if node_text(node.children[0]) in _RESERVED:
             self._doubt()
+        if source == "}":  # closes a block whose beginning the grammar took for words
+            self._open(self._reader.redirections(redirects, state), state)
+            return
         member = FoundMember(texts=(source,))
         self._members.append(member)
         self.findings.members.append(member)

@@ -13,6 +13,7 @@ UNKNOWN = "\ue007"
 SPLIT = "\ue008"
 _SPECIAL = "*?[{},~"
 _QUOTE = str.maketrans(_SPECIAL, "\ue000\ue001\ue002\ue003\ue004\ue005\ue006")
+_QUOTE_BUT_GLOBS = str.maketrans("{},~", "\ue003\ue004\ue005\ue006")
 _MATCHED = str.maketrans("*?[", "\ue009\ue00a\ue00b")
 _PLAIN = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue009\ue00a\ue00b", _SPECIAL + "*?[", "\ue008")
 PRIVATE = re.compile("[\ue000-\ue00b\ud800-\udc7f\udd00-\udfff]")
@@ -63,6 +64,11 @@ def quote(text: str) -> str:
     return text.translate(_QUOTE)
 
 
+def unbraced(encoded: str) -> str:
+    """Return an encoded text in which braces and splits are plain, as on the right of an assignment."""
+    return encoded.replace("{", "\ue003").replace(SPLIT, " ")
+
+
 def matched(word: Word) -> str:
     """Return the value that a loop variable takes from a word: globs stay globs, even between quotes."""
     return word.text.translate(_MATCHED) if word.glob else word.text
@@ -72,8 +78,7 @@ def variable_text(value: str, *, quoted: bool) -> str:
     """Return the value of a variable as it stands in a word: unquoted it splits at blanks and its globs are active."""
     if quoted:
         return quote(value)
-    escaped = value.replace("{", "\ue003").replace("}", "\ue005").replace("~", "\ue006")
-    return _BLANK.sub(SPLIT, escaped)
+    return _BLANK.sub(SPLIT, value.translate(_QUOTE_BUT_GLOBS))
 
 
 def finish(encoded: str, *, home: str, folder: str | None, computed: bool) -> list[Word]:

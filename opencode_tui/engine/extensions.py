@@ -1,0 +1,56 @@
+"""What a folder's settings add to the engine: plugins, skills, slash commands; and the settings as the plugins want them."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.config.flags import Flags
+from opencode_tui.config.load import LoadedConfig
+from opencode_tui.engine.command.commands import Commands, collect_commands
+from opencode_tui.engine.plugin.config_hook import change_config
+from opencode_tui.engine.plugin.definition import PluginContext
+from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.plugin.place import find_plugins
+from opencode_tui.engine.plugin.plugins import Plugins, load_plugins
+from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.skill.places import SkillSearch, search_of
+from opencode_tui.engine.skill.skills import Skills, discover_skills
+from opencode_tui.storage.paths import Paths
+
+
+@dataclass(frozen=True, slots=True)
+class Extensions:
+    """What was found and loaded."""
+
+    config: LoadedConfig
+    plugins: Plugins
+    skills: Skills
+    commands: Commands
+
+    @property
+    def hooks(self) -> Hooks:
+        """The plugins' hooks."""
+        return self.plugins.hooks
+
+    @property
+    def warnings(self) -> list[str]:
+        """What could not be used, and what has failed since."""
+        return [*self.skills.warnings, *self.plugins.warnings]
+
+
+async def load_extensions(
+    config: LoadedConfig, project: Project, *, paths: Paths, flags: Flags, directory: Path
+) -> Extensions:
+    """Load what the settings name; nothing that is found there can fail the whole."""
+    sources = await asyncio.to_thread(find_plugins, config, paths=paths, flags=flags, directory=directory)
+    context = PluginContext(directory=directory, worktree=project.worktree, project_id=project.id)
+    plugins = await load_plugins(sources, context) if sources else Plugins()
+    config = await change_config(plugins.hooks, config)
+    search = search_of(config, home=paths.home, directory=directory, use_claude=not flags.is_claude_code_disabled)
+    skills, commands = await asyncio.to_thread(_collect, search, config)
+    return Extensions(config, plugins, skills, commands)
+
+
+def _collect(search: SkillSearch, config: LoadedConfig) -> tuple[Skills, Commands]:
+    skills = discover_skills(search)
+    return skills, collect_commands(config, skills)

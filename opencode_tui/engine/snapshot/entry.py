@@ -1,0 +1,76 @@
+"""What stands at a path: a file, a link, a folder, nothing, or something of which no record was made.
+
+Paths are relative to the worktree, parts joined by `/`; names that are not UTF-8 travel as surrogate escapes.
+"""
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import Literal
+
+TEMPORARY_NAME = re.compile(r"\.opencode-tui-[A-Za-z0-9_-]+\.tmp\Z")
+"""Names of files that the program itself makes for a moment in the worktree; they are never part of a snapshot."""
+
+PLAIN_MODE = 0o644
+EXECUTABLE_MODE = 0o755
+FOLDER_MODE = 0o755
+LINK_MODE = 0o777
+
+LARGE = "larger than 2 MiB and not in the repository"
+HUGE = "larger than 64 MiB"
+IGNORED = "ignored by .gitignore"
+SPECIAL = "neither file, link nor folder"
+UNREADABLE = "cannot be read"
+REPOSITORY = "data of a repository"
+OWN_DATA = "data of opencode-tui"
+NOT_LOOKED = "not looked at"
+OVER_QUOTA = "the snapshot store is full; `opencode-tui snapshot clean` makes room"
+OUTSIDE = "a link that leads out of the project; what lies there is not undone"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file, link or folder; `mode` are the twelve permission bits, `id` the 40-hex id of the bytes or the link's target."""
+
+    kind: Literal["file", "link", "folder"]
+    mode: int
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A path of which a snapshot says nothing but why."""
+
+    reason: str
+
+
+State = Entry | Unknown | None
+"""What a snapshot knows of a path; None: it did not exist, for certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What changes whenever a file does, without reading it; times in nanoseconds."""
+
+    mode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    """Return the stamp of a status."""
+    return Stamp(status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def parents(path: str) -> list[str]:
+    """Return the folders above a path, outermost first, without the worktree itself."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def permission_bits(mode: int) -> int:
+    """Return the twelve permission bits of a status mode."""
+    return stat.S_IMODE(mode)

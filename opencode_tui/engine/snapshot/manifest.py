@@ -1,0 +1,66 @@
+"""What a git tree cannot say of a snapshot: all twelve mode bits, empty folders, what was left out and why.
+
+Stored as a JSON blob beside the files' tree; equal states give equal bytes.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencode_tui.engine.snapshot.entry import EXECUTABLE_MODE, FOLDER_MODE, PLAIN_MODE
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """The modes that need not be told path by path."""
+
+    file: int = PLAIN_MODE
+    executable: int = EXECUTABLE_MODE
+    folder: int = FOLDER_MODE
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The other half of a snapshot.
+
+    `modes`: bits of files and folders that differ from the defaults. `folders`: folders that exist and hold nothing that is
+    recorded. `skipped`: path to reason; a folder's goes for all below it, and "" is the worktree. `looked`: paths that were
+    looked at although a folder above them is skipped.
+    """
+
+    defaults: Defaults = Defaults()
+    modes: dict[str, int] = field(default_factory=dict[str, int])
+    folders: frozenset[str] = frozenset()
+    skipped: dict[str, str] = field(default_factory=dict[str, str])
+    looked: frozenset[str] = frozenset()
+
+    def encode(self) -> bytes:
+        """Return the manifest's bytes."""
+        content = {
+            "version": _VERSION,
+            "defaults": [self.defaults.file, self.defaults.executable, self.defaults.folder],
+            "modes": self.modes,
+            "folders": sorted(self.folders),
+            "skipped": self.skipped,
+            "looked": sorted(self.looked),
+        }
+        return json.dumps(content, sort_keys=True, indent=0).encode()
+
+
+def decode(data: bytes) -> Manifest:
+    """Return a manifest; raises ValueError when the bytes are none."""
+    content: dict[str, Any] = json.loads(data)
+    try:
+        if content["version"] != _VERSION:
+            raise ValueError(f"it is of version {content['version']!r}; a newer opencode-tui wrote it")
+        return Manifest(
+            Defaults(*content["defaults"]),
+            content["modes"],
+            frozenset(content["folders"]),
+            content["skipped"],
+            frozenset(content["looked"]),
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"it lacks {error}") from error

@@ -1,0 +1,94 @@
+"""Reading one snapshot: what it says of a path.
+
+A plain OpenCode tree is read as well, as a snapshot whose modes are git's and which has no proof that a path was absent.
+"""
+
+import re
+from dataclasses import dataclass
+
+from opencode_tui.engine.snapshot import manifest as manifests
+from opencode_tui.engine.snapshot.entry import LINK_MODE, NOT_LOOKED, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.manifest import Manifest
+from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter
+from opencode_tui.engine.snapshot.tree import EXECUTABLE, FOLDER, LINK, PLAIN, encode, find, read_tree
+from opencode_tui.schema.error import SnapshotError
+
+FILES_NAME = "files"
+MANIFEST_NAME = "manifest.json"
+_ID = re.compile(r"[0-9a-f]{40}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An open snapshot; `files` is the id of the files' tree."""
+
+    store: ObjectStore
+    id: str
+    files: str
+    manifest: Manifest
+
+    def state(self, path: str) -> State:
+        """Return what the snapshot knows of a path; raises SnapshotError when the store is damaged."""
+        item = find(self.store, self.files, path)
+        if item is not None:
+            return self.entry(path, item)
+        known = self.manifest
+        if path in known.folders:
+            return Entry("folder", known.modes.get(path, known.defaults.folder))
+        if path in known.looked:
+            return None
+        return self._absence(path)
+
+    def entry(self, path: str, item: tuple[str, str]) -> Entry:
+        """Return the entry for a path that has this git mode and id in the tree."""
+        mode, name = item
+        known = self.manifest
+        if mode == LINK:
+            return Entry("link", LINK_MODE, name)
+        if mode == FOLDER:
+            return Entry("folder", known.modes.get(path, known.defaults.folder))
+        default = known.defaults.executable if mode == EXECUTABLE else known.defaults.file
+        return Entry("file", known.modes.get(path, default), name)
+
+    def _absence(self, path: str) -> State:
+        """Tell proof of absence from a blank: the nearest thing known above the path decides."""
+        skipped = self.manifest.skipped
+        for above in [path, *reversed(parents(path))]:
+            if above in skipped:
+                return Unknown(skipped[above])
+            if above == path:
+                continue
+            item = find(self.store, self.files, above)
+            if (item is not None and item[0] != FOLDER) or (item is None and above in self.manifest.looked):
+                return None
+        return Unknown(skipped[""]) if "" in skipped else self._implied_folder(path)
+
+    def _implied_folder(self, path: str) -> State:
+        """A folder that holds only what was left out exists nevertheless."""
+        start = path + "/"
+        if any(other.startswith(start) for other in self.manifest.skipped):
+            return Entry("folder", self.manifest.modes.get(path, self.manifest.defaults.folder))
+        return None
+
+
+def open_view(store: ObjectStore, name: str) -> View:
+    """Return a snapshot; raises SnapshotError when it is not there, or is damaged."""
+    if not _ID.match(name):
+        raise SnapshotError(f"{name!r} is no snapshot; `opencode-tui debug snapshot track` makes one")
+    top = read_tree(store, name)
+    if set(top) != {FILES_NAME, MANIFEST_NAME}:
+        return View(store, name, name, Manifest(skipped={"": NOT_LOOKED}))
+    try:
+        manifest = manifests.decode(store.read(top[MANIFEST_NAME][1], "blob"))
+    except ValueError as error:
+        raise SnapshotError(f"snapshot {name} in {store.folder} has no usable manifest: {error}") from error
+    return View(store, name, top[FILES_NAME][1], manifest)
+
+
+def write_snapshot(store: ObjectStore, writer: ObjectWriter, files: str, manifest: Manifest) -> View:
+    """Store a snapshot of these files and return it."""
+    writer.add("tree", b"")
+    blob = writer.add("blob", manifest.encode())
+    name = writer.add("tree", encode({FILES_NAME: (FOLDER, files), MANIFEST_NAME: (PLAIN, blob)}))
+    writer.flush()
+    return View(store, name, files, manifest)

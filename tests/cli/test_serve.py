@@ -1,0 +1,118 @@
+"""The command `serve`: what it says, whom it refuses, how it ends."""
+
+import json
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.cli import CommandLine, kill_session
+from tests.support.in_process import Commands
+from tests.support.model_server import ModelServer
+from tests.support.repo import make_repo
+
+
+@pytest.fixture
+def line(tmp_path, environ):
+    repo = make_repo(tmp_path / "project")
+    repo.commit("begin")
+    return CommandLine(repo.path, environ)
+
+
+@pytest.fixture
+def commands(tmp_path, environ, monkeypatch, capsys):
+    return Commands(tmp_path, environ, monkeypatch, capsys)
+
+
+@contextmanager
+def running(line: CommandLine, *arguments: str) -> "Generator[tuple[subprocess.Popen[bytes], str]]":
+    """Start `serve` and give the process and its URL."""
+    process = line.start("serve", "--port", "0", *arguments)
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline().decode()
+        assert said.startswith("opencode server listening on http://127.0.0.1:"), said
+        yield process, said.split()[-1]
+    finally:
+        kill_session(process)
+
+
+def ask(url: str, path: str, password: str, body: object = None) -> object:
+    """Return what the server answers as JSON."""
+    headers = {"authorization": f"Bearer {password}", "content-type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(urllib.request.Request(url + path, data, headers), timeout=10) as answer:
+        return json.loads(answer.read() or b"null")
+
+
+def test_without_a_password_one_is_made_and_said_once_on_stderr(line):
+    with running(line) as (process, url):
+        assert process.stderr is not None
+        said = process.stderr.readline().decode()
+        password = said.split("): ")[1].split()[0]
+        assert (len(password) >= 32, ask(url, "/session", password)) == (True, [])
+        process.terminate()
+        rest, code = process.stderr.read().decode(), process.wait(10)
+    assert (code, rest) == (0, "")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+def test_a_signal_ends_running_turns_in_order(line, environ, number, code):
+    with ModelServer() as model:
+        line = CommandLine(line.folder, {**environ, "OPENCODE_SERVER_PASSWORD": "pw"}, provider=model.config())
+        with running(line) as (process, url):
+            session = ask(url, "/session", "pw", {})
+            assert isinstance(session, dict)
+            text = 'wait <<tool bash {"command":"sleep 60","description":"waits"}>>'
+            body = {"model": {"providerID": "fake", "modelID": "fake-model"}, "parts": [{"type": "text", "text": text}]}
+            ask(url, f"/session/{session['id']}/prompt_async", "pw", body)
+            while not model.requests:
+                time.sleep(0.01)
+            time.sleep(0.3)
+            begin = time.monotonic()
+            process.send_signal(number)
+            assert process.wait(10) == code
+            assert time.monotonic() - begin < 3
+    assert line.survivors(grace_s=1) == []
+    exported = json.loads(line.run("export", session["id"]).stdout)
+    tool = next(part for part in exported["messages"][-1]["parts"] if part["type"] == "tool")
+    assert (tool["state"]["status"], exported["messages"][-1]["info"]["error"]["name"]) == (
+        "error",
+        "MessageAbortedError",
+    )
+
+
+@pytest.mark.parametrize("password", [None, "", "  "])
+@pytest.mark.parametrize("hostname", ["0.0.0.0", "::", "192.0.2.1", "example.invalid", ""])
+def test_other_machines_are_not_let_in_without_a_password(commands, password, hostname):
+    if password is not None:
+        commands.environ["OPENCODE_SERVER_PASSWORD"] = password
+    done = commands.run("serve", "--hostname", hostname, "--port", "0")
+    assert (done.code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert "password" in done.stderr
+
+
+@pytest.mark.parametrize("wrong", [["--port", "99999"], ["--port", "x"], ["--port", "-1"], ["--socket", "/tmp/x"]])
+def test_wrong_arguments_are_refused_in_one_line(commands, wrong):
+    done = commands.run("serve", *wrong)
+    assert (done.code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+
+
+def test_a_port_that_is_taken_is_named(commands):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = commands.run("serve", "--port", port)
+    assert (done.code, done.stdout) == (1, "")
+    assert port in done.stderr.splitlines()[-1] and "Traceback" not in done.stderr
+
+
+def test_settings_that_cannot_be_used_stop_it_before_it_listens(commands):
+    commands.environ["OPENCODE_CONFIG_CONTENT"] = '{"model": 3}'
+    done = commands.run("serve", "--port", "0")
+    assert (done.code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)

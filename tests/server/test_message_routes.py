@@ -1,0 +1,151 @@
+"""A request over HTTP: checked before the head of the answer, stored by then, answered at the end of the turn."""
+
+import asyncio
+import time
+
+import pytest
+
+from tests.support.http_face import MODEL
+from tests.support.model_script import Answer, failure
+
+
+def texts(message: dict) -> list[str]:
+    return [part["text"] for part in message["parts"] if part["type"] == "text"]
+
+
+async def test_the_answer_is_the_last_message_as_it_is_stored(serve):
+    async with serve() as face:
+        session_id = await face.session()
+        answer = await face.say(session_id, "hello")
+        user, assistant = await face.messages(session_id)
+        one = (await face.http.get(f"/session/{session_id}/message/{assistant['info']['id']}")).json()
+        newest = (await face.http.get(f"/session/{session_id}/message", params={"limit": 1})).json()
+    assert answer.json() == assistant == one == newest[0]
+    assert (texts(user), texts(assistant)) == (["hello"], ["Echo: hello"])
+    assert "error" not in assistant["info"] and answer.headers["content-type"] == "application/json"
+
+
+async def test_the_head_comes_at_once_and_the_request_is_stored_by_then(serve):
+    async with serve() as face:
+        session_id = await face.session()
+        body = {"model": MODEL, "parts": [{"type": "text", "text": "slow <<slow 100>> <<words 6>>"}]}
+        begin = time.monotonic()
+        async with face.http.stream("POST", f"/session/{session_id}/message", json=body) as answer:
+            head = time.monotonic() - begin
+            stored = await face.messages(session_id)
+            await answer.aread()
+            whole = time.monotonic() - begin
+    assert answer.status_code == 200 and head < whole / 2
+    assert stored[0]["info"]["role"] == "user"
+
+
+async def test_ids_that_a_client_chooses_are_kept_and_later_ones_sort_after_them(serve):
+    async with serve() as face:
+        session_id = await face.session()
+        await face.say(session_id, "first")
+        last = (await face.messages(session_id))[-1]["info"]["id"]
+        ahead = f"{int(last[4:16], 16) + 4096 * 5_000:012x}ClientsOwnId12"
+        part = {"id": f"prt_{ahead}", "type": "text", "text": "mine"}
+        answer = (await face.say(session_id, "", messageID=f"msg_{ahead}", parts=[part])).json()
+        user = (await face.messages(session_id))[-2]
+    assert (user["info"]["id"], user["parts"][0]["id"]) == (f"msg_{ahead}", f"prt_{ahead}")
+    assert answer["info"]["parentID"] == f"msg_{ahead}" < answer["info"]["id"]
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"model": {"providerID": "fake", "modelID": "none"}}, "ProviderModelNotFoundError"),
+        ({"model": {"providerID": "nobody", "modelID": "x"}}, "ProviderModelNotFoundError"),
+        ({"agent": "nobody"}, "ConfigInvalidError"),
+        ({"messageID": "../../x"}, "BadRequest"),
+        ({"parts": [{"type": "text", "text": "x", "id": "prt_../x"}]}, "BadRequest"),
+        ({"parts": [{"type": "nope"}]}, None),
+        ({"parts": "text"}, None),
+    ],
+)
+async def test_what_cannot_be_answered_is_refused_before_the_head_and_nothing_is_stored(serve, change, name):
+    async with serve() as face:
+        session_id = await face.session()
+        answers = [
+            await face.http.post(
+                f"/session/{session_id}/{route}",
+                json={"model": MODEL, "parts": [{"type": "text", "text": "x"}], **change},
+            )
+            for route in ("message", "prompt_async")
+        ]
+        stored, status = await face.messages(session_id), (await face.http.get("/session/status")).json()
+    assert [(answer.status_code, answer.json().get("name")) for answer in answers] == [(400, name)] * 2
+    assert (stored, status) == ([], {})
+
+
+async def test_a_turn_that_fails_answers_with_the_message_that_says_so(serve, model):
+    model.script(failure(400, "no such thing"))
+    async with serve() as face:
+        session_id = await face.session()
+        answer = await face.say(session_id, "x")
+        stored = await face.messages(session_id)
+    error = answer.json()["info"]["error"]
+    assert (answer.status_code, error["name"], answer.json()) == (200, "APIError", stored[-1])
+    assert "no such thing" in error["data"]["message"]
+
+
+async def test_an_interrupted_turn_answers_with_what_there_was(serve):
+    async with serve() as face, face.events() as events:
+        session_id = await face.session()
+        turn = asyncio.create_task(face.say(session_id, "long <<slow 50>> <<words 500>>"))
+        while "delta" not in (await events.read())["properties"]:
+            pass
+        running = (await face.http.get("/session/status")).json()
+        aborted = (await face.http.post(f"/session/{session_id}/abort")).json()
+        answer = (await turn).json()
+        again = (await face.http.post(f"/session/{session_id}/abort")).json()
+    assert (running, aborted, again) == ({session_id: {"type": "busy"}}, True, True)
+    assert answer["info"]["error"]["name"] == "MessageAbortedError" and texts(answer)
+
+
+async def test_a_client_that_goes_away_leaves_its_turn_running(serve):
+    async with serve() as face, face.events() as events:
+        session_id = await face.session()
+        body = {"model": MODEL, "parts": [{"type": "text", "text": "x <<slow 20>> <<words 10>>"}]}
+        async with face.http.stream("POST", f"/session/{session_id}/message", json=body):
+            pass
+        await events.until("session.idle")
+        stored = await face.messages(session_id)
+    assert stored[-1]["info"]["finish"] == "stop" and texts(stored[-1])[0].endswith("word10")
+
+
+async def test_a_request_for_later_is_stored_when_it_is_accepted_and_answered_afterwards(serve):
+    async with serve() as face, face.events() as events:
+        session_id = await face.session()
+        body = {"parts": [{"type": "text", "text": "in the background"}], "model": MODEL}
+        answer = await face.http.post(f"/session/{session_id}/prompt_async", json=body)
+        stored = await face.messages(session_id)
+        await events.until("session.idle")
+        answered = await face.messages(session_id)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert texts(stored[0]) == ["in the background"]
+    assert texts(answered[-1]) == ["Echo: in the background"]
+
+
+async def test_a_request_without_an_answer_is_only_stored(serve, model):
+    async with serve() as face:
+        session_id = await face.session()
+        answer = (await face.say(session_id, "note this", noReply=True)).json()
+        stored = await face.messages(session_id)
+    assert (answer, model.requests) == (stored[0], []) and len(stored) == 1
+
+
+async def test_twenty_clients_are_answered_each_in_its_session(serve, model):
+    model.script(*(Answer(text="same") for _ in range(40)))
+    async with serve() as face:
+        sessions = [await face.session() for _ in range(20)]
+
+        async def talk(session_id: str) -> list[str]:
+            answers = [await face.say(session_id, f"{number}") for number in range(2)]
+            return [texts(answer.json())[0] for answer in answers]
+
+        answers = await asyncio.gather(*map(talk, sessions))
+        lengths = [len(await face.messages(session_id)) for session_id in sessions]
+    assert answers == [["same", "same"]] * 20
+    assert lengths == [4] * 20

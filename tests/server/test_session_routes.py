@@ -1,0 +1,119 @@
+"""Sessions over HTTP, and the shapes of what goes wrong."""
+
+import asyncio
+
+import pytest
+
+UNKNOWN = "ses_000000000000doesnotexist00"
+
+
+async def test_a_session_is_made_without_a_body_and_found_again(serve, project):
+    async with serve() as face:
+        made = (await face.http.post("/session")).json()
+        found = (await face.http.get(f"/session/{made['id']}")).json()
+        listed = (await face.http.get("/session")).json()
+    assert found == made and listed == [made]
+    assert made["directory"] == str(project.path) and made["title"].startswith("New session - ")
+    assert None not in made.values() and "parentID" not in made
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"null"])
+async def test_an_empty_body_is_taken_for_no_wishes(serve, body):
+    async with serve() as face:
+        answer = await face.http.post("/session", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 200
+
+
+async def test_the_list_is_ordered_by_change_and_can_be_narrowed(serve):
+    async with serve() as face:
+        first = await face.session(title="Alpha one")
+        child = await face.session(title="beta", parentID=first)
+        await asyncio.sleep(0.002)
+        last = await face.session(title="ALPHA two")
+
+        async def ids(query: str) -> list[str]:
+            return [info["id"] for info in (await face.http.get(f"/session?{query}")).json()]
+
+        assert await ids("search=alpha") == [last, first]
+        assert await ids("roots=true&path=") == [last, first]
+        assert await ids("limit=1") == [last]
+        assert await ids("start=99999999999999") == []
+        assert [info["id"] for info in (await face.http.get(f"/session/{first}/children")).json()] == [child]
+
+
+async def test_a_session_is_renamed_put_away_and_deleted_with_its_children(serve):
+    async with serve() as face, face.events() as events:
+        parent = await face.session(title="parent")
+        child = await face.session(parentID=parent)
+        renamed = (await face.http.patch(f"/session/{parent}", json={"title": "new"})).json()
+        away = (await face.http.patch(f"/session/{parent}", json={"time": {"archived": 7}})).json()
+        deleted = await face.http.delete(f"/session/{parent}")
+        await events.until("session.deleted")
+        seen = await events.until("session.deleted")
+        left = (await face.http.get("/session")).json()
+    gone = [event["properties"]["info"]["id"] for event in seen if event["type"] == "session.deleted"]
+    assert (renamed["title"], away["title"], away["time"]["archived"]) == ("new", "new", 7)
+    assert (deleted.json(), gone, left) == (True, [child, parent], [])
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "/children"), ("GET", "/todo"), ("GET", "/message"),
+     ("POST", "/abort"), ("GET", "/message/msg_000000000000doesnotexist00")],
+)  # fmt: skip
+async def test_an_unknown_session_is_not_found(serve, method, path):
+    async with serve() as face:
+        answer = await face.http.request(method, f"/session/{UNKNOWN}{path}")
+    assert (answer.status_code, answer.json()["name"]) == (404, "NotFoundError")
+    assert UNKNOWN in answer.json()["data"]["message"]
+
+
+async def test_an_id_of_another_form_is_refused_before_anything_is_read(serve):
+    async with serve() as face:
+        answers = [await face.http.get(f"/session/{name}") for name in ("nonsense", "msg_1", "ses_%2e%2e", "ses_a.b")]
+        climbing = await face.http.get("/session/..%2f..%2fetc")
+    assert [answer.status_code for answer in answers] == [400] * 4
+    assert all(answer.json()["success"] is False for answer in answers)
+    assert climbing.status_code == 404
+
+
+async def test_what_is_wrong_with_a_body_is_told_with_its_place(serve):
+    async with serve() as face:
+        broken = await face.http.post("/session", content=b'{"ti', headers={"content-type": "application/json"})
+        wrong = await face.http.post("/session", json={"title": 3})
+        deep = await face.http.post("/session", content=b"[" * 100_000, headers={"content-type": "application/json"})
+        not_finite = await face.http.post(
+            "/session", content=b'{"title": NaN}', headers={"content-type": "application/json"}
+        )
+    assert (broken.status_code, broken.json()["data"]["message"]) == (400, "Malformed JSON in request body")
+    assert (wrong.status_code, wrong.json()["data"], wrong.json()["success"]) == (400, {"title": 3}, False)
+    assert [issue["path"] for issue in wrong.json()["error"]] == [["title"]]
+    assert (deep.status_code, not_finite.status_code) == (400, 400)
+
+
+async def test_there_is_nothing_but_the_routes(serve):
+    async with serve() as face:
+        missing = await face.http.get("/nowhere")
+        method = await face.http.delete("/session")
+    assert (missing.status_code, missing.json()["name"]) == (404, "NotFoundError")
+    assert (method.status_code, method.headers["content-type"]) == (405, "application/json")
+
+
+async def test_a_folder_that_cannot_be_worked_in_is_an_error_of_the_request(serve):
+    async with serve() as face:
+        absent = await face.http.get("/session", params={"directory": "/does/not/exist"})
+        relative = await face.http.get("/session", headers={"x-opencode-directory": "somewhere"})
+    assert [answer.status_code for answer in (absent, relative)] == [400, 400]
+    assert "/does/not/exist" in absent.json()["data"]["message"]
+
+
+async def test_the_query_wins_over_the_header_for_the_folder(serve, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    async with serve() as face:
+        answer = await face.http.get(
+            "/path",
+            params={"directory": str(tmp_path / "one")},
+            headers={"x-opencode-directory": str(tmp_path / "two")},
+        )
+    assert answer.json()["directory"] == str(tmp_path / "one")

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -100,11 +100,13 @@ def run_turn(options: TurnOptions) -> int:
     style = style_of(sys.stderr, os.environ)
 
     async def work(client: Client) -> int:
-        await _tell_notices(client)
+        told = await _tell_notices(client)
         request = await _request(client, options)
         session = await _choose_session(client, options, request)
         prompts = _Prompts(PermissionPrompt(lines, client, style), QuestionPrompt(lines, client, style))
-        return await _answer(client, session, request, _reporter(session, options, style), prompts)
+        code = await _answer(client, session, request, _reporter(session, options, style), prompts)
+        await _tell_notices(client, told)
+        return code
 
     return with_client(work, policy=policy)
 
@@ -143,10 +145,14 @@ def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> Repor
     return TerminalReporter(session.id, answer=answer, err=sys.stderr, style=style)
 
 
-async def _tell_notices(client: Client) -> None:
+async def _tell_notices(client: Client, told: Collection[str] = ()) -> set[str]:
+    """Say what a person should know of their settings and was not told yet; returns all of it."""
     notices = await client.settings.notices()
-    for line in [*notices.warnings, *notices.ignored]:
-        say(line)
+    lines = [*notices.warnings, *notices.ignored]
+    for line in lines:
+        if line not in told:
+            say(line)
+    return {*told, *lines}
 
 
 async def _answer(client: Client, session: SessionInfo, request: Request, reporter: Reporter, prompts: _Prompts) -> int:

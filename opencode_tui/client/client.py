@@ -16,9 +16,12 @@ from opencode_tui.schema.catalog import (
     SkillSummary,
     ToolSummary,
 )
+from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.event import AnyStatus, Envelope, ScreenEvent
+from opencode_tui.schema.file import FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.question import QuestionRequest
@@ -72,6 +75,10 @@ class SessionsFacet(Protocol):
         """Return the todo list."""
         ...
 
+    async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
+        """Return what the session, or the turn of one user message, changed in files."""
+        ...
+
 
 class MessagesFacet(Protocol):
     """The messages of a session."""
@@ -82,6 +89,14 @@ class MessagesFacet(Protocol):
 
     async def get(self, session_id: str, message_id: str) -> MessageWithParts:
         """Return one; raises NoSuchMessageError."""
+        ...
+
+    async def update_part(self, part: AnyPart) -> AnyPart:
+        """Put a part in the place of the one with its id; raises NoSuchMessageError, BusyError while a run works there."""
+        ...
+
+    async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
+        """Delete a part; raises as `update_part` does."""
         ...
 
 
@@ -242,6 +257,26 @@ class ProjectFacet(Protocol):
         ...
 
 
+class FilesFacet(Protocol):
+    """Files of the work tree; paths are relative to the folder."""
+
+    async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> Sequence[str]:
+        """Return files and folders whose names are like `query`, the most alike first; folders end with a slash."""
+        ...
+
+    async def search(self, pattern: str, *, limit: int = 100) -> Sequence[LineMatch]:
+        """Return lines that match a regular expression. Raises ToolError for a wrong one."""
+        ...
+
+    async def list(self, path: str) -> Sequence[FileEntry]:
+        """Return a folder's entries, folders first. Raises NotFoundError, also for what lies outside."""
+        ...
+
+    async def read(self, path: str) -> FileContent:
+        """Return what a file holds. Raises NotFoundError, also for what lies outside."""
+        ...
+
+
 class ScreenFacet(Protocol):
     """The screens that are open for this folder."""
 
@@ -322,6 +357,11 @@ class Client(Protocol):
     @property
     def settings(self) -> SettingsFacet:
         """Settings."""
+        ...
+
+    @property
+    def files(self) -> FilesFacet:
+        """The work tree's files."""
         ...
 
     @property

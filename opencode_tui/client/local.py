@@ -9,9 +9,11 @@ from opencode_tui.bus import Subscription
 from opencode_tui.config.redact import redact
 from opencode_tui.engine.agent_report import describe_agent
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
+from opencode_tui.engine.file.line_search import search_lines
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
 from opencode_tui.engine.session.template import expand_prompt
+from opencode_tui.engine.skill.skills import Skill
 from opencode_tui.schema.catalog import (
     AgentSummary,
     CommandSummary,
@@ -20,10 +22,14 @@ from opencode_tui.schema.catalog import (
     SkillSummary,
     ToolSummary,
 )
-from opencode_tui.schema.error import ConfigError, NoSuchMessageError
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.error import ConfigError, NoSuchMessageError, ToolError
 from opencode_tui.schema.event import AnyStatus, ScreenEvent
+from opencode_tui.schema.file import FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.question import QuestionRequest
@@ -81,12 +87,21 @@ class LocalSessions:
         """Return the todo list."""
         return await self._instance.todos.read(session_id)
 
+    async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
+        """Return what was changed in files."""
+        if message_id is None:
+            return await self._engine.store.diff(session_id)
+        messages = await self._engine.store.messages(session_id)
+        info = next((message.info for message in messages if message.info.id == message_id), None)
+        return info.summary.diffs if isinstance(info, UserMessage) and info.summary else []
+
 
 class LocalMessages:
     """Messages of the store."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
         self._engine = engine
+        self._instance = instance
 
     async def list(self, session_id: str, limit: int | None = None) -> Sequence[MessageWithParts]:
         """Return the newest `limit` messages, oldest first."""
@@ -100,6 +115,14 @@ class LocalMessages:
             if message.info.id == message_id:
                 return message
         raise NoSuchMessageError(f"session {session_id} has no message {message_id}")
+
+    async def update_part(self, part: AnyPart) -> AnyPart:
+        """Change one part."""
+        return await self._instance.parts.update(part)
+
+    async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
+        """Delete one part."""
+        await self._instance.parts.remove(session_id, message_id, part_id)
 
 
 class LocalPrompts:
@@ -202,10 +225,7 @@ class LocalCatalog:
 
     async def skills(self) -> Sequence[SkillSummary]:
         """Return the skills."""
-        found = self._instance.extensions.skills.all()
-        return [
-            SkillSummary(name=skill.name, description=skill.description, location=str(skill.path)) for skill in found
-        ]
+        return await asyncio.to_thread(lambda: [_skill(skill) for skill in self._instance.extensions.skills.all()])
 
     async def default_model(self) -> ModelRef:
         """Return the model that answers when none is named."""
@@ -236,6 +256,31 @@ class LocalSettings:
     async def effective(self) -> JsonObject:
         """Return the settings in force, secrets covered."""
         return redact(self._instance.config.effective)
+
+
+class LocalFiles:
+    """The instance's work tree."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._directory = instance.directory
+        self._finder = instance.finder
+        self._browser = instance.browser
+
+    async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> Sequence[str]:
+        """Find by name."""
+        return await self._finder.find(query, kind=kind, limit=limit)
+
+    async def search(self, pattern: str, *, limit: int = 100) -> Sequence[LineMatch]:
+        """Find by content."""
+        return await search_lines(self._directory, pattern, limit=limit)
+
+    async def list(self, path: str) -> Sequence[FileEntry]:
+        """List a folder."""
+        return await asyncio.to_thread(self._browser.entries, path)
+
+    async def read(self, path: str) -> FileContent:
+        """Read a file."""
+        return await asyncio.to_thread(self._browser.read, path)
 
 
 class LocalScreen:
@@ -288,13 +333,14 @@ class LocalClient:
         self._engine = engine
         self.directory = instance.directory
         self.sessions = LocalSessions(engine, instance)
-        self.messages = LocalMessages(engine)
+        self.messages = LocalMessages(engine, instance)
         self.prompts = LocalPrompts(engine, instance, policy or AskPerson())
         self.permissions = LocalPermissions(instance)
         self.rules = instance.rules
         self.questions = LocalQuestions(instance)
         self.catalog = LocalCatalog(instance)
         self.settings = LocalSettings(instance)
+        self.files = LocalFiles(instance)
         self.screen = LocalScreen(engine, instance)
         self.project = LocalProject(engine, instance)
 
@@ -330,6 +376,15 @@ class LocalClients:
     async def end_runs(self) -> None:
         """Interrupt everything that runs."""
         await self._engine.core.runs.close(grace_ms=CLOSE_GRACE_MS)
+
+
+def _skill(skill: Skill) -> SkillSummary:
+    """Return a skill with its text; of one that cannot be read any more the reason stands in its place."""
+    try:
+        content = skill.read()
+    except ToolError as error:
+        content = str(error)
+    return SkillSummary(name=skill.name, description=skill.description, location=str(skill.path), content=content)
 
 
 def choose_policy(*, auto: bool, has_terminal: bool) -> Policy:

@@ -6,12 +6,15 @@ from pathlib import Path
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.extensions import Extensions
+from opencode_tui.engine.file.browser import FileBrowser
+from opencode_tui.engine.file.finder import FileFinder
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.rules import Rules
+from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.sessions import Sessions
@@ -39,7 +42,10 @@ class Instance:
     grants: Grants
     rules: Rules
     sessions: Sessions
+    parts: PartEdits
     todos: SessionTodos
+    finder: FileFinder
+    browser: FileBrowser
     prompts: SessionPrompt
 
     async def close(self) -> None:

@@ -10,7 +10,7 @@ from opencode_tui.engine.permission.ruleset import evaluate, strictness
 from opencode_tui.engine.tool.bash_permission import ask_for_command
 from opencode_tui.engine.tool.location import locate
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.schema.permission import PermissionReport, Rule, Verdict
+from opencode_tui.schema.permission import Action, PermissionReport, Rule, Verdict
 
 UNKNOWABLE = "what it will do cannot be known before it runs: only a rule that names it word for word allows it"
 _PATHS = ("read", "edit")
@@ -68,7 +68,8 @@ async def explain(
         await questions(act.permission, [act.subject])
     verdicts = [_verdict(query, pattern, rules, grants) for query in questions.asked for pattern in query.patterns]
     always = [pattern for query in questions.asked for pattern in query.always]
-    action = max((verdict.action for verdict in verdicts), key=strictness, default="allow")
+    actions: list[Action] = ["allow", *(verdict.action for verdict in verdicts)]
+    action = max(actions, key=strictness)
     return PermissionReport(action=action, verdicts=verdicts, always=always)
 
 

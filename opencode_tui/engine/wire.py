@@ -14,6 +14,8 @@ from opencode_tui.config.load import LoadedConfig, load_config
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
 from opencode_tui.engine.command.snippet import SnippetShell
 from opencode_tui.engine.extensions import Extensions, load_extensions
+from opencode_tui.engine.file.browser import FileBrowser
+from opencode_tui.engine.file.finder import FileFinder
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.defaults import PermissionFolders
 from opencode_tui.engine.permission.grants import Grants
@@ -31,6 +33,7 @@ from opencode_tui.engine.session.command import CommandServices, SessionCommands
 from opencode_tui.engine.session.instruction import Instructions
 from opencode_tui.engine.session.loop import LoopServices, SessionLoop
 from opencode_tui.engine.session.nearby import NearbyInstructions
+from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
 from opencode_tui.engine.session.processor import StepServices
 from opencode_tui.engine.session.prompt import SessionPrompt
@@ -179,7 +182,10 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         grants=grants,
         rules=Rules(agents=agents, grants=grants, project=project, home=core.paths.home),
         sessions=sessions,
+        parts=PartEdits(store=core.store, runs=core.runs, locks=core.locks),
         todos=todos,
+        finder=FileFinder(directory=project.directory, clock=core.clock),
+        browser=FileBrowser(directory=project.directory, worktree=project.worktree),
         prompts=_build_prompts(
             core,
             _Parts(project, extensions, subagents, catalog, providers, tools, permissions, questions, references),

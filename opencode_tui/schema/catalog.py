@@ -58,11 +58,12 @@ class ToolSummary(Record):
 
 
 class SkillSummary(Record):
-    """A skill; `location` is its file."""
+    """A skill; `location` is its file, `content` the text below its head."""
 
     name: str
     description: str
     location: str
+    content: str
 
 
 class Notices(Record):

@@ -13,6 +13,7 @@ from opencode_tui.server.routes import (
     config,
     event,
     extension,
+    file,
     health,
     message,
     permission,
@@ -34,6 +35,7 @@ ROUTERS = (
     provider.router,
     agent.router,
     project.router,
+    file.router,
     extension.router,
     screen.router,
 )

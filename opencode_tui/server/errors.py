@@ -19,6 +19,7 @@ from opencode_tui.schema.error import (
     OpencodeError,
     PermissionRefused,
     SessionError,
+    ToolError,
 )
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.server.answer import answer_value, error_body, value_bytes
@@ -33,6 +34,7 @@ STATUS: Sequence[tuple[type[OpencodeError], int, str]] = (
     (SessionError, 400, "BadRequest"),
     (ModelNotFoundError, 400, "ProviderModelNotFoundError"),
     (ConfigError, 400, "ConfigInvalidError"),
+    (ToolError, 400, "BadRequest"),
     (PermissionRefused, 403, "PermissionRefusedError"),
     (LockTimeoutError, 503, "LockTimeoutError"),
 )

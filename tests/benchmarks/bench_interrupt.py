@@ -1,6 +1,7 @@
 """Ctrl-C at 30 random moments of a stream, a tool and a wait: exit 130 within 300 ms, records closed, no process left."""
 
 import random
+import statistics
 import sys
 import tempfile
 from pathlib import Path
@@ -39,7 +40,9 @@ def main() -> int:
     figures: list[Figure] = []
     for situation in ("stream", "tool", "retry"):
         these = [end for end in ended if end.situation == situation]
-        figures.append(Figure(f"{situation}: slowest of {len(these)}", max(end.milliseconds for end in these), GOAL_MS))
+        times = [end.milliseconds for end in these]
+        figures.append(Figure(f"{situation}: median of {len(these)}", statistics.median(times), GOAL_MS))
+        figures.append(Figure(f"{situation}: slowest", max(times), GOAL_MS))
         wrong = [f"{situation}: exit {end.code}" for end in these if end.code != 130]
         wrong += [f"{situation}: {complaint}" for end in these for complaint in end.complaints]
         figures.append(Figure(f"{situation}: wrong ends", len(wrong), 0, ""))

@@ -1,3 +1,4 @@
+import io
 import json
 import tarfile
 from pathlib import Path
@@ -25,7 +26,7 @@ def fixture_records():
             _, found, path = member.name.partition("/data/opencode/storage/")
             kind = path.split("/")[0]
             if found and kind in VALIDATE and path.endswith(".json"):
-                yield kind, path, archive.extractfile(member).read()
+                yield kind, path, (archive.extractfile(member) or io.BytesIO()).read()
 
 
 def unknown_fields(record: object, path: str = "") -> list[str]:

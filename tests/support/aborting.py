@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.permission.policy import AutoApprove, RefuseQuestions
@@ -18,6 +19,8 @@ from tests.support.model_server import ModelServer
 from tests.support.shell_bench import survivors
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
+
+
 def work(token: str) -> str:
     """Return a request whose turn streams, then runs stubborn tools side by side; `token` stands in their command lines."""
     return f"""<<slow 15>> <<reason hm>> <<par>>
@@ -44,7 +47,7 @@ async def open_aborting(environ: dict[str, str], folder: Path) -> AsyncGenerator
 async def abort_after(client: LocalClient, seconds: float) -> Ended:
     """Begin a turn that streams and runs stubborn tools, abort it after so many seconds, and prompt once more."""
     session = await client.sessions.create(CreateSession())
-    turn = asyncio.create_task(client.prompts.prompt(session.id, PromptInput(model=MODEL, parts=[TextInput(text=work(session.id))])))
+    turn = asyncio.create_task(client.prompts.prompt(session.id, _request(work(session.id))))
     await asyncio.sleep(seconds)
     begin = time.monotonic()
     was_running = await client.prompts.abort(session.id)
@@ -56,9 +59,17 @@ async def abort_after(client: LocalClient, seconds: float) -> Ended:
     taken = (time.monotonic() - begin) * 1000
     if await client.prompts.status():
         problems.append("not idle")
-    problems += [f"{message.info.id} is unfinished" for message in await client.messages.list(session.id) if is_unfinished(message)]
-    again = await client.prompts.prompt(session.id, PromptInput(model=MODEL, parts=[TextInput(text="hello again")]))
+    problems += [
+        f"{message.info.id} is unfinished"
+        for message in await client.messages.list(session.id)
+        if is_unfinished(message)
+    ]
+    again: Any = await client.prompts.prompt(session.id, _request("hello again"))
     problems += [f"still running: {line}" for line in survivors(session.id)]
     if again.info.finish != "stop":
         problems.append(f"the next prompt ended with {again.info.finish}")
     return Ended(taken, problems)
+
+
+def _request(text: str) -> PromptInput:
+    return PromptInput(model=MODEL, parts=[TextInput(text=text)])

@@ -1,6 +1,7 @@
 """Records for tests, with as few words as possible; ids count up, so that order is plain."""
 
 from itertools import count
+from typing import Any
 
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, UserMessage
@@ -32,7 +33,7 @@ def new_id(prefix: str) -> str:
     return f"{prefix}_{next(_numbers):012x}00000000000000"
 
 
-def owner(message_id: str = "msg_x") -> dict[str, str]:
+def owner(message_id: str = "msg_x") -> dict[str, Any]:
     return {"id": new_id("prt"), "session_id": SESSION, "message_id": message_id}
 
 
@@ -89,11 +90,12 @@ def assistant(
         id=new_id("msg"),
         session_id=SESSION,
         parent_id=parent.info.id if parent else "msg_parent",
-        **{"model_id": MODEL.model_id, "provider_id": MODEL.provider_id, **fields},
+        model_id=MODEL.model_id,
+        provider_id=MODEL.provider_id,
         mode="build",
         agent="build",
         path=MessagePath(cwd="/p", root="/p"),
         time=MessageTime(created=1, completed=2),
         finish=finish,
     )
-    return with_parts(message, [text(part) if isinstance(part, str) else part for part in parts])
+    return with_parts(message.changed(**fields), [text(part) if isinstance(part, str) else part for part in parts])

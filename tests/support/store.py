@@ -39,14 +39,12 @@ async def open_store(paths: Paths, *, now: int = 1_000) -> AsyncGenerator[Opened
 
 
 def session_info(session_id: str = "ses_1", **fields) -> SessionInfo:
-    return SessionInfo(
-        **{
-            "id": session_id,
-            "version": "1",
-            "project_id": "global",
-            "directory": "/p",
-            "title": "a title",
-            "time": SessionTime(created=1, updated=1),
-            **fields,
-        }
+    info = SessionInfo(
+        id=session_id,
+        version="1",
+        project_id="global",
+        directory="/p",
+        title="a title",
+        time=SessionTime(created=1, updated=1),
     )
+    return info.changed(**fields)

@@ -22,15 +22,21 @@ class AskPerson:
         return False
 
 
+_NEEDS_A_PERSON = ("doom_loop", "question")
+
+
 class AutoApprove:
-    """`--auto`: all that would ask is done once; only a loop of equal calls still goes to the person, or to `otherwise`."""
+    """`--auto`: all that would ask is done once.
+
+    Only a loop of equal calls, and a question of the model's that no yes can answer, still go to the person, or to `otherwise`.
+    """
 
     def __init__(self, otherwise: Policy) -> None:
         self._otherwise = otherwise
 
     def settle(self, request: PermissionRequest) -> bool:
-        """Return True, except for `doom_loop`."""
-        return self._otherwise.settle(request) if request.permission == "doom_loop" else True
+        """Return True, except for `doom_loop` and `question`."""
+        return self._otherwise.settle(request) if request.permission in _NEEDS_A_PERSON else True
 
 
 class RefuseQuestions:

@@ -42,7 +42,8 @@ class NearbyInstructions:
                     and isinstance(part.state, ToolStateCompleted)
                     and not part.state.time.compacted
                 ):
-                    loaded.update(Path(str(name)) for name in part.state.metadata.get("loaded") or [])
+                    names: list[str] = part.state.metadata.get("loaded") or []
+                    loaded.update(Path(name) for name in names)
         return loaded
 
 

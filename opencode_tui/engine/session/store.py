@@ -11,9 +11,12 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from pydantic import ConfigDict, TypeAdapter
+
 from opencode_tui.engine.session.live import LiveText, LiveTool
 from opencode_tui.engine.session.loading import Loaded, load_session, load_tail
 from opencode_tui.engine.session.publisher import Publisher
+from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event import (
     MessageRemoved,
@@ -39,6 +42,8 @@ from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
 
 logger = logging.getLogger(__name__)
+
+_DIFFS: TypeAdapter[list[FileDiff]] = TypeAdapter(list[FileDiff], config=ConfigDict(defer_build=True))
 
 SIBLINGS = ("session_diff", "todo", "share", "session_share")
 """Kinds of records that belong to a session, one each, and go with it."""
@@ -204,6 +209,14 @@ class SessionStore:
         self._records(session_id).messages.pop(message_id, None)
         self._records(session_id).parts.pop(message_id, None)
         self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
+
+    async def diff(self, session_id: str) -> list[FileDiff]:
+        """Return what the session changed in files, as it was last summed up; nothing before that."""
+        try:
+            data = await self._storage.read(("session_diff", session_id))
+        except NotFoundError:
+            return []
+        return _DIFFS.validate_json(data)
 
     async def flush(self) -> None:
         """Write what waits to be written behind."""

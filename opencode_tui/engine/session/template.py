@@ -14,7 +14,7 @@ from opencode_tui.schema.part import AgentSource, FilePartSource, SourceText
 from opencode_tui.schema.request import AgentInput, FileInput, PromptPart, TextInput
 
 _REFERENCE = re.compile(
-    r'(?<![\w`@])@(?:"(?P<quoted>[^"\n]+)"(?P<lines>#L?\d+(?:-L?\d+)?)?|(?P<plain>[^\s`,;"\'<>|]+))'
+    r'(?<![\w`@])@(?:"(?P<quoted>[^"\n]+)"(?P<lines>#L?\d+(?:-L?\d+)?)?|(?P<plain>(?!@)[^\s`,;"\'<>|]+))'
 )
 _LINES = re.compile(r"#L?(\d+)(?:-L?(\d+))?$")
 _TRAILING = ".:!?)]}…"

@@ -67,11 +67,16 @@ class Place:
 
     def set_file_mode(self, descriptor: int, mode: int) -> None:
         """Set the mode bits of an open file."""
-        os.chmod(descriptor, mode) if os.chmod in os.supports_fd else None
+        if os.name != "nt":
+            os.fchmod(descriptor, mode)
 
     def sync(self, descriptor: int) -> None:
         """Wait until an open file is on the disk."""
         os.fsync(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        """Close an open file."""
+        os.close(descriptor)
 
     def rename(self, source: str, target: str) -> None:
         """Give an entry another name, in place of what has that name."""
@@ -88,7 +93,7 @@ class Place:
             return
         descriptor = os.open(name, _READ, dir_fd=self.descriptor)
         try:
-            os.chmod(descriptor, mode)
+            os.fchmod(descriptor, mode)
         finally:
             os.close(descriptor)
 

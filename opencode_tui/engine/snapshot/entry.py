@@ -3,7 +3,6 @@
 Paths are relative to the worktree, parts joined by `/`; names that are not UTF-8 travel as surrogate escapes.
 """
 
-import os
 import re
 import stat
 from dataclasses import dataclass
@@ -47,22 +46,6 @@ class Unknown:
 
 State = Entry | Unknown | None
 """What a snapshot knows of a path; None: it did not exist, for certain."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """What changes whenever a file does, without reading it; times in nanoseconds."""
-
-    mode: int
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-
-
-def stamp_of(status: os.stat_result) -> Stamp:
-    """Return the stamp of a status."""
-    return Stamp(status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def parents(path: str) -> list[str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.engine.snapshot.pack import FLUSH_BYTES, DamagedPackError, Kind, Pack, PackBuilder, object_id, unpack
+from opencode_tui.engine.snapshot.tree import EMPTY_TREE, Tree, decode
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
 from opencode_tui.storage.files import FileSystem
@@ -45,7 +46,7 @@ class ObjectStore:
         self._pack_folder = f"{folder}/objects/pack"
         self._packs: dict[str, Pack] = {}
         self._damaged: dict[str, str] = {}
-        self._trees: OrderedDict[str, bytes] = OrderedDict()
+        self._trees: OrderedDict[str, Tree] = OrderedDict()
 
     def exists(self) -> bool:
         """Tell whether anything was ever stored."""
@@ -91,17 +92,24 @@ class ObjectStore:
 
     def read(self, name: str, kind: Kind) -> bytes:
         """Return an object's bytes; raises SnapshotError when it is missing or damaged."""
-        if kind == "tree" and name in self._trees:
-            self._trees.move_to_end(name)
-            return self._trees[name]
         found, data = self._find(bytes.fromhex(name), name)
         if found != kind:
             raise SnapshotError(f"snapshot store {self.folder}: object {name} is a {found}, not a {kind}")
-        if kind == "tree":
-            self._trees[name] = data
+        return data
+
+    def tree(self, name: str) -> Tree:
+        """Return a stored tree; raises SnapshotError. The last few thousand are kept in memory."""
+        if name == EMPTY_TREE:
+            return {}
+        tree = self._trees.get(name)
+        if tree is None:
+            try:
+                tree = self._trees[name] = decode(self.read(name, "tree"))
+            except ValueError as error:
+                raise SnapshotError(f"snapshot store {self.folder}: tree {name} cannot be read; {error}") from error
             while len(self._trees) > _KEPT_TREES:
                 self._trees.popitem(last=False)
-        return data
+        return tree
 
     def read_packed(self, name: bytes) -> bytes:
         """Return an object in the form that it has in a pack."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from opencode_tui.engine.snapshot import manifest as manifests
 from opencode_tui.engine.snapshot.entry import LINK_MODE, NOT_LOOKED, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.graft import find
 from opencode_tui.engine.snapshot.manifest import Manifest
 from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter
-from opencode_tui.engine.snapshot.tree import EXECUTABLE, FOLDER, LINK, PLAIN, encode, find, read_tree
+from opencode_tui.engine.snapshot.tree import EXECUTABLE, FOLDER, LINK, PLAIN, encode
 from opencode_tui.schema.error import SnapshotError
 
 FILES_NAME = "files"
@@ -52,21 +53,23 @@ class View:
 
     def _absence(self, path: str) -> State:
         """Tell proof of absence from a blank: the nearest thing known above the path decides."""
-        skipped = self.manifest.skipped
-        for above in [path, *reversed(parents(path))]:
-            if above in skipped:
-                return Unknown(skipped[above])
-            if above == path:
-                continue
+        known = self.manifest
+        if path in known.skipped:
+            return Unknown(known.skipped[path])
+        for above in reversed(parents(path)):
             item = find(self.store, self.files, above)
-            if (item is not None and item[0] != FOLDER) or (item is None and above in self.manifest.looked):
+            if item is not None and item[0] != FOLDER:
                 return None
-        return Unknown(skipped[""]) if "" in skipped else self._implied_folder(path)
+            if above in known.skipped:
+                return Unknown(known.skipped[above])
+            if item is None and above in known.looked and above not in known.folders:
+                return None
+        return Unknown(known.skipped[""]) if "" in known.skipped else self._implied_folder(path)
 
     def _implied_folder(self, path: str) -> State:
-        """A folder that holds only what was left out exists nevertheless."""
+        """A folder that holds only empty folders, or what was left out, exists nevertheless."""
         start = path + "/"
-        if any(other.startswith(start) for other in self.manifest.skipped):
+        if any(other.startswith(start) for other in (*self.manifest.skipped, *self.manifest.folders)):
             return Entry("folder", self.manifest.modes.get(path, self.manifest.defaults.folder))
         return None
 
@@ -75,7 +78,7 @@ def open_view(store: ObjectStore, name: str) -> View:
     """Return a snapshot; raises SnapshotError when it is not there, or is damaged."""
     if not _ID.match(name):
         raise SnapshotError(f"{name!r} is no snapshot; `opencode-tui debug snapshot track` makes one")
-    top = read_tree(store, name)
+    top = store.tree(name)
     if set(top) != {FILES_NAME, MANIFEST_NAME}:
         return View(store, name, name, Manifest(skipped={"": NOT_LOOKED}))
     try:

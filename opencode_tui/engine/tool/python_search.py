@@ -10,13 +10,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from pathspec import GitIgnoreSpec
-
 from opencode_tui.engine.tool.glob_pattern import matcher
+from opencode_tui.engine.tool.ignore_rules import IgnoreRules, is_ignored, rules_in
 from opencode_tui.engine.tool.text_format import is_binary
 
 _SAMPLE_BYTES = 4096
@@ -24,21 +22,13 @@ _LINE_LIMIT_BYTES = 1024 * 1024
 _SHOWN_BYTES = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Ignored:
-    """The ignore rules of one folder, for paths below it."""
-
-    folder: str
-    rules: GitIgnoreSpec
-
-
 def walk_files(folder: Path, exclude: Sequence[str] = ()) -> Iterator[str]:
     """Yield the paths of files relative to a folder, hidden ones too; `exclude` are patterns of files and folders."""
     excluded = [matcher(pattern.rstrip("/")) for pattern in exclude]
-    pending: list[tuple[str, tuple[_Ignored, ...]]] = [("", ())]
+    pending: list[tuple[str, tuple[IgnoreRules, ...]]] = [("", ())]
     while pending:
         relative, ignored = pending.pop()
-        ignored = (*ignored, *_rules_in(folder, relative))
+        ignored = (*ignored, *rules_in(folder, relative))
         try:
             entries = sorted(os.scandir(folder / relative), key=lambda entry: entry.name)
         except OSError:
@@ -47,7 +37,7 @@ def walk_files(folder: Path, exclude: Sequence[str] = ()) -> Iterator[str]:
         for entry in entries:
             path = f"{relative}/{entry.name}" if relative else entry.name
             is_folder = entry.is_dir(follow_symlinks=False)
-            if entry.name == ".git" or _is_ignored(path + "/" if is_folder else path, ignored):
+            if entry.name == ".git" or is_ignored(path + "/" if is_folder else path, ignored):
                 continue
             if any(test(path) for test in excluded):
                 continue
@@ -95,26 +85,6 @@ def _print_lines(paths: Iterator[str] | list[str], pattern: re.Pattern[str], out
     for path in paths:
         for number, text in search_lines(Path(path), pattern):
             output.write(b"%b\0%d:%b\n" % (os.fsencode(path), number, text.encode("utf-8", "replace")[:_SHOWN_BYTES]))
-
-
-def _rules_in(folder: Path, relative: str) -> list[_Ignored]:
-    found: list[_Ignored] = []
-    for name in (".gitignore", ".ignore"):
-        path = folder / relative / name
-        if path.is_file():
-            lines = path.read_text("utf-8", "replace").splitlines()
-            found.append(_Ignored(relative, GitIgnoreSpec.from_lines(lines)))
-    return found
-
-
-def _is_ignored(path: str, ignored: tuple[_Ignored, ...]) -> bool:
-    """Tell what the innermost rule that speaks of a path says."""
-    for item in reversed(ignored):
-        inner = path[len(item.folder) + 1 :] if item.folder else path
-        verdict = item.rules.check_file(inner).include
-        if verdict is not None:
-            return verdict
-    return False
 
 
 if __name__ == "__main__":

@@ -4,12 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
+from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.part import Part
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.request import CommandInput, PromptInput
-from opencode_tui.server.answer import answer_record, answer_records
+from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.late_answer import LateAnswer
-from opencode_tui.server.request import FolderClient, MessageId, ServerServices, SessionId
+from opencode_tui.server.request import FolderClient, MessageId, PartId, ServerServices, SessionId
 
 router = APIRouter(tags=["message"])
 
@@ -78,3 +80,22 @@ async def send_init(
     command = CommandInput(command="init", message_id=request.message_id, model=model)
     turn = await services.turns.command(client, session_id, command)
     return LateAnswer(turn.success())
+
+
+@router.patch("/session/{sessionID}/message/{messageID}/part/{partID}", response_model=Part)
+async def update_part(
+    client: FolderClient, session_id: SessionId, message_id: MessageId, part_id: PartId, part: Part
+) -> Response:
+    """Put a part in the place of the one with its id; the ids inside must be those of the address."""
+    if (part.session_id, part.message_id, part.id) != (session_id, message_id, part_id):
+        raise SessionError(f"the part's ids are not those of the address {part_id}; send the part that was read there")
+    await client.sessions.get(session_id)
+    return answer_record(await client.messages.update_part(part))
+
+
+@router.delete("/session/{sessionID}/message/{messageID}/part/{partID}", response_model=bool)
+async def remove_part(client: FolderClient, session_id: SessionId, message_id: MessageId, part_id: PartId) -> Response:
+    """Delete a part."""
+    await client.sessions.get(session_id)
+    await client.messages.remove_part(session_id, message_id, part_id)
+    return answer_value(True)

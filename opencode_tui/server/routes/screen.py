@@ -3,7 +3,8 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
-from pydantic import Field, TypeAdapter
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from opencode_tui.schema.event import (
     ScreenCommandGiven,
@@ -84,7 +85,12 @@ async def execute_command(client: FolderClient, event: ScreenCommandGiven) -> Re
 @router.post("/publish", response_model=bool)
 async def publish(client: FolderClient, message: ScreenMessage) -> Response:
     """Publish any of the screens' events."""
-    return await _tell(client, _EVENT.validate_python({**message.properties, "type": message.type}))
+    written = {**message.properties, "type": message.type}
+    try:
+        event = _EVENT.validate_python(written)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors(include_url=False), body=written) from error
+    return await _tell(client, event)
 
 
 def _add_action(name: str, action: str) -> None:

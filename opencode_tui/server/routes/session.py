@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.event import SessionStatus
 from opencode_tui.schema.record import Record, absent
@@ -104,6 +105,17 @@ async def list_todos(client: FolderClient, session_id: SessionId) -> Response:
     """Return the todo list."""
     await client.sessions.get(session_id)
     return answer_records(await client.sessions.todos(session_id))
+
+
+@router.get("/session/{sessionID}/diff", response_model=list[FileDiff])
+async def list_diffs(
+    client: FolderClient,
+    session_id: SessionId,
+    message_id: Annotated[str | None, Query(alias="messageID", pattern=r"^msg_[0-9A-Za-z]{1,60}$")] = None,
+) -> Response:
+    """Return what the session, or the turn of one user message, changed in files."""
+    await client.sessions.get(session_id)
+    return answer_records(await client.sessions.diff(session_id, message_id))
 
 
 @router.post("/session/{sessionID}/abort", response_model=bool)

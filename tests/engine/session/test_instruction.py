@@ -68,7 +68,7 @@ class Page(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"be kind")
 
-    def log_message(self, *_):
+    def log_message(self, format, *args):
         """Quiet."""
 
 

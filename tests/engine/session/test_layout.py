@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import tarfile
@@ -50,7 +51,7 @@ def fixture_records():
         for member in archive.getmembers():
             _, found, path = member.name.partition("/data/opencode/storage/")
             if found and path.endswith(".json"):
-                yield path, json.loads(archive.extractfile(member).read())
+                yield path, json.loads((archive.extractfile(member) or io.BytesIO()).read())
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
 import string
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -63,7 +64,8 @@ def test_a_pruned_output_says_how_to_get_it_back():
 def test_call_ids_are_made_unique_and_plain_over_the_whole_history():
     again = [assistant(call("functions.read:0"), finish="tool-calls") for _ in range(2)]
     entries = to_model_messages([user("x"), *again, user("y")], MODEL)
-    calls = [block.id for entry in entries if isinstance(entry, AssistantEntry) for block in entry.content]
+    blocks = [block for entry in entries if isinstance(entry, AssistantEntry) for block in entry.content]
+    calls = [block.id for block in blocks if isinstance(block, CallBlock)]
     results = [result.id for entry in entries if isinstance(entry, ToolEntry) for result in entry.results]
     assert calls == results == ["functions_read_0", "functions_read_0_2"]
 
@@ -101,6 +103,8 @@ def test_a_compaction_marker_asks_what_was_done():
 
 
 def test_images_go_to_models_that_see_and_are_told_to_those_that_do_not():
+    seen: Any
+    told: Any
     (seen,) = to_model_messages([user("x", image())], SEES)
     assert seen.content[1] == MediaBlock("image/png", "iVBOR", "a.png")
     (told,) = to_model_messages([user("x", image())], MODEL)
@@ -109,6 +113,7 @@ def test_images_go_to_models_that_see_and_are_told_to_those_that_do_not():
 
 def test_media_over_the_budget_lose_the_oldest_first():
     four_megabytes = "A" * (4 * 1024 * 1024)
+    entry: Any
     (entry,) = to_model_messages([user(*[image(four_megabytes, f"{n}.png") for n in range(7)])], SEES)
     kept = [block.filename for block in entry.content if isinstance(block, MediaBlock)]
     assert kept == ["2.png", "3.png", "4.png", "5.png", "6.png"]

@@ -1,3 +1,5 @@
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,18 +24,20 @@ from opencode_tui.schema.part import PartTime, ReasoningPart, TextPart, ToolPart
 END = FinishStep("stop", Usage())
 
 
-def run(events):
+def run(events) -> Any:
     machine = PartMachine(session_id="ses_1", message_id="msg_1", identifier=Identifier(lambda: 5), clock=lambda: 9)
     return machine, [change for event in events for change in machine.apply(event)]
 
 
-def stored(changes):
+def stored(changes) -> Any:
     return {change.part.id: change.part for change in changes if isinstance(change, Stored)}.values()
 
 
 def test_text_is_begun_empty_grows_and_is_closed_trimmed():
     _, changes = run([TextStart("0"), TextDelta("0", " Hel"), TextDelta("0", "lo \n"), TextEnd("0"), END])
     assert [change.delta for change in changes if isinstance(change, Grew)] == [" Hel", "lo \n"]
+    begun: Any
+    closed: Any
     begun, closed = [change.part for change in changes if isinstance(change, Stored)]
     assert begun.text == "" and begun.time == PartTime(start=9)
     assert closed.text == " Hello" and closed.time == PartTime(start=9, end=9)
@@ -67,6 +71,7 @@ def test_a_call_is_pending_until_the_stream_has_ended():
 
 def test_open_texts_are_closed_when_the_stream_breaks_off():
     machine, _ = run([TextDelta("0", "half ")])
+    change: Any
     (change,) = machine.close_open()
     assert change.part.text == "half" and change.part.time.end == 9
     assert machine.close_open() == []

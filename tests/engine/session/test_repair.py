@@ -1,3 +1,5 @@
+from typing import Any
+
 from opencode_tui.engine.session.repair import INTERRUPTED_TOOL, is_unfinished, repair
 from opencode_tui.schema.history import with_parts
 from opencode_tui.schema.message import MessageTime
@@ -16,7 +18,7 @@ async def test_what_a_dead_process_left_open_is_closed(paths):
         await put(opened.store, belonging(user("x")))
         await put(opened.store, broken)
         assert await repair(opened.store, "ses_1", clock=lambda: 99) == 1
-        mended = (await opened.store.messages("ses_1"))[1]
+        mended: Any = (await opened.store.messages("ses_1"))[1]
     assert not is_unfinished(mended)
     assert (mended.info.time.completed, mended.info.error.name) == (99, "MessageAbortedError")
     assert (mended.parts[0].text, mended.parts[0].time.end) == ("half an", 99)

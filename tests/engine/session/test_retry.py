@@ -4,8 +4,8 @@ from opencode_tui.engine.session.retry import GiveUp, Wait, backoff, next_try
 from opencode_tui.schema.error import Failure, ProviderError
 
 
-def failure(**fields) -> ProviderError:
-    return ProviderError("no", provider_id="p", failure=Failure(**{"retryable": True, **fields}))
+def failure(*, retryable: bool = True, retry_after_ms: int | None = None) -> ProviderError:
+    return ProviderError("no", provider_id="p", failure=Failure(retryable=retryable, retry_after_ms=retry_after_ms))
 
 
 def test_waits_double_up_to_thirty_seconds():

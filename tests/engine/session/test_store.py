@@ -1,5 +1,6 @@
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.support.collect import drain, words
 from tests.support.store import open_store, session_info
 
 
-def belonging(message, session_id="ses_1"):
+def belonging(message, session_id="ses_1") -> Any:
     info = message.info.changed(session_id=session_id)
     return with_parts(info, [part.changed(session_id=session_id, message_id=info.id) for part in message.parts])
 

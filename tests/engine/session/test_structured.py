@@ -11,7 +11,7 @@ GOOD, BAD = Call("StructuredOutput", {"n": 3}), Call("StructuredOutput", {"n": "
 
 async def ask(client, **form):
     session = await client.sessions.create(CreateSession())
-    wanted = OutputFormat(type="json_schema", schema_=SCHEMA, **form)
+    wanted = OutputFormat.model_validate({"type": "json_schema", "schema": SCHEMA, **form})
     answer = await client.prompts.prompt(
         session.id, PromptInput(model=MODEL, format=wanted, parts=[TextInput(text="n?")])
     )
@@ -35,6 +35,6 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again(environ, tmp_path)
 @pytest.mark.parametrize(("retries", "requests"), [(0, 1), (2, 3)])
 async def test_a_model_that_never_gives_the_form_ends_with_an_error(environ, tmp_path, retries, requests):
     async with opened(environ, tmp_path, *[Answer(text="just text")] * 5) as (server, client):
-        info = await ask(client, retry_count=retries)
+        info = await ask(client, retryCount=retries)
         assert info.error.name == "StructuredOutputError"
         assert len(server.bodies) == requests

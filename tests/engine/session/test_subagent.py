@@ -1,6 +1,7 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,8 @@ from tests.support.model_script import Answer, Call
 from tests.support.model_server import ModelServer, provider_config
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
-TASK = Call("task", {"description": "find it", "prompt": "look for x", "subagent_type": "explore"})
+FIND = {"description": "find it", "prompt": "look for x", "subagent_type": "explore"}
+TASK = Call("task", FIND)
 
 
 @asynccontextmanager
@@ -36,7 +38,7 @@ async def prompt(client, text, *, permission=None):
     return session
 
 
-async def tool_parts(client, session_id):
+async def tool_parts(client, session_id) -> list[Any]:
     return [
         part
         for message in await client.messages.list(session_id)
@@ -64,7 +66,7 @@ async def test_an_earlier_task_is_gone_on_with(environ, tmp_path):
     ):
         session = await prompt(client, "go")
         (child,) = await client.sessions.children(session.id)
-        again = Call("task", {**TASK.arguments, "prompt": "and y?", "task_id": child.id})
+        again = Call("task", {**FIND, "prompt": "and y?", "task_id": child.id})
         server.script(Answer(calls=(again,)), Answer(text="two"), Answer(text="ok"))
         await client.prompts.prompt(session.id, PromptInput(parts=[TextInput(text="more")]))
         assert [info.id for info in await client.sessions.children(session.id)] == [child.id]
@@ -89,7 +91,7 @@ async def test_a_parents_denial_holds_in_the_child(environ, tmp_path):
 
 
 async def test_an_agent_that_does_not_exist_is_told_with_those_that_do(environ, tmp_path):
-    wrong = Call("task", {**TASK.arguments, "subagent_type": "wizard"})
+    wrong = Call("task", {**FIND, "subagent_type": "wizard"})
     async with opened(environ, tmp_path, Answer(calls=(wrong,)), Answer(text="ok")) as (_, client):
         (part,) = await tool_parts(client, (await prompt(client, "go")).id)
         assert "'wizard'" in part.state.error
@@ -113,6 +115,7 @@ async def test_aborting_the_parent_ends_the_child_first(environ, tmp_path):
         for info in (session, child):
             last = (await client.messages.list(info.id))[-1].info
             assert isinstance(last, AssistantMessage)
+            assert last.error is not None
             assert last.error.name == "MessageAbortedError"
 
 

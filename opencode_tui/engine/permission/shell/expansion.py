@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, Protocol
 
 from opencode_tui.engine.permission.shell.state import State
-from opencode_tui.engine.permission.shell.syntax import decode_ansi
+from opencode_tui.engine.permission.shell.syntax import decode_ansi, from_source
 from opencode_tui.engine.permission.shell.words import (
     UNKNOWN,
     Word,
@@ -47,7 +47,7 @@ class Substitutions(Protocol):
 
 def node_text(node: "Node") -> str:
     """Return the source of a node."""
-    return (node.text or b"").decode("utf-8", "surrogateescape")
+    return from_source(node.text or b"")
 
 
 class Expander:
@@ -187,7 +187,7 @@ def _unescape(text: str) -> str:
 
 
 def _quoted_text(source: bytes) -> str:
-    text = source.decode("utf-8", "surrogateescape")
+    text = from_source(source)
     if "\\" in text:
         text = _ESCAPED_IN_QUOTES.sub(lambda found: "" if found.group(1) == "\n" else found.group(1), text)
     return quote(text)

@@ -9,6 +9,7 @@ from opencode_tui.engine.permission.shell.expansion import Expander, node_text
 from opencode_tui.engine.permission.shell.nodes import REDIRECTS
 from opencode_tui.engine.permission.shell.redirection import Redirections
 from opencode_tui.engine.permission.shell.state import State
+from opencode_tui.engine.permission.shell.syntax import from_source
 from opencode_tui.engine.permission.shell.words import CUT, UNKNOWN, Word, literal
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class CommandReader:
 
     def shown(self, node: "Node") -> str:
         """Return the text of a node as it was given."""
-        return self._source[node.start_byte : node.end_byte].decode("utf-8", "surrogateescape")
+        return from_source(self._source[node.start_byte : node.end_byte])
 
     def shown_statement(self, node: "Node | None", command: SimpleCommand) -> str:
         """Return the text of a command with its redirections, but without the body of a here-document.

@@ -23,6 +23,8 @@ _CONTINUATION = re.compile(rb"(?<!\\)(?:\\\\)*(\\\n)")
 _HERE = re.compile(rb"(?<!<)<<(?!<)")
 _HERE_WORD = re.compile(rb"((?<!<)<<-?[ \t]*(?!\d+\))(?:'[^'\n]*'|\"[^\"\n]*\"|[\w.\\-]+))(?=[&|;()<>])")
 _INNER_HASH = re.compile(rb"[^\s;&|()<>]#")
+_WIDE = re.compile("[\u00ff-\U0010ffff]")
+_SPELLED = re.compile("\u00ff([0-9a-f]{6})")
 _QUOTE = re.compile(rb"['\"\\]")
 _READ_WRITE = re.compile(rb"<>")
 _COPROCESS_NAME = re.compile(rb"\bcoproc[ \t]+[A-Za-z_]\w*(?=[ \t]*[({])")
@@ -61,9 +63,24 @@ def _tree(source: bytes) -> "Node":
     return Parser(_language()).parse(source).root_node
 
 
+def to_source(text: str) -> bytes:
+    """Return text as the parser can take it: characters above U+00FE are spelled out.
+
+    The grammar's scanner asks the C library about letters by a table of 256 entries and reads beyond it for larger ones, which
+    ends the process now and then. The spelling consists of letters and digits, so words stay words.
+    """
+    return _WIDE.sub(lambda found: f"\u00ff{ord(found.group()):06x}", text).encode("utf-8", "replace")
+
+
+def from_source(source: bytes) -> str:
+    """Return the text that a piece of the source stands for."""
+    text = source.decode("utf-8", "replace")
+    return _SPELLED.sub(lambda found: chr(int(found.group(1), 16)), text) if "\u00ff" in text else text
+
+
 def parse(text: str) -> Script | None:
     """Return the parsed text, None when it is too long to be parsed in time."""
-    source = text.encode("utf-8", "surrogateescape")
+    source = to_source(text)
     if len(source) > SIZE_LIMIT or source.count(b"<<") > HERE_LIMIT:
         return None
     source = _HERE_WORD.sub(rb"\1 ", _without_continuations(source))

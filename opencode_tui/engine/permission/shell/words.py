@@ -16,8 +16,8 @@ _QUOTE = str.maketrans(_SPECIAL, "\ue000\ue001\ue002\ue003\ue004\ue005\ue006")
 _QUOTE_BUT_GLOBS = str.maketrans("{},~", "\ue003\ue004\ue005\ue006")
 _MATCHED = str.maketrans("*?[", "\ue009\ue00a\ue00b")
 _PLAIN = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue009\ue00a\ue00b", _SPECIAL + "*?[", "\ue008")
-PRIVATE = re.compile("[\ue000-\ue00b\ud800-\udc7f\udd00-\udfff]")
-"""Characters that a scan cannot take as they are: the private ones, and halves of characters that are no stray bytes."""
+PRIVATE = re.compile("[\ue000-\ue00b\ud800-\udfff]")
+"""Characters that a scan cannot take as they are: the private ones, and stray bytes or halves of characters."""
 
 
 _ACTIVE = re.compile(f"[*?\\[\ue009\ue00a\ue00b{UNKNOWN}]")

@@ -52,3 +52,10 @@ def test_a_monstrous_text_is_opaque_within_seconds(text: str) -> None:
 def test_a_large_argument_is_nothing_special() -> None:
     scan = scanned("echo " + "A" * 200_000)
     assert (scan.opaque, scan.always) == (False, ["echo *"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(min_codepoint=0xFF), max_size=60))
+def test_wide_characters_reach_the_texts_unchanged(text: str) -> None:
+    word = "".join(letter for letter in text if letter.isalpha())
+    assert scanned(f"cat ../{word} '{word}'").commands == [f"cat ../{word} '{word}'"]

@@ -1,0 +1,79 @@
+"""Lists folders and reads files of the work tree. Nothing outside of it is told, not even whether it exists. Blocks."""
+
+import base64
+import mimetypes
+import os
+from pathlib import Path
+
+from opencode_tui.engine.tool.ignore_rules import IgnoreRules, is_ignored, rules_in
+from opencode_tui.engine.tool.text_format import decode
+from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
+from opencode_tui.schema.file import FileContent, FileEntry
+
+SIZE_LIMIT = 16 * 1024 * 1024
+"""Bytes of a file that is read for a face."""
+
+_LEFT_OUT = frozenset({".git", ".DS_Store"})
+_SHOWN = ("image/", "application/pdf")
+
+
+class FileBrowser:
+    """Browses one folder's work tree; paths are relative to the folder."""
+
+    def __init__(self, *, directory: Path, worktree: Path) -> None:
+        self._directory = directory
+        self._worktree = worktree
+
+    def entries(self, path: str) -> list[FileEntry]:
+        """Return the entries of a folder, folders first, by name. Raises NotFoundError."""
+        folder = self._inside(path)
+        if not folder.is_dir():
+            raise NotFoundError(f"there is no folder {path!r} in this project")
+        rules = self._rules(folder)
+        found = [self._entry(entry, rules) for entry in os.scandir(folder) if entry.name not in _LEFT_OUT]
+        return sorted(found, key=lambda entry: (entry.type == "file", entry.name))
+
+    def read(self, path: str) -> FileContent:
+        """Return what a file holds. Raises NotFoundError, and OpencodeError for a file that is too large."""
+        file = self._inside(path)
+        if not file.is_file():
+            raise NotFoundError(f"there is no file {path!r} in this project")
+        if file.stat().st_size > SIZE_LIMIT:
+            raise OpencodeError(f"{path!r} is larger than {SIZE_LIMIT >> 20} MB; open it with another program")
+        data = file.read_bytes()
+        try:
+            text, _ = decode(data)
+        except ToolError:
+            return _binary(file.name, data)
+        return FileContent(type="text", content=text)
+
+    def _inside(self, path: str) -> Path:
+        """Return the real path of what lies in the work tree."""
+        real = Path(os.path.realpath(self._directory / path))
+        if "\0" in path or not (real.is_relative_to(self._worktree) or real.is_relative_to(self._directory)):
+            raise NotFoundError(f"there is no {path!r} in this project")
+        return real
+
+    def _rules(self, folder: Path) -> list[IgnoreRules]:
+        """Return the ignore rules from the top of the work tree down to a folder."""
+        relative = folder.relative_to(self._worktree)
+        names = [str(parent) for parent in (relative, *relative.parents)][::-1]
+        return [rule for name in names for rule in rules_in(self._worktree, "" if name == "." else name)]
+
+    def _entry(self, entry: "os.DirEntry[str]", rules: list[IgnoreRules]) -> FileEntry:
+        is_folder = entry.is_dir()
+        place = os.path.relpath(entry.path, self._worktree)
+        return FileEntry(
+            name=entry.name,
+            path=os.path.relpath(entry.path, self._directory),
+            absolute=entry.path,
+            type="directory" if is_folder else "file",
+            ignored=is_ignored(f"{place}/" if is_folder else place, rules),
+        )
+
+
+def _binary(name: str, data: bytes) -> FileContent:
+    mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    if not mime.startswith(_SHOWN):
+        return FileContent(type="binary", content="", mime_type=mime)
+    return FileContent(type="binary", content=base64.b64encode(data).decode(), encoding="base64", mime_type=mime)

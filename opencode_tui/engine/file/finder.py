@@ -1,0 +1,70 @@
+"""Finds files and folders by parts of their names. What git ignores is left out.
+
+The list of names is kept for a moment, because one types several letters.
+"""
+
+import asyncio
+from pathlib import Path, PurePosixPath
+
+from opencode_tui.engine.tool.search import FileSearch
+from opencode_tui.schema.file import FindKind
+from opencode_tui.schema.ids import Clock
+
+KEPT_MS = 3_000
+"""Milliseconds for which the list of names counts as fresh."""
+
+_CUTOFF = 70
+"""Likeness in percent from which a name is offered."""
+
+
+class FileFinder:
+    """Finds in one folder."""
+
+    def __init__(self, *, directory: Path, clock: Clock) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._files: list[str] = []
+        self._listed_at: int | None = None
+        self._listing = asyncio.Lock()
+
+    async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> list[str]:
+        """Return paths relative to the folder, the most alike first, shorter ones before longer; folders end with a slash."""
+        files = await self._names()
+        return await asyncio.to_thread(_choose, files, query, kind, limit)
+
+    async def _names(self) -> list[str]:
+        async with self._listing:
+            now = self._clock()
+            if self._listed_at is None or now - self._listed_at > KEPT_MS:
+                search = await asyncio.to_thread(FileSearch.installed)
+                self._files = (await search.files(self._directory, accept=lambda _path: True)).paths
+                self._listed_at = self._clock()
+            return self._files
+
+
+def _choose(files: list[str], query: str, kind: FindKind, limit: int) -> list[str]:
+    names = [*(files if kind != "directory" else ()), *(_folders(files) if kind != "file" else ())]
+    wanted = query.strip().casefold()
+    if not wanted:
+        return sorted(names, key=lambda name: (_is_hidden(name), name.count("/"), name))[:limit]
+    from rapidfuzz import fuzz, process, utils  # only for a search
+
+    folded = [name.casefold() for name in names]
+    scored = process.extract(
+        wanted, folded, scorer=fuzz.partial_ratio, processor=utils.default_process, score_cutoff=_CUTOFF, limit=None
+    )
+    ranked = sorted(scored, key=lambda hit: (-hit[1], wanted not in _base(hit[0]), _is_hidden(hit[0]), len(hit[0])))
+    return [names[index] for _, _, index in ranked[:limit]]
+
+
+def _folders(files: list[str]) -> list[str]:
+    parents = {str(parent) for name in files for parent in PurePosixPath(name).parents}
+    return sorted(f"{parent}/" for parent in parents - {"."})
+
+
+def _base(name: str) -> str:
+    return name.rstrip("/").rpartition("/")[2]
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or "/." in name

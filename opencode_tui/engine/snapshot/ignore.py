@@ -1,0 +1,103 @@
+"""Which paths git would not look at: the rules of `.gitignore` files and of `info/exclude`, read by us.
+
+No git runs. The person's global ignore file is not read: what it hides is protected all the same.
+"""
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+
+_LIMIT_BYTES = 1024 * 1024
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Neighbouring rules of one sign; `names` look at the last part alone, `paths` at the path from the rules' folder."""
+
+    ignores: bool
+    names: re.Pattern[str] | None
+    paths: re.Pattern[str] | None
+
+    def matches(self, name: str, path: str) -> bool:
+        """Tell whether one of the rules is for this entry; a folder's name and path end in `/`."""
+        if self.names is not None and self.names.match(name):
+            return True
+        return self.paths is not None and self.paths.match(path) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules that hold in a folder: its own over those above. `key` names their content."""
+
+    base: str = ""
+    groups: tuple[_Group, ...] = ()
+    above: "Rules | None" = None
+    key: str = ""
+
+    def ignores(self, path: str, *, is_folder: bool) -> bool:
+        """Tell whether a path (relative to the worktree), in a folder that is not ignored itself, is ignored."""
+        slash = "/" if is_folder else ""
+        name = path.rpartition("/")[2] + slash
+        rules: Rules | None = self
+        while rules is not None:
+            inner = path[len(rules.base) + 1 :] if rules.base else path
+            for group in reversed(rules.groups):
+                if group.matches(name, inner + slash):
+                    return group.ignores
+            rules = rules.above
+        return False
+
+    def with_file(self, file: str, base: str) -> "Rules":
+        """Return these rules with those of an ignore file over them; without such a file, or any rule in it, these."""
+        text = _read(file)
+        groups = _parse(text) if text else ()
+        if not groups:
+            return self
+        sum_ = hashlib.sha1(f"{self.key}\0{base}\0{text}".encode("utf-8", "surrogateescape"), usedforsecurity=False)
+        return Rules(base, groups, self, sum_.hexdigest())
+
+
+def _read(file: str) -> str:
+    """Return the text of a regular file; "" for anything else, as git does."""
+    try:
+        descriptor = os.open(file, _READ)
+    except OSError:
+        return ""
+    with open(descriptor, "rb") as stream:
+        try:
+            return stream.read(_LIMIT_BYTES).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+        except OSError:  # a folder of that name
+            return ""
+
+
+def _parse(text: str) -> tuple[_Group, ...]:
+    from pathspec import GitIgnoreSpec  # 15 ms, needed only where something is ignored
+
+    groups: list[tuple[bool, list[str], list[str]]] = []
+    for line in text.split("\n"):
+        try:
+            patterns = list(GitIgnoreSpec.from_lines([line.removesuffix("\r")]).patterns)
+        except ValueError:  # git, too, passes by a pattern that it cannot read
+            continue
+        for pattern in patterns:
+            expression: re.Pattern[str] | None = getattr(pattern, "regex", None)
+            ignores: bool | None = getattr(pattern, "include", None)
+            if expression is None or ignores is None:
+                continue
+            if not groups or groups[-1][0] != ignores:
+                groups.append((ignores, [], []))
+            body = line.strip().removeprefix("!").rstrip("/")
+            groups[-1][2 if "/" in body else 1].append(_whole(expression.pattern))
+    return tuple(_Group(ignores, _either(names), _either(paths)) for ignores, names, paths in groups)
+
+
+def _whole(expression: str) -> str:
+    """Return the expression so that many can stand beside each other, and a line feed in a name is a letter like any other."""
+    unnamed = re.sub(r"\(\?P<\w+>", "(?:", expression)
+    return re.sub(r"\$(?=\)?\Z)", r"\\Z", unnamed)
+
+
+def _either(expressions: list[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(expressions), re.DOTALL) if expressions else None

@@ -1,0 +1,360 @@
+"""From the files of a worktree to a snapshot.
+
+Only what changed since the last scan is read (`stat_cache`). `.git`, our own folders and temporary files are never part of it;
+ignored, large and special files are listed as skipped unless somebody wants them (`wanted`). Links are never followed. Blocks; a
+stop flag is looked at for every folder.
+"""
+
+import os
+import stat
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from opencode_tui.engine.snapshot.entry import (
+    EXECUTABLE_MODE,
+    FOLDER_MODE,
+    HUGE,
+    IGNORED,
+    LARGE,
+    OUTSIDE,
+    OWN_DATA,
+    PLAIN_MODE,
+    REPOSITORY,
+    SPECIAL,
+    TEMPORARY_NAME,
+    UNREADABLE,
+)
+from opencode_tui.engine.snapshot.git_index import find_git_dir, shared_dir
+from opencode_tui.engine.snapshot.ignore import Rules
+from opencode_tui.engine.snapshot.manifest import Defaults, Manifest
+from opencode_tui.engine.snapshot.observe import HUGE_BYTES
+from opencode_tui.engine.snapshot.stat_cache import YOUNG, KnownFile, KnownFolder, StatCache, young_since
+from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter
+from opencode_tui.engine.snapshot.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
+from opencode_tui.engine.snapshot.view import View, write_snapshot
+from opencode_tui.engine.snapshot.wanted import Wanted
+from opencode_tui.schema.error import SnapshotError
+
+LARGE_BYTES = 2 * 1024 * 1024
+"""The largest file that is recorded without being asked for. Source: SPEC, section 5; performance, section 4."""
+
+_MANY_FILES = 512
+_OPEN_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_OPEN_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_UNKNOWN = KnownFolder(rules="?")
+_GONE: KnownFile = ((), "", "")
+
+
+class ScanStoppedError(Exception):
+    """The stop flag was set."""
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A folder on the way; `only_wanted`: it is ignored, so of what is in it only what is wanted counts."""
+
+    path: str
+    rules: Rules
+    repository: str
+    mode: int
+    known: KnownFolder
+    only_wanted: bool = False
+    seen: KnownFolder = field(default_factory=KnownFolder)
+    modes: Counter[int] = field(default_factory=Counter[int])
+    pending: list[tuple[str, int, bool]] = field(default_factory=list[tuple[str, int, bool]])
+    has_skipped: bool = False
+    is_changed: bool = False
+
+    def join(self, name: str) -> str:
+        return f"{self.path}/{name}" if self.path else name
+
+
+class Scan:
+    """One walk through a worktree; used once, under the worktree's lock."""
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        store: ObjectStore,
+        cache: StatCache,
+        wanted: Wanted,
+        own_folders: Iterable[str] = (),
+        stop: threading.Event | None = None,
+        room: int | None = None,
+    ) -> None:
+        self._root = root
+        self._store = store
+        self._writer = ObjectWriter(store, level=0 if not cache.folders else 1, limit=room)
+        self._old = cache if cache.holds(store.pack_sizes()) else StatCache()
+        self._new = StatCache()
+        self._wanted = wanted
+        self._own = frozenset(own_folders)
+        self._stop = stop or threading.Event()
+        self._skipped: dict[str, str] = {}
+        self._bare: list[str] = []
+        self._folder_modes: dict[str, int] = {}
+        self._file_modes: dict[str, Counter[int]] = {}
+        self._started_ns = 0
+
+    def run(self) -> tuple[View, StatCache]:
+        """Return the snapshot and the cache for the next scan.
+
+        Raises SnapshotError when the worktree cannot be read, StorageError when the store cannot be written, StoreFullError, and
+        ScanStoppedError.
+        """
+        self._started_ns = time.time_ns()
+        files = self._walk()
+        view = write_snapshot(self._store, self._writer, files, self._manifest())
+        self._new.packs = self._store.pack_sizes()
+        return view, self._new
+
+    def _walk(self) -> str:
+        """Return the id of the files' tree; folders are finished after all that is in them."""
+        top = self._root_frame()
+        stack = [top]
+        while True:
+            frame = stack[-1]
+            if frame.pending:
+                child = self._enter(frame, *frame.pending.pop())
+                if child is not None:
+                    stack.append(child)
+                continue
+            stack.pop()
+            self._leave(frame, stack[-1] if stack else None)
+            if not stack:
+                return top.seen.tree or EMPTY_TREE
+
+    def _root_frame(self) -> _Frame:
+        rules = Rules()
+        git_dir = find_git_dir(self._root)
+        if git_dir is not None:
+            rules = rules.with_file(str(shared_dir(git_dir) / "info" / "exclude"), "")
+        try:
+            mode = os.stat(self._root).st_mode
+            frame = _Frame("", rules, "", stat.S_IMODE(mode), self._old.folders.get("", _UNKNOWN))
+            self._list(frame)
+        except OSError as error:
+            raise SnapshotError(
+                f"{self._root} cannot be read: {error.strerror}; make it readable, or work elsewhere"
+            ) from error
+        return frame
+
+    def _enter(self, above: _Frame, name: str, mode: int, only_wanted: bool) -> _Frame | None:
+        """Return the frame of a folder with its own entries looked at, None when it cannot be read or is gone."""
+        path = above.join(name)
+        rules, repository = above.rules, above.repository
+        git_dir = find_git_dir(f"{self._root}/{path}")
+        if git_dir is not None:
+            # Another repository has rules and an index of its own.
+            rules, repository = Rules(key=path).with_file(str(shared_dir(git_dir) / "info" / "exclude"), path), path
+        known = self._old.folders.get(path, _UNKNOWN)
+        frame = _Frame(path, rules, repository, stat.S_IMODE(mode), known, only_wanted)
+        try:
+            self._list(frame)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError:
+            self._skip(above, name, UNREADABLE)
+            return None
+        return frame
+
+    def _list(self, frame: _Frame) -> None:
+        """Look at every entry of a folder; known files are passed by on sight, folders wait in `pending`."""
+        if self._stop.is_set():
+            raise ScanStoppedError
+        descriptor = os.open(f"{self._root}/{frame.path}", _OPEN_FOLDER)
+        try:
+            frame.rules = frame.rules.with_file(f"{self._root}/{frame.join('.gitignore')}", frame.path)
+            frame.seen.rules = f"{frame.rules.key}{'!' if frame.only_wanted else ''}"
+            is_same = frame.known.rules == frame.seen.rules
+            known_files = frame.known.files if is_same else {}
+            files, modes, is_dir, bits = frame.seen.files, frame.modes, stat.S_ISDIR, stat.S_IMODE
+            with os.scandir(descriptor if os.scandir in os.supports_fd else f"{self._root}/{frame.path}") as entries:
+                for entry in entries:
+                    name = entry.name
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    mode = status.st_mode
+                    if is_dir(mode):
+                        self._meet_folder(frame, name, mode, is_same)
+                        continue
+                    known = known_files.get(name)
+                    if known is not None and known[0] == (
+                        mode,
+                        status.st_size,
+                        status.st_mtime_ns,
+                        status.st_ctime_ns,
+                        status.st_ino,
+                    ):
+                        files[name] = known
+                        if known[1] != LINK:
+                            modes[bits(mode)] += 1
+                        continue
+                    self._meet_file(frame, descriptor, name, status)
+        finally:
+            os.close(descriptor)
+
+    def _meet_folder(self, frame: _Frame, name: str, mode: int, is_same: bool) -> None:
+        path = frame.join(name)
+        if name == ".git":
+            if frame.path:
+                self._skip(frame, name, REPOSITORY)
+            return
+        if path in self._own:
+            self._skip(frame, name, OWN_DATA)
+            return
+        if frame.only_wanted or (is_same and name in frame.known.ignored):
+            is_ignored = True
+        elif is_same and name in frame.known.folders:
+            is_ignored = False
+        else:
+            is_ignored = frame.rules.ignores(path, is_folder=True)
+        if is_ignored:
+            frame.seen.ignored |= {name}
+            self._skip(frame, name, IGNORED)
+            if not self._wanted.wants_below(path, frame.repository):
+                return
+        frame.pending.append((name, mode, is_ignored))
+
+    def _meet_file(self, frame: _Frame, descriptor: int, name: str, status: os.stat_result) -> None:
+        """Read a new or changed file or link, or say why not."""
+        path = frame.join(name)
+        if (name == ".git" and stat.S_ISREG(status.st_mode)) or TEMPORARY_NAME.match(name):
+            if name == ".git" and frame.path:
+                self._skip(frame, name, REPOSITORY)
+            return
+        reason = self._reason_against(frame, path, name, status)
+        if reason is None:
+            try:
+                self._take(frame, descriptor, name, status)
+            except FileNotFoundError:
+                return
+            except OSError:
+                reason = UNREADABLE
+        if reason is not None:
+            self._skip(frame, name, reason)
+
+    def _reason_against(self, frame: _Frame, path: str, name: str, status: os.stat_result) -> str | None:
+        is_link = stat.S_ISLNK(status.st_mode)
+        if not is_link and not stat.S_ISREG(status.st_mode):
+            return SPECIAL
+        if frame.only_wanted or frame.rules.ignores(path, is_folder=False):
+            frame.seen.ignored |= {name}
+            if not self._wanted.wants(path, frame.repository):
+                return IGNORED
+        if is_link or status.st_size <= LARGE_BYTES:
+            return None
+        if status.st_size > HUGE_BYTES:
+            return HUGE
+        return None if self._wanted.wants(path, frame.repository) else LARGE
+
+    def _take(self, frame: _Frame, descriptor: int, name: str, status: os.stat_result) -> None:
+        path = frame.join(name)
+        if stat.S_ISLNK(status.st_mode):
+            target = os.readlink(name if os.readlink in os.supports_dir_fd else f"{self._root}/{path}", dir_fd=descriptor)
+            if _leads_outside(self._root, frame.path, target):
+                frame.seen.outside |= {name}
+            git_mode, data = LINK, os.fsencode(target)
+        else:
+            data, status = _read(name, descriptor)
+            git_mode = EXECUTABLE if status.st_mode & 0o100 else PLAIN
+            frame.modes[stat.S_IMODE(status.st_mode)] += 1
+        file_id = self._writer.add("blob", data)
+        stamp = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        if young_since(status, self._started_ns):
+            stamp = (status.st_mode, *YOUNG)
+        known: KnownFile = (stamp, git_mode, file_id)
+        frame.seen.files[name] = known
+        old = frame.known.files.get(name)
+        frame.is_changed |= old is None or old[1:] != known[1:]
+
+    def _skip(self, frame: _Frame, name: str, reason: str) -> None:
+        self._skipped[frame.join(name)] = reason
+        frame.has_skipped = True
+
+    def _leave(self, frame: _Frame, above: _Frame | None) -> None:
+        """Give a finished folder its tree, and put it into the one above."""
+        seen, known = frame.seen, frame.known
+        is_same = (
+            not frame.is_changed
+            and seen.files.keys() == known.files.keys()
+            and seen.folders == known.folders
+            and bool(known.tree)
+        )
+        below = {name: (FOLDER, tree) for name, tree in seen.folders.items() if tree}
+        if is_same:
+            seen.tree = known.tree
+        elif seen.files or below:
+            files = {name: (mode, file_id) for name, (_, mode, file_id) in seen.files.items()}
+            seen.tree = self._writer.add("tree", encode({**files, **below}))
+        self._collect(frame, is_bare=not seen.files and not seen.folders and not frame.has_skipped)
+        if above is not None:
+            self._put(frame, above)
+
+    def _put(self, frame: _Frame, above: _Frame) -> None:
+        if frame.seen.tree or not frame.only_wanted:
+            above.seen.folders[frame.path.rpartition("/")[2]] = frame.seen.tree
+
+    def _collect(self, frame: _Frame, *, is_bare: bool) -> None:
+        """Note what the manifest must say of a finished folder."""
+        seen, known = frame.seen, frame.known
+        seen.outside |= {name for name in known.outside if seen.files.get(name, _GONE) is known.files.get(name)}
+        for name in seen.outside:
+            self._skipped[frame.join(name)] = OUTSIDE
+        self._new.folders[frame.path] = seen
+        self._file_modes[frame.path] = frame.modes
+        if frame.path and (seen.tree or not frame.only_wanted):
+            self._folder_modes[frame.path] = frame.mode
+            if is_bare and not frame.only_wanted:
+                self._bare.append(frame.path)
+
+    def _manifest(self) -> Manifest:
+        counted: Counter[int] = Counter()
+        for modes in self._file_modes.values():
+            counted.update(modes)
+        defaults = Defaults(
+            _usual({mode: count for mode, count in counted.items() if not mode & 0o100}, PLAIN_MODE),
+            _usual({mode: count for mode, count in counted.items() if mode & 0o100}, EXECUTABLE_MODE),
+            _usual(Counter(self._folder_modes.values()), FOLDER_MODE),
+        )
+        modes = {path: mode for path, mode in self._folder_modes.items() if mode != defaults.folder}
+        usual = {defaults.file, defaults.executable}
+        for folder, found in self._file_modes.items():
+            if not found.keys() <= usual:
+                modes.update(self._unusual_modes(folder, usual))
+        return Manifest(defaults, modes, frozenset(self._bare), self._skipped)
+
+    def _unusual_modes(self, folder: str, usual: set[int]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name, (stamp, git_mode, _) in self._new.folders[folder].files.items():
+            mode = stat.S_IMODE(stamp[0])
+            if git_mode != LINK and mode not in usual:
+                found[f"{folder}/{name}" if folder else name] = mode
+        return found
+
+
+def _usual(counts: dict[int, int], plain: int) -> int:
+    """Return the mode that most have; `plain` in a small project, so that its snapshots do not change with every file."""
+    mode = max(counts, key=lambda mode: (counts[mode], -mode), default=plain)
+    return mode if counts.get(mode, 0) > _MANY_FILES else plain
+
+
+def _read(name: str, folder: int) -> tuple[bytes, os.stat_result]:
+    """Return a file's bytes and its status before they were read, so that a change meanwhile shows at the next scan."""
+    descriptor = os.open(name, _OPEN_FILE, dir_fd=folder)
+    with open(descriptor, "rb", buffering=0) as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileNotFoundError(name)
+        return file.read(), status
+
+
+def _leads_outside(root: str, folder: str, target: str) -> bool:
+    path = os.path.normpath(os.path.join(root, folder, target))
+    return path != root and not path.startswith(f"{root}/")

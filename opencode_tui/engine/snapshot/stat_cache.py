@@ -1,0 +1,105 @@
+"""What the last scan saw, folder by folder, so that the next one reads only what changed.
+
+It is an aid, never the truth: damaged, foreign or lost, it costs one full reading. It holds only while every pack that was there
+when it was filled still is. One JSON line a folder, so that writing and reading never hold the interpreter for long.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from opencode_tui.storage.atomic import AtomicWriter
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.record_file import storage_error
+
+_VERSION = 1
+
+Stamp = tuple[int, ...]
+"""Mode, size, mtime and ctime in nanoseconds, inode; mode and `YOUNG` for a file so young that it must be read again."""
+
+YOUNG = (-1, 0, 0, 0)
+
+KnownFile = tuple[Stamp, str, str]
+"""A file or link: its stamp, git mode and 40-hex id."""
+
+
+@dataclass(slots=True)
+class KnownFolder:
+    """A folder as it was: `rules` names the ignore rules that held, `tree` is its id ("" when it held nothing recorded)."""
+
+    rules: str = ""
+    tree: str = ""
+    files: dict[str, KnownFile] = field(default_factory=dict[str, KnownFile])
+    folders: dict[str, str] = field(default_factory=dict[str, str])
+    ignored: frozenset[str] = frozenset()
+    outside: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class StatCache:
+    """Folders by path, "" for the worktree; `packs` are the sizes of the packs that hold what they name."""
+
+    folders: dict[str, KnownFolder] = field(default_factory=dict[str, KnownFolder])
+    packs: dict[str, int] = field(default_factory=dict[str, int])
+
+    def holds(self, packs: dict[str, int]) -> bool:
+        """Tell whether all packs are still there."""
+        return self.packs.items() <= packs.items()
+
+
+def save_cache(cache: StatCache, path: str, files: FileSystem) -> None:
+    """Write the cache; raises StorageError."""
+    sum_ = hashlib.sha256()
+    pieces: list[bytes] = []
+    for line in _lines(cache):
+        piece = line.encode() + b"\n"
+        sum_.update(piece)
+        pieces.append(piece)
+    pieces.append(json.dumps(sum_.hexdigest()).encode())
+    try:
+        AtomicWriter(files).write(path, b"".join(pieces))
+    except OSError as error:
+        raise storage_error(error, "write", path) from error
+
+
+def load_cache(path: str, files: FileSystem) -> StatCache:
+    """Return the stored cache, an empty one when there is none or it is damaged."""
+    try:
+        data = files.read_whole(path)
+        content, _, last = data.rpartition(b"\n")
+        if json.loads(last) != hashlib.sha256(content + b"\n").hexdigest():
+            return StatCache()
+        return _decode(content.split(b"\n"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return StatCache()
+
+
+def _lines(cache: StatCache) -> Iterator[str]:
+    yield json.dumps({"version": _VERSION, "packs": cache.packs})
+    for path, known in cache.folders.items():
+        yield json.dumps(
+            [path, known.rules, known.tree, known.files, known.folders, list(known.ignored), list(known.outside)]
+        )
+
+
+def _decode(lines: list[bytes]) -> StatCache:
+    head: dict[str, Any] = json.loads(lines[0])
+    if head["version"] != _VERSION:
+        return StatCache()
+    cache = StatCache(packs=head["packs"])
+    for line in lines[1:]:
+        path, rules, tree, files, folders, ignored, outside = json.loads(line)
+        known = {name: (tuple(stamp), mode, file_id) for name, (stamp, mode, file_id) in files.items()}
+        cache.folders[path] = KnownFolder(rules, tree, known, folders, frozenset(ignored), frozenset(outside))
+    return cache
+
+
+def young_since(status: os.stat_result, started_ns: int, margin_ns: int = 50_000_000) -> bool:
+    """Tell whether a file changed so near to a scan's start that a later change might leave the same stamp.
+
+    The margin is longer than the steps in which file systems count time.
+    """
+    return max(status.st_mtime_ns, status.st_ctime_ns) > started_ns - margin_ns

@@ -1,0 +1,52 @@
+"""Files of the folder that is worked in, as faces show them. Source: reference, `http.md` 3, "Facts for start-up"."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.record import Record, absent
+
+FindKind = Literal["file", "directory", "all"]
+
+
+class FileEntry(Record):
+    """An entry of a folder; `path` is relative to the folder that is worked in, `ignored` tells that git ignores it."""
+
+    name: str
+    path: str
+    absolute: str
+    type: Literal["file", "directory"]
+    ignored: bool
+
+
+class FileContent(Record):
+    """What a file holds: text, or bytes in base64 for what a browser can show; other bytes are left out."""
+
+    type: Literal["text", "binary"]
+    content: str
+    encoding: Literal["base64"] | None = absent()
+    mime_type: str | None = absent()
+
+
+class LineText(Record):
+    """A text inside a match."""
+
+    text: str
+
+
+class Submatch(Record):
+    """Where in the line the expression matched, in bytes."""
+
+    match: LineText
+    start: int
+    end: int
+
+
+class LineMatch(Record):
+    """A line that matches; `line_number` is 1-based, `absolute_offset` the line's first byte in the file."""
+
+    path: LineText
+    lines: LineText
+    line_number: int = Field(alias="line_number")
+    absolute_offset: int = Field(alias="absolute_offset")
+    submatches: list[Submatch]

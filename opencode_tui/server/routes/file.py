@@ -1,0 +1,49 @@
+"""Files of the work tree: find, browse, read."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from opencode_tui.schema.file import FileContent, FileEntry, LineMatch
+from opencode_tui.server.answer import answer_record, answer_records, answer_value
+from opencode_tui.server.request import FolderClient
+
+router = APIRouter(tags=["file"])
+
+
+@router.get("/find", response_model=list[LineMatch])
+async def find_lines(client: FolderClient, pattern: str) -> Response:
+    """Find lines by a regular expression."""
+    return answer_records(await client.files.search(pattern))
+
+
+@router.get("/find/file", response_model=list[str])
+async def find_files(
+    client: FolderClient,
+    query: str,
+    dirs: Literal["true", "false"] | None = None,
+    kind: Annotated[Literal["file", "directory"] | None, Query(alias="type")] = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 100,
+) -> Response:
+    """Find files and folders by parts of their names, the most alike first; folders end with a slash."""
+    wanted = kind or ("file" if dirs == "false" else "all")
+    return answer_value(await client.files.find(query, kind=wanted, limit=limit))
+
+
+@router.get("/find/symbol", response_model=list[Any])
+async def find_symbols(_client: FolderClient, query: str) -> Response:
+    """Return no symbols: this version starts no language servers that know them."""
+    del query
+    return answer_value([])
+
+
+@router.get("/file", response_model=list[FileEntry])
+async def list_folder(client: FolderClient, path: str) -> Response:
+    """List a folder, folders first."""
+    return answer_records(await client.files.list(path))
+
+
+@router.get("/file/content", response_model=FileContent)
+async def read_file(client: FolderClient, path: str) -> Response:
+    """Return what a file holds."""
+    return answer_record(await client.files.read(path))

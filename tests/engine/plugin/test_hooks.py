@@ -1,0 +1,98 @@
+import asyncio
+import threading
+import time
+
+import pytest
+
+from opencode_tui.engine.plugin.hooks import Hooks, PluginHooks
+
+
+def hooks(*functions, name="chat.params", limit_s=1.0):
+    plugins = [PluginHooks(f"p{number}", {name: function}) for number, function in enumerate(functions, start=1)]
+    return Hooks(plugins, limit_s=limit_s)
+
+
+async def test_hooks_change_the_output_in_load_order():
+    def first(given, output):
+        output["said"].append(given["word"])
+
+    async def second(given, output):
+        await asyncio.sleep(0)
+        output["said"].append("second")
+
+    assert await hooks(first, second).run("chat.params", {"word": "first"}, {"said": []}) == {"said": ["first", "second"]}
+
+
+async def test_what_was_given_stays_as_it_is():
+    def change(given, output):
+        given["a"].append(2)
+        output["b"].append(2)
+
+    given, output = {"a": [1]}, {"b": [1]}
+    assert await hooks(change).run("chat.params", given, output) == {"b": [1, 2]}
+    assert (given, output) == ({"a": [1]}, {"b": [1]})
+
+
+async def test_a_hook_that_fails_half_way_has_no_effect_and_is_named_once():
+    def broken(given, output):
+        output["n"] = 99
+        raise KeyError("x")
+
+    def good(given, output):
+        output["n"] += 1
+
+    both = hooks(broken, good)
+    assert [await both.run("chat.params", {}, {"n": 1}) for _ in range(2)] == [{"n": 2}, {"n": 2}]
+    assert both.warnings == [
+        "plugin p1: hook chat.params failed and has no effect: KeyError: 'x'; mend or remove the plugin"
+    ]
+
+
+@pytest.mark.parametrize("is_coroutine", [True, False])
+async def test_a_hook_that_takes_too_long_has_no_effect(is_coroutine):
+    def sleeping(given, output):
+        time.sleep(0.3)
+        output["n"] = 99
+
+    async def waiting(given, output):
+        await asyncio.sleep(30)
+
+    slow = hooks(waiting if is_coroutine else sleeping, limit_s=0.05)
+    assert await slow.run("chat.params", {}, {"n": 1}) == {"n": 1}
+    assert slow.warnings[0].endswith("it took longer than 0.05 s; mend or remove the plugin")
+
+
+async def test_a_timeout_of_the_hooks_own_is_its_failure_not_our_limit():
+    async def own(given, output):
+        raise TimeoutError("theirs")
+
+    failing = hooks(own)
+    await failing.run("chat.params", {}, {})
+    assert "TimeoutError: theirs" in failing.warnings[0]
+
+
+async def test_a_plain_hook_does_not_hold_up_the_loop():
+    def sleeping(given, output):
+        output["thread"] = threading.current_thread() is threading.main_thread()
+        time.sleep(0.2)
+
+    task = asyncio.create_task(hooks(sleeping).run("chat.params", {}, {}))
+    begin = time.monotonic()
+    await asyncio.sleep(0.01)
+    assert time.monotonic() - begin < 0.15
+    assert await task == {"thread": False}
+
+
+async def test_a_cancel_ends_the_wait_for_a_plain_hook_at_once():
+    task = asyncio.create_task(hooks(lambda given, output: time.sleep(1)).run("chat.params", {}, {}))
+    await asyncio.sleep(0.02)
+    begin = time.monotonic()
+    task.cancel()
+    await asyncio.wait({task})
+    assert (task.cancelled(), time.monotonic() - begin < 0.3) == (True, True)
+
+
+async def test_without_plugins_the_output_comes_back_itself():
+    output = {"n": 1}
+    assert await Hooks().run("chat.params", {}, output) is output
+    assert not Hooks().has("chat.params")

@@ -1,0 +1,94 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_tui.engine.session.template import ReferencePlace, expand_prompt, expand_references, find_references
+from opencode_tui.schema.part import AgentSource, FilePartSource, SourceText
+from opencode_tui.schema.request import AgentInput, FileInput, TextInput
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> ReferencePlace:
+    home, work = tmp_path / "home", tmp_path / "work"
+    (work / "src").mkdir(parents=True)
+    home.mkdir()
+    for path in (work / "a.txt", work / "src" / "b.test.py", work / ".env.local", work / "my file.md", home / "n.md"):
+        path.write_text("x\n")
+    return ReferencePlace(folders=[work / "src", work], home=home, agents=["explore"])
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("see @a.txt", ["a.txt"]),
+        ("@src/b.test.py, then @.env.local.", ["src/b.test.py", ".env.local"]),
+        ("(@~/n.md) and @/etc/hosts!", ["~/n.md", "/etc/hosts"]),
+        ('@"my file.md" is it', ["my file.md"]),
+        ("mail me@example.com or `@a.txt`", []),
+        ("twice @a.txt @a.txt", ["a.txt"]),
+        ("first\n@a.txt\n@explore: look", ["a.txt", "explore"]),
+        ("@ alone, @@double", []),
+        ("npm i x@1.2.3 @scope/pkg@2", ["scope/pkg@2"]),
+    ],
+)
+def test_references_are_found(text, names):
+    assert [one.name for one in find_references(text)] == names
+
+
+@given(st.text())
+def test_every_reference_stands_where_it_says(text):
+    for one in find_references(text):
+        assert text[one.start : one.start + len(one.value)] == one.value
+
+
+def test_a_file_becomes_an_attachment_that_says_where_it_was_named(place):
+    path = place.folders[1] / "a.txt"
+    assert expand_prompt("see @a.txt.", place) == [
+        TextInput(text="see @a.txt."),
+        FileInput(
+            mime="text/plain",
+            filename="a.txt",
+            url=path.as_uri(),
+            source=FilePartSource(type="file", path=str(path), text=SourceText(value="@a.txt", start=4, end=10)),
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [("@a.txt#L10-20", "?start=10&end=20"), ("@a.txt#7", "?start=7&end=7"), ("@a.txt#L3-L4,", "?start=3&end=4")],
+)
+def test_a_range_of_lines_goes_into_the_address(place, text, query):
+    (part,) = expand_references(text, place)
+    assert isinstance(part, FileInput)
+    assert part.url.endswith(f"/a.txt{query}")
+
+
+def test_folders_home_and_quoted_names_are_found(place):
+    parts = expand_references('@src @~/n.md @"my file.md"', place)
+    assert [part.mime for part in parts if isinstance(part, FileInput)] == [
+        "application/x-directory",
+        "text/plain",
+        "text/plain",
+    ]
+
+
+def test_an_agent_is_invited_unless_a_file_has_its_name(place):
+    (part,) = expand_references("ask @explore, please", place)
+    assert part == AgentInput(name="explore", source=AgentSource(value="@explore", start=4, end=12))
+    (place.folders[1] / "explore").write_text("")
+    assert isinstance(expand_references("ask @explore", place)[0], FileInput)
+
+
+def test_what_is_neither_stays_text(place):
+    assert expand_prompt("@property\ndef @nobody", place) == [TextInput(text="@property\ndef @nobody")]
+
+
+def test_a_confined_reference_cannot_leave_by_a_link(place, tmp_path):
+    (tmp_path / "secret").write_text("s")
+    (place.folders[1] / "link").symlink_to(tmp_path / "secret")
+    confined = ReferencePlace(place.folders, place.home, place.agents, is_confined=True)
+    assert len(expand_references("@link @../secret", place)) == 2
+    assert expand_references("@link @../secret", confined) == []

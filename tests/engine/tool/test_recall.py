@@ -1,0 +1,28 @@
+from collections.abc import Sequence
+
+import pytest
+
+from opencode_tui.engine.tool.recall import RecallTool, StoredOutput
+from opencode_tui.schema.error import ToolError
+from tests.support.tools import Workbench
+
+
+class Outputs:
+    async def all(self, session_id: str) -> Sequence[StoredOutput]:
+        assert session_id == "ses_1"
+        return [
+            StoredOutput("call:1", "read", "a.py", "line\n" * 5000, is_cleared=True),
+            StoredOutput("call_2", "bash", "make", "built", is_cleared=False),
+        ]
+
+
+@pytest.mark.parametrize("call_id", ["call:1", "call_1"])
+async def test_the_whole_output_comes_back_by_its_stored_and_its_sent_id(tmp_path, call_id):
+    result = await Workbench(tmp_path).call(RecallTool(outputs=Outputs()), call_id=call_id)
+    assert (result.title, result.output) == ("a.py", "line\n" * 5000)
+    assert result.metadata == {"callID": "call:1", "tool": "read", "truncated": False}
+
+
+async def test_an_unknown_call_is_answered_with_those_that_were_cleared(tmp_path):
+    with pytest.raises(ToolError, match="no completed call 'x' in this session; cleared calls: call:1: read a.py$"):
+        await Workbench(tmp_path).call(RecallTool(outputs=Outputs()), call_id="x")

@@ -117,7 +117,8 @@ async def test_removing_a_session_leaves_nothing_behind(paths):
         await opened.storage.write(("todo", "ses_1"), b"[]")
         with opened.bus.subscribe() as reader:
             await opened.store.remove("ses_1")
-            assert [event.info.id for event in drain(reader)] == ["ses_2", "ses_1"]
+            gone: Any = drain(reader)
+            assert [event.info.id for event in gone] == ["ses_2", "ses_1"]
     assert [path for path in paths.storage.rglob("*.json") if path.name != "migration.json"] == []
 
 

@@ -18,6 +18,9 @@ class _Commands(LazyGroup):
             "bash-scan": Entry(
                 "opencode_tui.cli.debug_bash_scan:bash_scan", "What the scanner sees in shell commands."
             ),
+            "snapshot": Entry(
+                "opencode_tui.cli.debug_snapshot:snapshot", "Record the files, tell what changed, undo it."
+            ),
             "agent": Entry("opencode_tui.cli.debug_agent:agent", "An agent's rules, tools and prompt."),
         }
     }

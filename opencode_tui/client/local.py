@@ -365,9 +365,14 @@ class LocalClients:
         if client is None:
             if not Path(asked).is_absolute():
                 raise ConfigError(f"the directory {asked!r} is not an absolute path; give the whole path")
-            client = LocalClient(self._engine, await self._engine.instance(Path(asked)), self._policy)
-            self._clients[asked] = client
+            client = self._clients[asked] = LocalClient(self._engine, await self._open(asked), self._policy)
         return client
+
+    async def _open(self, directory: str) -> Instance:
+        try:
+            return await self._engine.instance(Path(directory))
+        except (OSError, ValueError) as error:  # a name that no folder can have
+            raise ConfigError(f"the directory {directory[:100]!r} cannot be opened ({error})") from error
 
     def events(self) -> Subscription:
         """Return a reader of all events from now on."""

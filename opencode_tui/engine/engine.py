@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from opencode_tui.bus import Bus
+from opencode_tui.engine.core import Core, build_core
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.engine.wire import Core, build_core, build_instance
+from opencode_tui.engine.wire import build_instance
 from opencode_tui.schema.ids import Clock, Identifier, system_clock
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import find_paths

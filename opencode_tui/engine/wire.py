@@ -1,18 +1,16 @@
-"""The only file that constructs services, top to bottom in the order of the floors."""
+"""What the instance of a folder is made of: with `core`, the only file that constructs services."""
 
 import asyncio
-from asyncio import TaskGroup
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from opencode_tui.bus import Bus
 from opencode_tui.config.auth import AuthStore
-from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.config.load import LoadedConfig, load_config
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
 from opencode_tui.engine.command.snippet import SnippetShell
+from opencode_tui.engine.core import Core
 from opencode_tui.engine.extensions import Extensions, load_extensions
 from opencode_tui.engine.file.browser import FileBrowser
 from opencode_tui.engine.file.finder import FileFinder
@@ -22,11 +20,9 @@ from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.project.discover import Project, discover
-from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
-from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.rules import Rules
 from opencode_tui.engine.session.attachment import Attachments
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
@@ -37,13 +33,9 @@ from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
 from opencode_tui.engine.session.processor import StepServices
 from opencode_tui.engine.session.prompt import SessionPrompt
-from opencode_tui.engine.session.publisher import Publisher
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.remote_instruction import RemoteInstructions
-from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.sessions import Sessions
-from opencode_tui.engine.session.status import SessionStatuses
-from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.stored_output import SessionOutputs
 from opencode_tui.engine.session.subagent import SubagentServices
 from opencode_tui.engine.session.system import SystemPrompts
@@ -55,76 +47,9 @@ from opencode_tui.engine.tool.plugin_tool import PluginTool
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
-from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.event import FileEdited
-from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.permission import Action
-from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.killed_runs import find_killed_runs
-from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.migrations import Migrations
-from opencode_tui.storage.paths import Paths
-from opencode_tui.storage.session_index import SessionIndex
-from opencode_tui.storage.storage import Storage
-
-
-@dataclass(frozen=True, slots=True)
-class Core:
-    """What a process has once."""
-
-    environ: Mapping[str, str]
-    flags: Flags
-    paths: Paths
-    clock: Clock
-    identifier: Identifier
-    bus: Bus
-    storage: Storage
-    locks: Locks
-    migrations: Migrations
-    projects: Projects
-    publisher: Publisher
-    statuses: SessionStatuses
-    store: SessionStore
-    runs: RunRegistry
-    recent: RecentModels
-    truncator: Truncator
-
-
-def build_core(
-    *,
-    environ: Mapping[str, str],
-    paths: Paths,
-    group: TaskGroup,
-    clock: Clock,
-    identifier: Identifier,
-    files: FileSystem | None = None,
-) -> Core:
-    """Return the services of the process; touches no file."""
-    bus = Bus()
-    storage = Storage(paths, files=files)
-    locks = Locks(paths)
-    publisher = Publisher(bus=bus)
-    statuses = SessionStatuses(publish=publisher.publish)
-    index = SessionIndex(storage)
-    store = SessionStore(storage=storage, locks=locks, index=index, publisher=publisher, clock=clock)
-    return Core(
-        environ=environ,
-        flags=read_flags(environ),
-        paths=paths,
-        clock=clock,
-        identifier=identifier,
-        bus=bus,
-        storage=storage,
-        locks=locks,
-        migrations=Migrations(paths, locks=locks, environ=environ, clock=clock),
-        projects=Projects(storage=storage, locks=locks, clock=clock),
-        publisher=publisher,
-        statuses=statuses,
-        store=store,
-        runs=RunRegistry(group=group, locks=locks, store=store, statuses=statuses, publisher=publisher),
-        recent=RecentModels(state=paths.state),
-        truncator=Truncator(paths=paths, identifier=identifier, clock=clock),
-    )
 
 
 async def build_instance(core: Core, directory: Path) -> Instance:

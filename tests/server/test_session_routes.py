@@ -103,7 +103,8 @@ async def test_a_folder_that_cannot_be_worked_in_is_an_error_of_the_request(serv
     async with serve() as face:
         absent = await face.http.get("/session", params={"directory": "/does/not/exist"})
         relative = await face.http.get("/session", headers={"x-opencode-directory": "somewhere"})
-    assert [answer.status_code for answer in (absent, relative)] == [400, 400]
+        odd = [await face.http.get("/session", params={"directory": name}) for name in ("/a\0b", "/" + "x" * 300)]
+    assert [answer.status_code for answer in (absent, relative, *odd)] == [400] * 4
     assert "/does/not/exist" in absent.json()["data"]["message"]
 
 

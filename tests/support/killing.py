@@ -18,7 +18,7 @@ from tests.support.repo import make_repo
 from tests.support.stored import Stored, read_store
 
 WORK = (
-    'work <<slow 12>> <<reason think of it first>> <<words 20>> <<tool read {"filePath":"a.py"}>>'
+    'work <<slow 6>> <<reason think of it first>> <<words 20>> <<tool read {"filePath":"a.py"}>>'
     ' <<tool edit {"filePath":"a.py","oldString":"x = 1","newString":"x = 2"}>>'
     ' <<tool bash {"command":"sleep 0.1; echo made > made.txt","description":"Make"}>>'
 )

@@ -1,12 +1,12 @@
 """The engine opened on a folder with the scripted model behind it, and short ways to use it.
 
-    async with opened(environ, folder, Answer(text="hi"), settings={...}) as world:
-        session = await world.prompt("hello")
+async with opened(environ, folder, Answer(text="hi"), settings={...}) as world:
+    session = await world.prompt("hello")
 """
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.schema.event import Event
-from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.part import AnyPart, TextPart, ToolPart
@@ -51,13 +50,15 @@ class World:
         await self.client.prompts.command(session.id, given)
         return session
 
-    async def messages(self, session: SessionInfo) -> list[MessageWithParts]:
+    async def messages(self, session: SessionInfo) -> list[Any]:
+        """Return the messages with their parts; a test knows of which kind each is."""
         return list(await self.client.messages.list(session.id))
 
     async def parts(self, session: SessionInfo) -> list[AnyPart]:
-        return [part for message in await self.messages(session) for part in message.parts]
+        return [part for message in await self.client.messages.list(session.id) for part in message.parts]
 
-    async def calls(self, session: SessionInfo) -> list[ToolPart]:
+    async def calls(self, session: SessionInfo) -> list[Any]:
+        """Return the tool parts; a test knows in which state each is."""
         return [part for part in await self.parts(session) if isinstance(part, ToolPart)]
 
     async def answer(self, session: SessionInfo) -> str:
@@ -85,7 +86,7 @@ async def opened(
     *answers: Answer,
     settings: dict[str, Any] | None = None,
     policy: Policy | None = None,
-) -> AsyncIterator[World]:
+) -> AsyncGenerator[World]:
     """Open the folder; the model gives these answers, then obeys directives."""
     with ModelServer() as server:
         content = {"provider": provider_config(server.base_url), **(settings or {})}

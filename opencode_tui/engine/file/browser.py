@@ -6,13 +6,14 @@ import os
 from pathlib import Path
 
 from opencode_tui.engine.tool.ignore_rules import IgnoreRules, is_ignored, rules_in
-from opencode_tui.engine.tool.text_format import decode
+from opencode_tui.engine.tool.text_format import decode, is_binary
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
 from opencode_tui.schema.file import FileContent, FileEntry
 
 SIZE_LIMIT = 16 * 1024 * 1024
 """Bytes of a file that is read for a face."""
 
+_SAMPLE_BYTES = 4096
 _LEFT_OUT = frozenset({".git", ".DS_Store"})
 _SHOWN = ("image/", "application/pdf")
 
@@ -41,17 +42,25 @@ class FileBrowser:
         if file.stat().st_size > SIZE_LIMIT:
             raise OpencodeError(f"{path!r} is larger than {SIZE_LIMIT >> 20} MB; open it with another program")
         data = file.read_bytes()
-        try:
-            text, _ = decode(data)
-        except ToolError:
-            return _binary(file.name, data)
+        mime = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        if mime.startswith(_SHOWN) and not mime.endswith("+xml"):
+            return FileContent(
+                type="binary", content=base64.b64encode(data).decode(), encoding="base64", mime_type=mime
+            )
+        text = _text(data)
+        if text is None:
+            return FileContent(type="binary", content="", mime_type=mime)
         return FileContent(type="text", content=text)
 
     def _inside(self, path: str) -> Path:
         """Return the real path of what lies in the work tree."""
-        real = Path(os.path.realpath(self._directory / path))
-        if "\0" in path or not (real.is_relative_to(self._worktree) or real.is_relative_to(self._directory)):
-            raise NotFoundError(f"there is no {path!r} in this project")
+        missing = NotFoundError(f"there is no {path!r} in this project")
+        try:
+            real = Path(os.path.realpath(self._directory / path, strict=True))
+        except (OSError, ValueError):
+            raise missing from None
+        if not (real.is_relative_to(self._worktree) or real.is_relative_to(self._directory)):
+            raise missing
         return real
 
     def _rules(self, folder: Path) -> list[IgnoreRules]:
@@ -72,8 +81,10 @@ class FileBrowser:
         )
 
 
-def _binary(name: str, data: bytes) -> FileContent:
-    mime = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    if not mime.startswith(_SHOWN):
-        return FileContent(type="binary", content="", mime_type=mime)
-    return FileContent(type="binary", content=base64.b64encode(data).decode(), encoding="base64", mime_type=mime)
+def _text(data: bytes) -> str | None:
+    if is_binary(data[:_SAMPLE_BYTES]):
+        return None
+    try:
+        return decode(data)[0]
+    except ToolError:
+        return None

@@ -49,7 +49,7 @@ def _choose(files: list[str], query: str, kind: FindKind, limit: int) -> list[st
         return sorted(names, key=lambda name: (_is_hidden(name), name.count("/"), name))[:limit]
     from rapidfuzz import fuzz, process, utils  # only for a search
 
-    folded = [name.casefold() for name in names]
+    folded = {index: name.casefold() for index, name in enumerate(names) if len(name) >= len(wanted)}
     scored = process.extract(
         wanted, folded, scorer=fuzz.partial_ratio, processor=utils.default_process, score_cutoff=_CUTOFF, limit=None
     )

@@ -22,6 +22,8 @@ from opencode_tui.engine.plugin.place import PluginSource
 from opencode_tui.schema.event import PartGrowth, PartProgress, to_wire
 
 LOAD_LIMIT_S = 10.0
+CLOSE_GRACE_S = 1.0
+"""For the hook `event` to hear of what happened last, such as the end of a turn."""
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +35,8 @@ class Plugins:
     hooks: Hooks = field(default_factory=Hooks)
     tools: Sequence[ToolDefinition] = ()
     problems: Sequence[str] = ()
-    _events: "asyncio.Task[None] | None" = None
+    _events: Subscription | None = None
+    _teller: "asyncio.Task[None] | None" = None
 
     @property
     def warnings(self) -> list[str]:
@@ -43,19 +46,23 @@ class Plugins:
     def follow(self, bus: Bus, directory: str) -> None:
         """Hand every event of the folder to the hook `event` from now on; growing text is told when it is whole."""
         if self.hooks.has("event") and self._events is None:
-            self._events = asyncio.create_task(self._tell(bus.subscribe(directory)), name="plugin events")
+            self._events = bus.subscribe(directory)
+            self._teller = asyncio.create_task(self._tell(self._events), name="plugin events")
 
     async def close(self) -> None:
-        """End."""
-        if self._events is not None:
-            self._events.cancel()
-            await asyncio.wait({self._events})
+        """End when the events that wait have been told, or after a second."""
+        if self._events is None or self._teller is None:
+            return
+        self._events.close()
+        _, late = await asyncio.wait({self._teller}, timeout=CLOSE_GRACE_S)
+        if late:
+            self._teller.cancel()
+            await asyncio.wait(late)
 
     async def _tell(self, events: Subscription) -> None:
-        with events:
-            async for envelope in events:
-                if not isinstance(envelope.event, PartGrowth | PartProgress):
-                    await self.hooks.run("event", {"event": to_wire(envelope.event)}, {})
+        async for envelope in events:
+            if not isinstance(envelope.event, PartGrowth | PartProgress):
+                await self.hooks.run("event", {"event": to_wire(envelope.event)}, {})
 
 
 async def load_plugins(

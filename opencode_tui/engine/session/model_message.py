@@ -36,7 +36,7 @@ from opencode_tui.schema.part import (
 )
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
 
-PRUNED_OUTPUT = "[Old tool result content cleared. Call the recall tool with this call's id to read it again.]"
+PRUNED_OUTPUT = "[Old tool result content cleared. Call recall with call_id {call_id} to read it again.]"
 INTERRUPTED = "[Tool execution was interrupted]"
 SO_FAR = "What did we do so far?"
 NO_BEGINNING = "(The beginning of this conversation is not available.)"
@@ -121,7 +121,7 @@ class _Builder:
         state = part.state
         match state:
             case ToolStateCompleted() if state.time.compacted is not None:
-                return ResultBlock(call_id, _plain_name(part.tool), PRUNED_OUTPUT)
+                return ResultBlock(call_id, _plain_name(part.tool), PRUNED_OUTPUT.format(call_id=clean(part.call_id)))
             case ToolStateCompleted():
                 media = [
                     block

@@ -13,7 +13,9 @@ from opencode_tui.engine.snapshot.view import View, write_snapshot
 
 def with_parents(paths: Mapping[str, State] | set[str]) -> list[str]:
     """Return the paths and all folders above them, each once, folders before what is in them."""
-    return sorted({above for path in paths for above in [path, *parents(path)]}, key=lambda path: (path.count("/"), path))
+    return sorted(
+        {above for path in paths for above in [path, *parents(path)]}, key=lambda path: (path.count("/"), path)
+    )
 
 
 def nothing_known(store: ObjectStore, reason: str = NOT_LOOKED) -> View:
@@ -27,7 +29,9 @@ def compose(base: View, states: Mapping[str, State], writer: ObjectWriter) -> Vi
     The folders above the paths must be among them. Raises StorageError, SnapshotError.
     """
     store = base.store
-    files = graft(store, writer, store.tree(base.files), {path: _item(state) for path, state in states.items() if _is_set(state)})
+    files = graft(
+        store, writer, store.tree(base.files), {path: _item(state) for path, state in states.items() if _is_set(state)}
+    )
     writer.flush()
     manifest = _manifest(base, files, states)
     return write_snapshot(store, writer, files, manifest)

@@ -89,7 +89,8 @@ def _parse(text: str) -> tuple[_Group, ...]:
             if not groups or groups[-1][0] != ignores:
                 groups.append((ignores, [], []))
             body = line.strip().removeprefix("!").rstrip("/")
-            groups[-1][2 if "/" in body else 1].append(_whole(expression.pattern))
+            _, names, paths = groups[-1]
+            (paths if "/" in body else names).append(_whole(expression.pattern))
     return tuple(_Group(ignores, _either(names), _either(paths)) for ignores, names, paths in groups)
 
 

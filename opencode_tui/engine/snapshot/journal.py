@@ -62,7 +62,8 @@ class Journal:
             "version": _VERSION,
             "temporary": undertaking.temporary,
             "steps": [
-                {"path": step.path, "now": _plain(step.now), "target": _plain(step.target)} for step in undertaking.steps
+                {"path": step.path, "now": _plain(step.now), "target": _plain(step.target)}
+                for step in undertaking.steps
             ],
             "folder_modes": undertaking.folder_modes,
             "made_folders": list(undertaking.made_folders),

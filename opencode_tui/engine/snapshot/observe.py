@@ -4,7 +4,16 @@ import stat
 from dataclasses import dataclass
 
 from opencode_tui.engine.snapshot.disk import Disk, Place, split
-from opencode_tui.engine.snapshot.entry import HUGE, LINK_MODE, SPECIAL, UNREADABLE, Entry, State, Unknown, permission_bits
+from opencode_tui.engine.snapshot.entry import (
+    HUGE,
+    LINK_MODE,
+    SPECIAL,
+    UNREADABLE,
+    Entry,
+    State,
+    Unknown,
+    permission_bits,
+)
 from opencode_tui.engine.snapshot.pack import object_id
 
 HUGE_BYTES = 64 * 1024 * 1024

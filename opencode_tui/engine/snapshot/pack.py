@@ -1,7 +1,7 @@
 """Git packs of whole objects: written in one go, read back and checked one object at a time.
 
-Creating many files is what makes storing slow, so the objects of a scan share packs of up to 32 MiB. No deltas. An id is the 20-byte
-SHA-1 of an object. Source: git's pack format, version 2; index format, version 2.
+Creating many files is what makes storing slow, so the objects of a scan share packs of up to 32 MiB. No deltas. An id is the
+20-byte SHA-1 of an object. Source: git's pack format, version 2; index format, version 2.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ Kind = Literal["blob", "tree"]
 
 FLUSH_BYTES = 32 * 1024 * 1024
 _NUMBERS: dict[Kind, int] = {"tree": 2, "blob": 3}
-_KINDS = {number: kind for kind, number in _NUMBERS.items()}
+_KINDS: dict[int, Kind] = {number: kind for kind, number in _NUMBERS.items()}
 _PACK_HEAD = struct.Struct(">4sII")
 _INDEX_HEAD = b"\377tOc\0\0\0\2"
 _FANOUT = struct.Struct(">256I")

@@ -5,6 +5,7 @@ alone. Over several patches of one path each must begin where the one before end
 that it was absent. Source: SPEC, section 5.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -43,7 +44,7 @@ class Step:
 
 @dataclass(slots=True)
 class Plan:
-    """Steps in the order of their paths, and the paths that get none, with the reason.
+    """Steps in the order of their paths, and the paths that get none, with the reason; `paths` are all that were asked for.
 
     `folder_modes`: modes for folders that may have to be made. `removable`: folders to remove if nothing is in them afterwards.
     """
@@ -53,6 +54,7 @@ class Plan:
     unprotected: dict[str, str] = field(default_factory=dict[str, str])
     folder_modes: dict[str, int] = field(default_factory=dict[str, int])
     removable: set[str] = field(default_factory=set[str])
+    paths: tuple[str, ...] = ()
 
 
 def make_plan(chains: Mapping[str, Sequence[Link]], observe: Callable[[str], State]) -> Plan:
@@ -60,7 +62,7 @@ def make_plan(chains: Mapping[str, Sequence[Link]], observe: Callable[[str], Sta
 
     Raises SnapshotError when a snapshot is damaged, OSError when the worktree cannot be read.
     """
-    plan = Plan()
+    plan = Plan(paths=tuple(sorted(chains)))
     for path in sorted(chains):
         step = _decide(plan, path, chains[path], observe(path))
         if step is not None:
@@ -85,7 +87,7 @@ def _decide(plan: Plan, path: str, links: Sequence[Link], now: State) -> Step | 
         plan.conflicts[path] = NO_RECORD
     elif isinstance(expected, Unknown):
         plan.unprotected[path] = expected.reason
-    elif any(first[1] != second[0] for first, second in zip(changes, changes[1:], strict=False)):
+    elif any(first[1] != second[0] for first, second in itertools.pairwise(changes)):
         plan.conflicts[path] = CHANGED_BETWEEN
     elif now != expected or isinstance(now, Unknown):
         plan.conflicts[path] = CHANGED_SINCE

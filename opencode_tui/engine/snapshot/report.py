@@ -22,14 +22,12 @@ class Snapshot(Record):
 class Patch(Record):
     """Files (absolute paths) that changed from the state `hash` to the state `after`; the same shape as a patch part's.
 
-    Without `after` (an OpenCode session) nothing is known of what the change left behind. `contested` are those of the files that
-    somebody else may have changed as well.
+    Without `after` (an OpenCode session) nothing is known of what the change left behind.
     """
 
     hash: str
     files: list[str] = Field(default_factory=list[str])
     after: str | None = absent()
-    contested: list[str] = Field(default_factory=list[str])
 
 
 class Preview(Record):

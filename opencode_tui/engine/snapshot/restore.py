@@ -91,7 +91,8 @@ class Restore:
     def _remove_folder(self, step: Step) -> None:
         folder, name = split(step.path)
         with self._disk.open(folder) as place:
-            if not self._is_as_expected(place, name, step):
+            if not stat.S_ISDIR(place.status(name).st_mode):
+                self._outcome.conflicts[step.path] = CHANGED_SINCE
                 return
             try:
                 place.remove_folder(name)
@@ -120,7 +121,8 @@ class Restore:
 
     def _create_folder(self, place: Place, name: str, step: Step) -> None:
         if _is_folder(step.now):
-            self._made.add(step.path)
+            if self._is_as_expected(place, name, step):
+                self._made.add(step.path)
             return
         try:
             place.make_folder(name)
@@ -184,9 +186,8 @@ class Restore:
                 place.set_mode(name, step.target.mode)
 
     def _verify(self) -> None:
+        """Read every path again: only what is seen is done, whatever the calls said."""
         for step in self._plan.steps:
-            if not self._is_open(step.path):
-                continue
             try:
                 is_done = observe(self._disk, step.path).state == step.target
             except OSError as error:
@@ -194,7 +195,9 @@ class Restore:
                 continue
             if is_done:
                 self._outcome.done.append(step)
-            else:
+                self._outcome.failed.pop(step.path, None)
+                self._outcome.conflicts.pop(step.path, None)
+            elif self._is_open(step.path):
                 self._outcome.failed[step.path] = NOT_KEPT
 
 

@@ -257,7 +257,9 @@ class Scan:
     def _take(self, frame: _Frame, descriptor: int, name: str, status: os.stat_result) -> None:
         path = frame.join(name)
         if stat.S_ISLNK(status.st_mode):
-            target = os.readlink(name if os.readlink in os.supports_dir_fd else f"{self._root}/{path}", dir_fd=descriptor)
+            target = os.readlink(
+                name if os.readlink in os.supports_dir_fd else f"{self._root}/{path}", dir_fd=descriptor
+            )
             if _leads_outside(self._root, frame.path, target):
                 frame.seen.outside |= {name}
             git_mode, data = LINK, os.fsencode(target)

@@ -72,7 +72,7 @@ class ObjectStore:
         try:
             found = {name for name in os.listdir(self._pack_folder) if name.endswith(".idx")}
         except FileNotFoundError:
-            found = set()
+            found = set[str]()
         for name in set(self._packs) - found:
             del self._packs[name]
         for name in sorted(found - set(self._packs) - set(self._damaged)):
@@ -119,8 +119,12 @@ class ObjectStore:
                 return pack.read_packed(offset)
         raise self._missing(name.hex())
 
-    def write_pack(self, builder: PackBuilder) -> None:
-        """Store a pack, durably, index last; raises StorageError."""
+    def packs(self) -> dict[str, Pack]:
+        """Return the whole packs by the name of their index."""
+        return dict(self._packs)
+
+    def write_pack(self, builder: PackBuilder) -> str:
+        """Store a pack, durably, index last, and return the name of its index; raises StorageError."""
         name, pack, index = builder.finish()
         path = f"{self._pack_folder}/pack-{name}"
         try:
@@ -131,6 +135,7 @@ class ObjectStore:
         self._damaged.pop(f"pack-{name}.idx", None)
         self._packs.pop(f"pack-{name}.idx", None)
         self.refresh()
+        return f"pack-{name}.idx"
 
     def remove_packs(self, names: set[str]) -> None:
         """Remove packs by the name of their index; raises StorageError. Needs the lock."""

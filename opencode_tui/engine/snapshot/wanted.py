@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from opencode_tui.engine.snapshot.entry import Entry, parents
-from opencode_tui.engine.snapshot.graft import find
 from opencode_tui.engine.snapshot.git_index import Tracked, find_git_dir, read_tracked
+from opencode_tui.engine.snapshot.graft import find
 from opencode_tui.engine.snapshot.tree import FOLDER
 from opencode_tui.engine.snapshot.view import View
 
@@ -60,7 +60,9 @@ class Wanted:
         """Tell whether anything below a folder is wanted."""
         if folder in self._folders or folder in self._tracked.of(repository).folders:
             return True
-        return any(item is not None and item[0] == FOLDER for item in (find(v.store, v.files, folder) for v in self._views))
+        return any(
+            item is not None and item[0] == FOLDER for item in (find(v.store, v.files, folder) for v in self._views)
+        )
 
 
 def _is_file(view: View, path: str) -> bool:

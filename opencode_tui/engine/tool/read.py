@@ -137,13 +137,13 @@ def _missing(place: Location) -> str:
     try:
         names = [entry.name for entry in place.real.parent.iterdir()]
     except OSError:
-        return f"{place.path} does not exist, nor does its folder; look for it with glob"
+        return f"file not found: {place.path}, nor is its folder there; look for it with glob"
     wanted = place.path.name.lower()
     contained = [name for name in names if wanted in name.lower() or name.lower() in wanted]
     close = difflib.get_close_matches(place.path.name, names, _SIMILAR_NAMES, 0.6)
     similar = list(dict.fromkeys(close + contained))[:_SIMILAR_NAMES]
     if not similar:
-        return f"{place.path} does not exist; look for it with glob"
+        return f"file not found: {place.path}; look for it with glob"
     return (
-        f"{place.path} does not exist; did you mean {' or '.join(str(place.path.parent / name) for name in similar)}?"
+        f"file not found: {place.path}; did you mean {' or '.join(str(place.path.parent / name) for name in similar)}?"
     )

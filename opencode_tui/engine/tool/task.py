@@ -12,7 +12,7 @@ class TaskParameters(Parameters):
 
     description: str = Field(description="the work in 3 to 5 words")
     prompt: str = Field(description="the whole request to the agent")
-    subagent_type: str = Field(description="name of the agent")
+    subagent_type: str = Field(alias="subagent_type", description="name of the agent")
     task_id: str | None = Field(default=None, alias="task_id", description="go on with this earlier task")
     command: str | None = Field(default=None, description="slash command this comes from")
 

@@ -10,9 +10,12 @@ from opencode_tui.server.request import FolderClient
 
 router = APIRouter(tags=["file"])
 
+SearchText = Annotated[str, Query(max_length=4_096, pattern=r"^[^\x00]*$")]
+"""What is looked for: text without NUL, which no file's name and no program's argument can hold."""
+
 
 @router.get("/find", response_model=list[LineMatch])
-async def find_lines(client: FolderClient, pattern: str) -> Response:
+async def find_lines(client: FolderClient, pattern: SearchText) -> Response:
     """Find lines by a regular expression."""
     return answer_records(await client.files.search(pattern))
 
@@ -20,7 +23,7 @@ async def find_lines(client: FolderClient, pattern: str) -> Response:
 @router.get("/find/file", response_model=list[str])
 async def find_files(
     client: FolderClient,
-    query: str,
+    query: SearchText,
     dirs: Literal["true", "false"] | None = None,
     kind: Annotated[Literal["file", "directory"] | None, Query(alias="type")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
@@ -31,19 +34,19 @@ async def find_files(
 
 
 @router.get("/find/symbol", response_model=list[Any])
-async def find_symbols(_client: FolderClient, query: str) -> Response:
+async def find_symbols(_client: FolderClient, query: SearchText) -> Response:
     """Return no symbols: this version starts no language servers that know them."""
     del query
     return answer_value([])
 
 
 @router.get("/file", response_model=list[FileEntry])
-async def list_folder(client: FolderClient, path: str) -> Response:
+async def list_folder(client: FolderClient, path: SearchText) -> Response:
     """List a folder, folders first."""
     return answer_records(await client.files.list(path))
 
 
 @router.get("/file/content", response_model=FileContent)
-async def read_file(client: FolderClient, path: str) -> Response:
+async def read_file(client: FolderClient, path: SearchText) -> Response:
     """Return what a file holds."""
     return answer_record(await client.files.read(path))

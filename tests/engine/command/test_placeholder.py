@@ -6,7 +6,9 @@ from opencode_tui.engine.command.placeholder import Prose, Snippet, fill, hints,
 
 
 def filled(template: str, arguments: str) -> str:
-    return "".join(piece.text if isinstance(piece, Prose) else f"<{piece.command}>" for piece in fill(template, arguments))
+    return "".join(
+        piece.text if isinstance(piece, Prose) else f"<{piece.command}>" for piece in fill(template, arguments)
+    )
 
 
 @pytest.mark.parametrize(

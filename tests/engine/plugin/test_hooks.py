@@ -20,7 +20,9 @@ async def test_hooks_change_the_output_in_load_order():
         await asyncio.sleep(0)
         output["said"].append("second")
 
-    assert await hooks(first, second).run("chat.params", {"word": "first"}, {"said": []}) == {"said": ["first", "second"]}
+    assert await hooks(first, second).run("chat.params", {"word": "first"}, {"said": []}) == {
+        "said": ["first", "second"]
+    }
 
 
 async def test_what_was_given_stays_as_it_is():

@@ -87,7 +87,8 @@ def test_addresses_of_files_and_variables_of_the_environment_work(world, tmp_pat
 
 
 async def test_a_plugin_gives_hooks_and_tools(tmp_path):
-    text = f"{PLUGIN.replace('return {', 'return {**MORE, ')}\nMORE = {{'tools': {{'add': {{'execute': lambda a, c: 1, 'description': 'Adds'}}}}}}"
+    adding = "{'tools': {'add': {'execute': lambda a, c: 1, 'description': 'Adds'}}}"
+    text = f"{PLUGIN.replace('return {', 'return {**MORE, ')}\nMORE = {adding}\n"
     plugins = await load(tmp_path, write(tmp_path, text))
     assert plugins.problems == []
     assert await plugins.hooks.run("tool.execute.before", {}, {"args": {}}) == {"args": {"x": 1}}
@@ -155,7 +156,8 @@ async def test_an_installed_module_is_loaded_but_never_one_of_the_folder_worked_
     plugins = await load(tmp_path, good, bad)
     assert plugins.hooks.has("tool.execute.before")
     assert plugins.problems == [
-        "plugin local_plugin_x is not loaded: there is no installed Python module of this name; install it, or give a path (./name.py)"
+        "plugin local_plugin_x is not loaded: there is no installed Python module of this name; "
+        "install it, or give a path (./name.py)"
     ]
 
 

@@ -57,8 +57,8 @@ def test_a_failed_answer_is_left_out_and_an_aborted_one_is_kept():
 
 def test_a_pruned_output_says_how_to_get_it_back():
     entries = to_model_messages([user("x"), assistant(call("c1", pruned=True)), user("y")], MODEL)
-    assert entries[2] == ToolEntry((ResultBlock("c1", "read", PRUNED_OUTPUT),))
-    assert "recall" in PRUNED_OUTPUT
+    assert entries[2] == ToolEntry((ResultBlock("c1", "read", PRUNED_OUTPUT.format(call_id="c1")),))
+    assert "recall with call_id c1" in PRUNED_OUTPUT.format(call_id="c1")
 
 
 def test_call_ids_are_made_unique_and_plain_over_the_whole_history():

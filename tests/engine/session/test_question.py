@@ -4,6 +4,7 @@ import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, RefuseQuestions
 from opencode_tui.engine.session.question import QuestionService
+from opencode_tui.engine.session.runs import RunAborted
 from opencode_tui.schema.error import QuestionDismissedError, ToolError
 from opencode_tui.schema.event import QuestionAsked, QuestionRejected, QuestionReplied
 from opencode_tui.schema.ids import Identifier
@@ -129,6 +130,6 @@ async def test_an_abort_closes_an_open_question(environ, tmp_path):
         async def abort(event):
             await world.client.prompts.abort(session.id)
 
-        with pytest.raises(Exception, match="abort|interrupt"):
+        with pytest.raises(RunAborted):
             await while_reacting(world, QuestionAsked, abort, world.prompt("ask me", session=session))
         assert await world.client.questions.pending() == []

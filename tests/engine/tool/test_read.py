@@ -36,7 +36,7 @@ async def test_asks_for_the_absolute_path_and_offers_always_for_no_other_file(be
 
 
 async def test_outside_is_asked_first_also_for_what_does_not_exist(bench: Workbench, tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="does not exist"):
+    with pytest.raises(ToolError, match="file not found"):
         await read(bench, "../outside/a.txt")
     pattern = str(tmp_path / "outside" / "*")
     assert [(asked.permission, asked.patterns) for asked in bench.asked] == [

@@ -1,0 +1,81 @@
+"""What a process has once: storage, locks, bus, runs; `build_core` makes it without touching a file."""
+
+from asyncio import TaskGroup
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from opencode_tui.bus import Bus
+from opencode_tui.config.flags import Flags, read_flags
+from opencode_tui.engine.project.projects import Projects
+from opencode_tui.engine.provider.recent import RecentModels
+from opencode_tui.engine.session.publisher import Publisher
+from opencode_tui.engine.session.runs import RunRegistry
+from opencode_tui.engine.session.status import SessionStatuses
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.tool.truncate import Truncator
+from opencode_tui.schema.ids import Clock, Identifier
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.migrations import Migrations
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.session_index import SessionIndex
+from opencode_tui.storage.storage import Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """What a process has once."""
+
+    environ: Mapping[str, str]
+    flags: Flags
+    paths: Paths
+    clock: Clock
+    identifier: Identifier
+    bus: Bus
+    storage: Storage
+    locks: Locks
+    migrations: Migrations
+    projects: Projects
+    publisher: Publisher
+    statuses: SessionStatuses
+    store: SessionStore
+    runs: RunRegistry
+    recent: RecentModels
+    truncator: Truncator
+
+
+def build_core(
+    *,
+    environ: Mapping[str, str],
+    paths: Paths,
+    group: TaskGroup,
+    clock: Clock,
+    identifier: Identifier,
+    files: FileSystem | None = None,
+) -> Core:
+    """Return the services of the process; touches no file."""
+    bus = Bus()
+    storage = Storage(paths, files=files)
+    locks = Locks(paths)
+    publisher = Publisher(bus=bus)
+    statuses = SessionStatuses(publish=publisher.publish)
+    index = SessionIndex(storage)
+    store = SessionStore(storage=storage, locks=locks, index=index, publisher=publisher, clock=clock)
+    return Core(
+        environ=environ,
+        flags=read_flags(environ),
+        paths=paths,
+        clock=clock,
+        identifier=identifier,
+        bus=bus,
+        storage=storage,
+        locks=locks,
+        migrations=Migrations(paths, locks=locks, environ=environ, clock=clock),
+        projects=Projects(storage=storage, locks=locks, clock=clock),
+        publisher=publisher,
+        statuses=statuses,
+        store=store,
+        runs=RunRegistry(group=group, locks=locks, store=store, statuses=statuses, publisher=publisher),
+        recent=RecentModels(state=paths.state),
+        truncator=Truncator(paths=paths, identifier=identifier, clock=clock),
+    )

@@ -1,0 +1,77 @@
+"""Where a worktree's snapshots lie, and whether it may have any."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.storage.paths import Paths
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlace:
+    """The folder of one worktree's snapshots with what lies in it; `name` is made from the worktree's real path."""
+
+    name: str
+    folder: Path
+
+    @property
+    def objects(self) -> Path:
+        """The bare git folder."""
+        return self.folder / "git"
+
+    @property
+    def cache(self) -> str:
+        """What the last scan saw."""
+        return str(self.folder / "scan-cache")
+
+    @property
+    def claims(self) -> str:
+        """Who changed what."""
+        return str(self.folder / "claims.jsonl")
+
+    @property
+    def journal(self) -> str:
+        """The note of a revert under way."""
+        return str(self.folder / "revert.json")
+
+    @property
+    def log(self) -> str:
+        """Which snapshots were made, and when."""
+        return str(self.folder / "snapshots.jsonl")
+
+
+def find_place(paths: Paths, *, project_id: str, worktree: Path) -> StorePlace:
+    """Return the place for a worktree, below its project's folder.
+
+    A store that was made while the project had another id (before its first commit) stays where it is.
+    """
+    name = hashlib.sha256(os.fsencode(os.path.realpath(worktree))).hexdigest()[:40]
+    own = paths.snapshot / project_id / name
+    if not own.exists():
+        for other in sorted(paths.snapshot.glob(f"*/{name}")):
+            return StorePlace(name, other)
+    return StorePlace(name, own)
+
+
+def refusal(worktree: Path, paths: Paths) -> str | None:
+    """Return why a folder can have no snapshots, None when it can."""
+    real, home = Path(os.path.realpath(worktree)), Path(os.path.realpath(paths.home))
+    if real == Path(real.anchor):
+        return f"{worktree} is the whole file system; undo is off here, work in a project folder"
+    if home.is_relative_to(real):
+        return f"{worktree} is or holds your home folder; undo is off here, work in a project folder"
+    if real.is_relative_to(os.path.realpath(paths.data)):
+        return f"{worktree} lies in the data folder of opencode-tui; undo is off here, work in a project folder"
+    return None
+
+
+def own_folders(worktree: Path, paths: Paths) -> list[str]:
+    """Return the program's own folders that lie in the worktree, relative to it."""
+    real = os.path.realpath(worktree)
+    found: list[str] = []
+    for folder in (paths.data, paths.state, paths.cache):
+        path = os.path.realpath(folder)
+        if path.startswith(f"{real}/"):
+            found.append(os.path.relpath(path, real))
+    return found

@@ -1,0 +1,151 @@
+"""How large a worktree's snapshots may grow, how old they may get, and what removes them.
+
+Every snapshot is noted with its time in a log beside the store; what no kept snapshot needs is dropped when the store is cleaned.
+"""
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from opencode_tui.engine.snapshot.pack import PackBuilder
+from opencode_tui.engine.snapshot.place import StorePlace
+from opencode_tui.engine.snapshot.store import FLUSH_BYTES, ObjectStore
+from opencode_tui.engine.snapshot.tree import FOLDER
+from opencode_tui.schema.error import SnapshotError
+from opencode_tui.storage.atomic import AtomicWriter
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.record_file import storage_error
+
+_DAY_MS = 24 * 60 * 60 * 1000
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+_LARGE_PACK_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The largest size of a store in bytes, and the age in ms from which its snapshots may go. Source: SPEC, section 5."""
+
+    bytes: int = 1024 * 1024 * 1024
+    age_ms: int = 30 * _DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a store takes: bytes, and of how many; `oldest` is the time in ms of its first snapshot, None without any."""
+
+    folder: str
+    bytes: int
+    limit: int
+    snapshots: int
+    oldest: int | None
+
+
+class SnapshotLog:
+    """Which snapshots were made, and when; used under the worktree's lock, blocks, raises StorageError."""
+
+    def __init__(self, path: str, *, files: FileSystem | None = None) -> None:
+        self._path = path
+        self._files = files or FileSystem()
+
+    def note(self, name: str, time: int) -> None:
+        """Add a snapshot, made or met again at this time."""
+        try:
+            descriptor = self._files.open(self._path, _APPEND)
+            try:
+                self._files.write(descriptor, memoryview(f'["{name}",{time}]\n'.encode()))
+            finally:
+                self._files.close(descriptor)
+        except OSError as error:
+            raise storage_error(error, "write", self._path) from error
+
+    def read(self) -> dict[str, int]:
+        """Return the last time of each snapshot; lines that cannot be read are passed by."""
+        try:
+            data = self._files.read_whole(self._path)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise storage_error(error, "read", self._path) from error
+        times: dict[str, int] = {}
+        for line in data.split(b"\n"):
+            try:
+                name, time = json.loads(line)
+            except (ValueError, TypeError):  # damaged, or the end of an unfinished write
+                continue
+            times[str(name)] = int(time)
+        return times
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Forget all other snapshots."""
+        times = self.read()
+        content = "".join(f'["{name}",{times[name]}]\n' for name in names if name in times)
+        try:
+            AtomicWriter(self._files).write(self._path, content.encode())
+        except OSError as error:
+            raise storage_error(error, "write", self._path) from error
+
+
+def usage_of(store: ObjectStore, place: StorePlace, quota: Quota) -> Usage:
+    """Return what a store takes; raises StorageError."""
+    times = SnapshotLog(place.log).read()
+    return Usage(str(place.folder), store.size(), quota.bytes, len(times), min(times.values(), default=None))
+
+
+def clean(store: ObjectStore, place: StorePlace, *, before: int, keep: Iterable[str]) -> None:
+    """Drop the snapshots last met before a time (ms), except those in `keep`, and merge small packs.
+
+    Needs the lock. A snapshot that is damaged is dropped. Raises SnapshotError without a log, StorageError.
+    """
+    log = SnapshotLog(place.log)
+    times = log.read()
+    if not times and store.pack_sizes():
+        raise SnapshotError(
+            f"{place.log} is lost, so nothing tells which snapshots are old; remove {place.folder} to drop them all"
+        )
+    wanted = {name for name, time in times.items() if time >= before} | set(keep)
+    needed: set[bytes] = set()
+    for name in sorted(wanted):
+        try:
+            _mark(store, name, needed)
+        except (SnapshotError, ValueError):
+            wanted.discard(name)
+    _repack(store, needed)
+    log.keep(sorted(wanted))
+
+
+def _mark(store: ObjectStore, tree: str, needed: set[bytes]) -> None:
+    name = bytes.fromhex(tree)
+    if name in needed:
+        return
+    for mode, inner in store.tree(tree).values():
+        if mode == FOLDER:
+            _mark(store, inner, needed)
+        else:
+            needed.add(bytes.fromhex(inner))
+    needed.add(name)
+
+
+def _repack(store: ObjectStore, needed: set[bytes]) -> None:
+    """Copy what is needed into new packs, 32 MiB each, and remove each old pack as soon as its objects are copied."""
+    builder = PackBuilder()
+    emptied: set[str] = set()
+    for name, pack in store.packs().items():
+        names = list(pack.names())
+        if pack.size >= _LARGE_PACK_BYTES and all(object_name in needed for object_name in names):
+            continue
+        emptied.add(name)
+        for object_name in names:
+            if object_name in needed and object_name not in builder:
+                builder.add_packed(object_name, pack.read_packed(pack.find(object_name) or 0))
+        if builder.size > FLUSH_BYTES:
+            emptied = _replace(store, builder, emptied)
+            builder = PackBuilder()
+    _replace(store, builder, emptied)
+
+
+def _replace(store: ObjectStore, builder: PackBuilder, emptied: set[str]) -> set[str]:
+    if builder:
+        emptied.discard(store.write_pack(builder))
+    store.remove_packs(emptied)
+    return set()

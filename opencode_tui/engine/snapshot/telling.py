@@ -1,0 +1,88 @@
+"""From what was planned and done to what is told: previews and reports."""
+
+from collections.abc import Mapping, Sequence
+
+from opencode_tui.engine.snapshot.diff import count_lines, text_of
+from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA
+from opencode_tui.engine.snapshot.plan import Plan
+from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
+from opencode_tui.engine.snapshot.view import open_view
+from opencode_tui.engine.snapshot.work import Reverted, Worktree
+from opencode_tui.schema.error import SnapshotError
+
+
+def remarks(reasons: Mapping[str, str]) -> list[Remark]:
+    """Return paths with their reasons, in order; "" stands for the worktree."""
+    return [Remark(path=path or ".", reason=reason) for path, reason in sorted(reasons.items())]
+
+
+def blanks(tree: Worktree, patches: Sequence[Patch]) -> dict[str, str]:
+    """Return the paths that the patches' snapshots do not hold, relative to the worktree, with the reasons.
+
+    Raises SnapshotError when a snapshot with files to undo is not whole.
+    """
+    found: dict[str, str] = {}
+    for patch in patches:
+        for name in (patch.hash, patch.after):
+            try:
+                skipped = open_view(tree.store, name).manifest.skipped if name else {}
+            except SnapshotError:
+                if patch.files:
+                    raise
+                skipped = {}
+            found.update({path: reason for path, reason in skipped.items() if reason not in (NOT_LOOKED, OWN_DATA)})
+    return found
+
+
+def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Preview:
+    """Return what a plan would do; raises SnapshotError when the store is damaged."""
+    additions = deletions = 0
+    for step in plan.steps:
+        is_leaf = step.target is not None and step.target.kind != "folder"
+        target = tree.store.read(step.target.id, "blob") if step.target is not None and is_leaf else b""
+        before, after = text_of(tree.now(step.path).data), text_of(target)
+        if before is not None and after is not None:
+            added, deleted = count_lines(before, after)
+            additions, deletions = additions + added, deletions + deleted
+    return Preview(
+        restored=[tree.absolute(step.path) for step in plan.steps if step.target is not None],
+        deleted=[tree.absolute(step.path) for step in plan.steps if step.target is None],
+        conflicts=_absolute(tree, plan.conflicts),
+        unprotected=_absolute(tree, {**unprotected, **plan.unprotected}),
+        additions=additions,
+        deletions=deletions,
+    )
+
+
+def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]) -> Report:
+    """Return what a revert did."""
+    outcome = reverted.outcome
+    return Report(
+        before=reverted.before.id,
+        after=reverted.after.id,
+        restored=sorted(tree.absolute(step.path) for step in outcome.done if step.target is not None),
+        deleted=sorted(tree.absolute(step.path) for step in outcome.done if step.target is None),
+        conflicts=_absolute(tree, {**reverted.plan.conflicts, **outcome.conflicts}),
+        unprotected=_absolute(tree, {**unprotected, **reverted.plan.unprotected}),
+        failed=_absolute(tree, outcome.failed),
+    )
+
+
+def joined(tree: Worktree, active: Report, report: Report) -> Report:
+    """Return one report for a revert that took the place of an active one: from before the first to after the second."""
+    files = {inner for file in (*active.restored, *active.deleted) if (inner := tree.relative(file)) is not None}
+    own = {inner for file in (*report.restored, *report.deleted) if (inner := tree.relative(file)) is not None}
+    before = tree.overlay(open_view(tree.store, report.before), open_view(tree.store, active.before), files)
+    after = open_view(tree.store, report.after)
+    changed = [path for path in sorted(files | own) if before.state(path) != after.state(path)]
+    return report.changed(
+        before=before.id,
+        restored=[tree.absolute(path) for path in changed if after.state(path) is not None],
+        deleted=[tree.absolute(path) for path in changed if after.state(path) is None],
+    )
+
+
+def _absolute(tree: Worktree, reasons: Mapping[str, str]) -> list[Remark]:
+    return [
+        Remark(path=tree.absolute(path) if path else tree.root, reason=why) for path, why in sorted(reasons.items())
+    ]

@@ -1,0 +1,240 @@
+"""The blocking half of the service: what is done with a worktree's files while its lock is held.
+
+Every verb begins by taking back a revert that a dead process left unfinished.
+"""
+
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from opencode_tui.engine.snapshot.changes import Change, changed, is_partial, known_paths, without_made_folders
+from opencode_tui.engine.snapshot.compose import compose, nothing_known, with_parents
+from opencode_tui.engine.snapshot.disk import Disk, split
+from opencode_tui.engine.snapshot.entry import OVER_QUOTA, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.journal import Journal, Undertaking
+from opencode_tui.engine.snapshot.observe import Observation, observe
+from opencode_tui.engine.snapshot.place import StorePlace
+from opencode_tui.engine.snapshot.plan import Link, Plan, make_plan
+from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.engine.snapshot.restore import Outcome, Restore
+from opencode_tui.engine.snapshot.scan import Scan
+from opencode_tui.engine.snapshot.stat_cache import StatCache, load_cache, save_cache
+from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter, StoreFullError
+from opencode_tui.engine.snapshot.view import View, open_view
+from opencode_tui.engine.snapshot.wanted import TrackedPaths, Wanted
+from opencode_tui.schema.error import SnapshotError
+from opencode_tui.storage.files import FileSystem
+
+_SAVE_EVERY_S = 30.0
+"""Seconds between two writings of the scan cache: losing it costs a second look at what changed meanwhile, no more."""
+
+NOT_IN_PROJECT = "it lies outside the project"
+
+
+@dataclass(frozen=True, slots=True)
+class Reverted:
+    """What a revert did: the plan, its outcome, and the snapshots around it."""
+
+    plan: Plan
+    outcome: Outcome
+    before: View
+    after: View
+
+
+class Worktree:
+    """One worktree and its store; every method blocks and needs the worktree's lock. `root` is a real path."""
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        place: StorePlace,
+        own_folders: Sequence[str] = (),
+        quota_bytes: int,
+        files: FileSystem | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        self.root = root
+        self.place = place
+        self.store = ObjectStore(place.objects, files=files)
+        self._files = files or FileSystem()
+        self._disk = disk or Disk(root)
+        self._journal = Journal(place.journal, files=files)
+        self._own_folders = own_folders
+        self._quota_bytes = quota_bytes
+        self._tracked = TrackedPaths(root)
+        self._cache: StatCache | None = None
+        self._is_unsaved = False
+        self._next_save = 0.0
+
+    def open(self) -> None:
+        """Make ready: the store's folder, its packs, no revert half done; raises StorageError, SnapshotError."""
+        self.store.prepare()
+        self.store.refresh()
+        self._take_back()
+
+    def scan(self, *, wanted: Sequence[View] = (), stop: threading.Event | None = None) -> View:
+        """Return a snapshot of the whole worktree as it is; of files in the `wanted` snapshots even ignored and large ones.
+
+        When the store is full the snapshot says nothing of any path. Raises as `Scan.run`.
+        """
+        if self._cache is None:
+            self._cache = load_cache(self.place.cache, self._files)
+        scan = Scan(
+            self.root,
+            store=self.store,
+            cache=self._cache,
+            wanted=Wanted(self._tracked, views=wanted),
+            own_folders=self._own_folders,
+            stop=stop,
+            room=self._quota_bytes - self.store.size(),
+        )
+        try:
+            view, cache = scan.run()
+        except StoreFullError:
+            return compose(nothing_known(self.store, OVER_QUOTA), {}, ObjectWriter(self.store))
+        self._is_unsaved |= cache.folders != self._cache.folders
+        self._cache = cache
+        if self._is_unsaved and time.monotonic() >= self._next_save:
+            save_cache(cache, self.place.cache, self._files)
+            self._is_unsaved, self._next_save = False, time.monotonic() + _SAVE_EVERY_S
+        return view
+
+    def record(self, paths: Iterable[str], base: View | None = None) -> View:
+        """Return a snapshot like `base`, without one of nothing else, in which these paths are as they are now."""
+        wanted = with_parents(set(paths))
+        writer = ObjectWriter(self.store)
+        states: dict[str, State] = {}
+        for path in wanted:
+            observation = observe(self._disk, path)
+            states[path] = observation.state
+            if isinstance(observation.state, Entry) and observation.state.kind != "folder":
+                writer.add("blob", observation.data)
+        return compose(base or nothing_known(self.store), states, writer)
+
+    def overlay(self, base: View, over: View, paths: Iterable[str]) -> View:
+        """Return a snapshot like `base` in which these paths are as in `over`."""
+        return compose(base, {path: over.state(path) for path in with_parents(set(paths))}, ObjectWriter(self.store))
+
+    def changes(self, before: View, *, stop: threading.Event | None = None) -> tuple[View, dict[str, Change]]:
+        """Return the state now, and what changed since a snapshot."""
+        if is_partial(before):
+            after = self.record(known_paths(before))
+            return after, without_made_folders(changed(before, after))
+        after = self.scan(wanted=[before], stop=stop)
+        found = changed(before, after)
+        # A file that an earlier snapshot holds may be gone from a folder that is ignored now: look at it by name.
+        lost = [path for path, (old, new) in found.items() if isinstance(old, Entry) and isinstance(new, Unknown)]
+        if lost and not is_partial(after):
+            after = self.record(lost, after)
+            found = changed(before, after)
+        return after, without_made_folders(found)
+
+    def plan(self, patches: Sequence[Patch], contested: Mapping[str, set[str]]) -> Plan:
+        """Return what undoing these patches, oldest first, would do; raises SnapshotError when a snapshot is not whole.
+
+        `contested` are paths, by the id of the snapshot after them, that may be somebody else's as well.
+        """
+        chains: dict[str, list[Link]] = {}
+        outside: dict[str, str] = {}
+        for patch in patches:
+            if not patch.files:
+                continue
+            before = open_view(self.store, patch.hash)
+            after = open_view(self.store, patch.after) if patch.after else None
+            doubtful = contested.get(patch.after or "", set())
+            for file in patch.files:
+                path = self.relative(file)
+                if path is None:
+                    outside[file] = NOT_IN_PROJECT
+                    continue
+                chains.setdefault(path, []).append(Link(before, after, path in doubtful))
+        plan = make_plan(chains, lambda path: self.now(path).state)
+        plan.unprotected.update(outside)
+        for step in plan.steps:
+            if step.target is not None and step.target.kind != "folder":
+                self.store.read(step.target.id, "blob")
+        return plan
+
+    def revert(self, plan: Plan) -> Reverted:
+        """Do what a plan says, with a journal; raises SnapshotError, StorageError before anything has changed."""
+        paths = [step.path for step in plan.steps]
+        before = self.record(plan.paths)
+        self._check_now(plan, before)
+        if paths:
+            undertaking = self._undertaking(plan, before)
+            self._journal.begin(undertaking)
+            outcome = self._apply(plan, undertaking.temporary)
+            self._journal.end()
+        else:
+            outcome = Outcome()
+        return Reverted(plan, outcome, before, self.record(plan.paths))
+
+    def now(self, path: str) -> Observation:
+        """Return what stands at a path."""
+        return observe(self._disk, path)
+
+    def relative(self, file: str) -> str | None:
+        """Return a path relative to the worktree, None when it lies outside or in a `.git`; nothing is resolved."""
+        path = os.path.normpath(os.path.join(self.root, file))
+        if not path.startswith(f"{self.root}/"):
+            return None
+        inner = path[len(self.root) + 1 :]
+        is_own = any(inner == own or inner.startswith(f"{own}/") for own in self._own_folders)
+        return None if is_own or ".git" in inner.split("/") else inner
+
+    def absolute(self, path: str) -> str:
+        """Return the absolute form of a path."""
+        return path if os.path.isabs(path) else f"{self.root}/{path}"
+
+    def _check_now(self, plan: Plan, before: View) -> None:
+        """Turn steps into conflicts whose path changed while the plan was made."""
+        for step in [step for step in plan.steps if before.state(step.path) != step.now]:
+            plan.steps.remove(step)
+            plan.conflicts[step.path] = "it changed just now"
+
+    def _undertaking(self, plan: Plan, before: View) -> Undertaking:
+        above = {folder for step in plan.steps for folder in parents(step.path)}
+        states = {folder: before.state(folder) for folder in above}
+        modes = {
+            path: state.mode for path, state in states.items() if isinstance(state, Entry) and state.kind == "folder"
+        }
+        made = tuple(sorted(path for path, state in states.items() if state is None))
+        return Undertaking(f".opencode-tui-{secrets.token_hex(8)}.tmp", tuple(plan.steps), modes, made)
+
+    def _apply(self, plan: Plan, temporary: str) -> Outcome:
+        try:
+            return Restore(plan, disk=self._disk, store=self.store, temporary=temporary).apply()
+        except BaseException:
+            self._take_back()
+            raise
+
+    def _take_back(self) -> None:
+        """Undo what an unfinished revert did; what somebody changed since is left as it is."""
+        undertaking = self._journal.read()
+        if undertaking is None:
+            return
+        for folder in {split(step.path)[0] for step in undertaking.steps}:
+            self._remove_temporary(folder, undertaking.temporary)
+        outcome = Restore(
+            undertaking.reversed(), disk=self._disk, store=self.store, temporary=undertaking.temporary
+        ).apply()
+        if outcome.failed:
+            path, reason = next(iter(outcome.failed.items()))
+            raise SnapshotError(
+                f"a revert was cut short and cannot be taken back: {self.absolute(path)}: {reason}; "
+                "make room or access, then try again"
+            )
+        self._journal.end()
+
+    def _remove_temporary(self, folder: str, name: str) -> None:
+        try:
+            with self._disk.open(folder) as place:
+                place.remove(name)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise SnapshotError(f"{folder}/{name} cannot be removed: {error.strerror}; remove it by hand") from error

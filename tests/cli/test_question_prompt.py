@@ -1,0 +1,107 @@
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from opencode_tui.cli.question_prompt import read_answer, render_question
+from opencode_tui.schema.question import Question, QuestionOption
+from tests.support.cli import CommandLine
+from tests.support.hostile import HOSTILE, steering
+from tests.support.model_script import Answer, Call, content_text
+from tests.support.model_server import ModelServer
+
+if sys.platform == "win32":
+    pytest.skip("no pseudo-terminals here", allow_module_level=True)
+
+from tests.support.terminal import Terminal
+
+COLOUR = Question(
+    question="Which colour?",
+    options=[QuestionOption(label="Red", description="warm"), QuestionOption(label="Blue")],
+)
+CALL = Answer(calls=(Call("question", {"questions": [COLOUR.to_dict(), {"question": "Why?"}]}),))
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def line(commands, server) -> CommandLine:
+    return CommandLine(commands.folder, {**commands.environ, "LANG": "C.UTF-8"}, provider=server.config())
+
+
+def start(line: CommandLine) -> Terminal:
+    arguments = ["-m", "opencode_tui", "run", "-m", line.model, "go"]
+    return Terminal(arguments, folder=line.folder, environ=line.variables())
+
+
+def result(server: ModelServer) -> str:
+    return content_text(server.bodies[-1]["messages"][-1]["content"])
+
+
+@pytest.mark.parametrize(
+    ("text", "multiple", "labels"),
+    [
+        ("1", None, ["Red"]),
+        ("blue", None, ["Blue"]),
+        ("3", None, ["3"]),
+        ("rather green", None, ["rather green"]),
+        ("1, 2", None, ["1, 2"]),
+        ("1, blue", True, ["Red", "Blue"]),
+        ("1, and green", True, ["1, and green"]),
+        ("²", None, ["²"]),
+    ],
+)
+def test_a_line_is_a_number_a_label_or_words(text, multiple, labels):
+    assert read_answer(text, COLOUR.changed(multiple=multiple)) == labels
+
+
+def test_a_question_is_shown_with_numbered_answers(terminal):
+    assert render_question(COLOUR, terminal(100)).splitlines() == [
+        "? Which colour?",
+        "  1 Red  warm",
+        "  2 Blue",
+        "  a number, or your own words; - dismisses the question and ends the turn",
+    ]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_nothing_in_a_question_steers_the_terminal(terminal, text):
+    question = Question(question=text, options=[QuestionOption(label=text, description=text)])
+    assert steering(render_question(question, terminal(80))) == []
+
+
+def test_the_model_reads_what_was_chosen_and_said(line, server):
+    server.script(CALL, Answer(text="thanks"))
+    with start(line) as terminal:
+        terminal.expect("dismisses")
+        terminal.send("\n")
+        terminal.expect("dismisses")
+        terminal.send("2\n")
+        terminal.expect("? Why?")
+        terminal.expect("your own words")
+        terminal.send("it is calm\n")
+        terminal.expect("thanks")
+        assert terminal.wait() == 0
+    assert '"Which colour?"="Blue", "Why?"="it is calm"' in result(server)
+
+
+def test_a_dash_dismisses_and_ends_the_turn(line, server):
+    server.script(CALL)
+    with start(line) as terminal:
+        terminal.expect("dismisses")
+        terminal.send("-\n")
+        terminal.wait()
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("option", ["--auto", "--format=json"])
+def test_without_a_terminal_the_model_is_told(line, server, option):
+    server.script(CALL, Answer(text="I take red"))
+    done = line.run("run", "-m", line.model, option, "go")
+    assert (done.code, "I take red" in done.stdout) == (0, True)
+    assert "nobody is there to answer" in result(server)
+    assert "permission" not in done.stderr

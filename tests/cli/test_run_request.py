@@ -1,0 +1,69 @@
+"""What `run` makes of its words: `@` references, slash commands, and what comes in by a pipe."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.model_script import Answer, content_text
+from tests.support.model_server import ModelServer
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        server.script(Answer(text="ok"))
+        yield server
+
+
+@pytest.fixture
+def line(commands, server) -> CommandLine:
+    (commands.folder / "b.txt").write_text("".join(f"line {n}\n" for n in range(1, 31)))
+    settings: dict[str, Any] = {"command": {"say": {"template": "Say $1 of $ARGUMENTS"}}}
+    return CommandLine(commands.folder, commands.environ, provider=server.config(), settings=settings)
+
+
+def sent(server: ModelServer) -> str:
+    return content_text(server.bodies[0]["messages"][-1]["content"])
+
+
+def test_a_file_that_the_message_names_is_attached(line, server):
+    assert line.turn("see @b.txt#L10-12 please").code == 0
+    assert "10: line 10\n11: line 11\n12: line 12" in sent(server)
+    assert "line 13" not in sent(server)
+
+
+def test_what_comes_by_a_pipe_attaches_nothing(line, server):
+    assert line.turn("review", stdin="@b.txt").code == 0
+    assert sent(server) == "review\n@b.txt"
+
+
+def test_a_command_takes_the_message_as_its_arguments(line, server):
+    assert line.run("run", "-m", line.model, "--command", "say", "a", "b").code == 0
+    assert sent(server) == "Say a b of a b"
+    listed = line.run("session", "list", "--format", "json").stdout
+    assert '"/say a b"' in listed
+
+
+def test_what_is_piped_to_a_command_comes_as_an_attachment(line, server):
+    assert line.run("run", "-m", line.model, "--command", "/say", "x", stdin="@b.txt !`touch y`").code == 0
+    assert sent(server).startswith("Say x of x")
+    assert "@b.txt !`touch y`" in sent(server)
+    assert "line 1" not in sent(server)
+    assert not (line.folder / "y").exists()
+
+
+def test_an_unknown_command_is_a_wrong_argument(line, server):
+    done = line.run("run", "-m", line.model, "--command", "nope")
+    assert (done.code, server.bodies) == (2, [])
+    assert done.stderr == "opencode-tui: --command 'nope': there is no such command; there are init, review, say\n"
+
+
+def test_a_plugin_that_fails_in_a_turn_is_named_once_at_its_end(line, server, paths):
+    plugin = paths.config / "plugins" / "bad.py"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text("def plugin(context):\n    return {'chat.params': lambda given, output: 1 / 0}\n")
+    done = replace(line, settings={}).turn("hi")
+    assert (done.code, done.stderr.count("ZeroDivisionError")) == (0, 1)

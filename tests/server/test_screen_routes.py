@@ -1,0 +1,61 @@
+"""What a client has the open screens do."""
+
+import pytest
+
+CASES = [
+    ("append-prompt", {"text": "typed"}, "tui.prompt.append", {"text": "typed"}),
+    ("show-toast", {"message": "hi", "variant": "info"}, "tui.toast.show",
+     {"message": "hi", "variant": "info", "duration": 5000.0}),
+    ("execute-command", {"command": "agent_cycle"}, "tui.command.execute", {"command": "agent.cycle"}),
+    ("open-help", None, "tui.command.execute", {"command": "help.show"}),
+    ("publish", {"type": "tui.prompt.append", "properties": {"text": "x"}}, "tui.prompt.append", {"text": "x"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("route", "body", "kind", "properties"), CASES)
+async def test_screens_are_told_by_an_event(serve, route, body, kind, properties):
+    async with serve() as face, face.events() as events:
+        answer = await face.http.post(f"/tui/{route}", json=body)
+        seen = await events.until(kind)
+    assert (answer.json(), seen[-1]["properties"]) == (True, properties)
+
+
+async def test_only_a_session_that_exists_is_gone_to(serve):
+    async with serve() as face, face.events() as events:
+        session_id = await face.session()
+        there = await face.http.post("/tui/select-session", json={"sessionID": session_id})
+        nowhere = await face.http.post("/tui/select-session", json={"sessionID": "ses_none"})
+        seen = await events.until("tui.session.select")
+    assert (there.json(), nowhere.status_code, seen[-1]["properties"]) == (True, 404, {"sessionID": session_id})
+
+
+@pytest.mark.parametrize(
+    "body", [{"type": "session.deleted", "properties": {}}, {"type": "tui.toast.show", "properties": {}}]
+)
+async def test_only_events_of_the_screen_can_be_published(serve, body):
+    async with serve() as face:
+        answer = await face.http.post("/tui/publish", json=body)
+    assert (answer.status_code, answer.json()["success"]) == (400, False)
+
+
+async def test_tools_come_with_their_schemas_and_services_that_are_not_there_are_empty(serve):
+    async with serve() as face:
+        tools = (await face.http.get("/experimental/tool", params={"provider": "fake", "model": "fake-model"})).json()
+        names = (await face.http.get("/experimental/tool/ids")).json()
+        empty = [
+            (await face.http.get(path)).json() for path in ("/mcp", "/experimental/resource", "/lsp", "/formatter")
+        ]
+        auth = (await face.http.get("/provider/auth")).json()
+        logged = await face.http.post("/log", json={"service": "x", "level": "info", "message": "m"})
+    assert names == [tool["id"] for tool in tools] and {"bash", "read", "edit", "task"} <= set(names)
+    assert all(tool["description"] and tool["parameters"]["type"] == "object" for tool in tools)
+    assert empty == [{}, {}, [], []] and auth["openai"] == [{"type": "api", "label": "API key"}]
+    assert logged.json() is True
+
+
+async def test_sharing_is_refused_with_a_way_out(serve):
+    async with serve() as face:
+        session_id = await face.session()
+        answers = [await face.http.request(method, f"/session/{session_id}/share") for method in ("POST", "DELETE")]
+    assert [answer.status_code for answer in answers] == [400, 400]
+    assert "export" in answers[0].json()["data"]["message"]

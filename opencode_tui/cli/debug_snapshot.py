@@ -7,6 +7,7 @@ verify → {objects, bytes, damaged}
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,8 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from opencode_tui.cli.environment import load_settings, read_environment
+from opencode_tui.cli.log import start_log
+from opencode_tui.cli.main import Frame
 from opencode_tui.cli.terminal import print_json
 from opencode_tui.schema.error import ConfigError, OpencodeError
+from opencode_tui.storage.paths import find_paths
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.report import Patch
@@ -25,8 +29,11 @@ T = TypeVar("T")
 
 
 @click.group()
-def snapshot() -> None:
+@click.pass_context
+def snapshot(context: click.Context) -> None:
     """Record the files of this project, tell what changed, undo it."""
+    frame = context.find_object(Frame)
+    start_log(find_paths(os.environ).log, frame.log_level if frame else None)
 
 
 @snapshot.command()

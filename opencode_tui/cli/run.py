@@ -1,14 +1,8 @@
 """`opencode-tui run`: one turn without a screen."""
 
-import gc
-
 import click
 
 from opencode_tui.cli.main import Frame
-
-GARBAGE_THRESHOLD = 200_000
-"""New objects between two looks for garbage. Loading the engine makes a hundred thousand that all stay; with Python's 700 a fifth
-of the time to the first request goes into looking through them again and again."""
 
 _EXAMPLES = """\b
 Examples:
@@ -53,7 +47,6 @@ def run(
 
     In a terminal it asks before it does what your rules do not allow. Without one such acts are refused, unless --auto.
     """
-    gc.set_threshold(GARBAGE_THRESHOLD)
     from opencode_tui.cli.run_turn import TurnOptions, run_turn  # the engine is loaded only when there is work
 
     return run_turn(TurnOptions.from_command_line(options))

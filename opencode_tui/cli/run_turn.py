@@ -5,11 +5,10 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.permission_prompt import PermissionPrompt
-from opencode_tui.cli.question_prompt import QuestionPrompt
 from opencode_tui.cli.run_json import JsonReporter
 from opencode_tui.cli.run_request import Request, check, make_command, make_prompt, send
 from opencode_tui.cli.run_scope import RunScope
@@ -28,6 +27,10 @@ from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CreateSession
 from opencode_tui.schema.session import SessionInfo
+
+if TYPE_CHECKING:
+    from opencode_tui.cli.permission_prompt import PermissionPrompt
+    from opencode_tui.cli.question_prompt import QuestionPrompt
 
 TITLE_LENGTH = 50
 ABORT_GRACE_MS = 2_000
@@ -103,7 +106,7 @@ def run_turn(options: TurnOptions) -> int:
         told = await _tell_notices(client)
         request = await _request(client, options)
         session = await _choose_session(client, options, request)
-        prompts = _Prompts(PermissionPrompt(lines, client, style), QuestionPrompt(lines, client, style))
+        prompts = _Prompts(lines, client, style)
         code = await _answer(client, session, request, _reporter(session, options, style), prompts)
         await _tell_notices(client, told)
         return code
@@ -111,12 +114,27 @@ def run_turn(options: TurnOptions) -> int:
     return with_client(work, policy=policy)
 
 
-@dataclass(frozen=True, slots=True)
 class _Prompts:
-    """How the person is asked."""
+    """How the person is asked; loaded with the first question."""
 
-    permissions: PermissionPrompt
-    questions: QuestionPrompt
+    def __init__(self, lines: TerminalLines | None, client: Client, style: Style) -> None:
+        self._lines = lines
+        self._client = client
+        self._style = style
+
+    @cached_property
+    def permissions(self) -> "PermissionPrompt":
+        """Asks whether a call may go on."""
+        from opencode_tui.cli.permission_prompt import PermissionPrompt
+
+        return PermissionPrompt(self._lines, self._client, self._style)
+
+    @cached_property
+    def questions(self) -> "QuestionPrompt":
+        """Puts the agent's own questions."""
+        from opencode_tui.cli.question_prompt import QuestionPrompt
+
+        return QuestionPrompt(self._lines, self._client, self._style)
 
 
 class _TellRefusals:

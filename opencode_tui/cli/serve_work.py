@@ -1,6 +1,7 @@
 """What `serve` does."""
 
 import asyncio
+import logging
 import os
 import secrets
 import signal
@@ -20,7 +21,15 @@ _EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: 
 def serve_here(environment: Environment, hostname: str, port: int, *, log_level: str | None) -> int:
     """Serve until a signal ends it, and return the exit code. Raises ConfigError, or OpencodeError when it cannot listen."""
     start_log(environment.paths.log, log_level)
+    _adopt_log("uvicorn")
     return asyncio.run(_serve(environment, hostname, port))
+
+
+def _adopt_log(name: str) -> None:
+    """Send what a library says to our log instead of the terminal."""
+    ours, theirs = logging.getLogger("opencode_tui"), logging.getLogger(name)
+    theirs.handlers, theirs.propagate = ours.handlers, False
+    theirs.setLevel(ours.level)
 
 
 async def _serve(environment: Environment, hostname: str, port: int) -> int:

@@ -7,11 +7,9 @@ from pathlib import Path
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.command.commands import Commands, collect_commands
-from opencode_tui.engine.plugin.config_hook import change_config
-from opencode_tui.engine.plugin.definition import PluginContext
 from opencode_tui.engine.plugin.hooks import Hooks
-from opencode_tui.engine.plugin.place import find_plugins
-from opencode_tui.engine.plugin.plugins import Plugins, load_plugins
+from opencode_tui.engine.plugin.place import PluginSource, find_plugins
+from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.skill.places import SkillSearch, search_of
 from opencode_tui.engine.skill.skills import Skills, discover_skills
@@ -43,12 +41,24 @@ async def load_extensions(
 ) -> Extensions:
     """Load what the settings name; nothing that is found there can fail the whole."""
     sources = await asyncio.to_thread(find_plugins, config, paths=paths, flags=flags, directory=directory)
-    context = PluginContext(directory=directory, worktree=project.worktree, project_id=project.id)
-    plugins = await load_plugins(sources, context) if sources else Plugins()
-    config = await change_config(plugins.hooks, config)
+    plugins = Plugins()
+    if sources:
+        plugins, config = await _load(sources, config, project, directory)
     search = search_of(config, home=paths.home, directory=directory, use_claude=not flags.is_claude_code_disabled)
     skills, commands = await asyncio.to_thread(_collect, search, config)
     return Extensions(config, plugins, skills, commands)
+
+
+async def _load(
+    sources: list[PluginSource], config: LoadedConfig, project: Project, directory: Path
+) -> tuple[Plugins, LoadedConfig]:
+    from opencode_tui.engine.plugin.config_hook import change_config  # only where there are plugins
+    from opencode_tui.engine.plugin.definition import PluginContext
+    from opencode_tui.engine.plugin.loader import load_plugins
+
+    context = PluginContext(directory=directory, worktree=project.worktree, project_id=project.id)
+    plugins = await load_plugins(sources, context)
+    return plugins, await change_config(plugins.hooks, config)
 
 
 def _collect(search: SkillSearch, config: LoadedConfig) -> tuple[Skills, Commands]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.grants import Grants
-from opencode_tui.engine.permission_report import Act, explain
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
@@ -30,6 +29,8 @@ class Rules:
         self, permission: str, subject: str, *, agent: str | None = None, extra: Sequence[Rule] = ()
     ) -> PermissionReport:
         """Return why an act would be allowed, asked for or denied; `extra` rules are tried as if they stood last."""
+        from opencode_tui.engine.permission_report import Act, explain  # loads the shell tool's machinery
+
         return await explain(
             Act(permission, subject),
             rules=[*self._agent(agent).permission, *extra],

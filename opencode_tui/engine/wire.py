@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.load import LoadedConfig, load_config
@@ -43,13 +44,15 @@ from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.session.tool_calls import ToolCalls
 from opencode_tui.engine.session.user_message import UserMessages
-from opencode_tui.engine.tool.plugin_tool import PluginTool
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
 from opencode_tui.schema.event import FileEdited
 from opencode_tui.schema.permission import Action
 from opencode_tui.storage.killed_runs import find_killed_runs
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.tool.plugin_tool import PluginTool
 
 
 async def build_instance(core: Core, directory: Path) -> Instance:
@@ -194,8 +197,15 @@ def _build_tools(
         outputs=SessionOutputs(store=core.store),
         extend_environment=extend,
     )
-    added = [PluginTool(definition) for definition in extensions.plugins.tools]
-    return ToolRegistry([*built_in_tools(surroundings), *added])
+    return ToolRegistry([*built_in_tools(surroundings), *_added_tools(extensions)])
+
+
+def _added_tools(extensions: Extensions) -> "list[PluginTool]":
+    if not extensions.plugins.tools:
+        return []
+    from opencode_tui.engine.tool.plugin_tool import PluginTool  # only where a plugin brings tools
+
+    return [PluginTool(definition) for definition in extensions.plugins.tools]
 
 
 def _build_prompts(core: Core, parts: _Parts) -> SessionPrompt:

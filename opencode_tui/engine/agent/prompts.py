@@ -1,7 +1,7 @@
 """The texts that tell an agent how to work; each is a file in `prompts/`."""
 
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 PromptName = Literal[
@@ -16,4 +16,4 @@ def read_prompt(name: PromptName) -> str:
     `default` is the system prompt of every agent without one of its own; `plan` and `build_switch` are reminders that the loop
     puts beside the newest user message (reference, section 24); `subtask_report` follows the subtask of a slash command (29).
     """
-    return files("opencode_tui.engine.agent").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+    return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()

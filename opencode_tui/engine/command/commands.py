@@ -5,7 +5,7 @@ Later wins in that order, but a skill never takes a command's name. Source: refe
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from opencode_tui.config.load import LoadedConfig
@@ -65,7 +65,7 @@ def collect_commands(config: LoadedConfig, skills: Skills) -> Commands:
 
 def _built_in(name: str) -> Command:
     description, subtask = _BUILT_IN[name]
-    template = files("opencode_tui.engine.command").joinpath("templates", f"{name}.md").read_text("utf-8").strip()
+    template = (Path(__file__).parent / "templates" / f"{name}.md").read_text("utf-8").strip()
     return Command(_summary(name, {"description": description, "subtask": subtask, "template": template}), is_own=True)
 
 

@@ -31,8 +31,11 @@ class Snippet:
 Piece = Prose | Snippet
 
 
-def fill(template: str, arguments: str) -> list[Piece]:
-    """Return the template with the arguments in place, cut at its shell snippets, in order."""
+def fill(template: str, arguments: str, *, has_snippets: bool = True) -> list[Piece]:
+    """Return the template with the arguments in place, cut at its shell snippets, in order.
+
+    Without `has_snippets` what looks like one is text.
+    """
     numbers = [int(match[1]) for match in _PLACEHOLDER.finditer(template) if match[1]]
     words, highest = split_words(arguments), max(numbers, default=0)
 
@@ -45,7 +48,7 @@ def fill(template: str, arguments: str) -> list[Piece]:
 
     pieces: list[Piece] = []
     end = 0
-    for match in _SNIPPET.finditer(template):
+    for match in _SNIPPET.finditer(template) if has_snippets else ():
         pieces += [
             Prose(_PLACEHOLDER.sub(value, template[end : match.start()])),
             Snippet(_PLACEHOLDER.sub(value, match[1])),

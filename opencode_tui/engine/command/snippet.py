@@ -7,10 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from opencode_tui.engine.tool.command_output import CommandOutput
-from opencode_tui.engine.tool.process import Command, find_shell
-from opencode_tui.engine.tool.running_command import RunningCommand
-
 TIMEOUT_MS = 60_000
 _WAIT_S = 3_600.0
 
@@ -27,6 +23,10 @@ class SnippetShell:
 
     async def run(self, command: str) -> str:
         """Return what the command printed, of a long output both ends; or a line that says why it could not start."""
+        from opencode_tui.engine.tool.command_output import CommandOutput  # only when a command has snippets
+        from opencode_tui.engine.tool.process import Command, find_shell
+        from opencode_tui.engine.tool.running_command import RunningCommand
+
         output = CommandOutput(self.reserve_output)
         line = Command(command, self.folder, self.environ, self.timeout_ms, find_shell(self.environ))
         try:

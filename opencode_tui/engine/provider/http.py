@@ -5,6 +5,7 @@ cannot grow without bound; a silent provider is given up. httpx is imported, in 
 """
 
 import asyncio
+import sys
 import zlib
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
@@ -177,6 +178,8 @@ class HttpProvider:
 
 def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
     """Return a client; loads httpx and, for https, the certificates (some 0.1 s), so call it in a thread."""
+    for unused in ("httpx._main", "h2"):  # its command line (rich, pygments) and HTTP/2 cost as much as all the rest
+        sys.modules.setdefault(unused, None)  # pyright: ignore[reportArgumentType] - None keeps a module from being imported
     import httpx  # the one place that pays for it
 
     uses_environment = endpoint.proxy == ENVIRONMENT_PROXY

@@ -1,8 +1,9 @@
 """What a slash command becomes: the prompt that its template, the arguments, its shell snippets and its `@` references make.
 
 Snippets of a command that a file of the repository defines ask as the bash tool would, on top of the trust that the folder needs;
-those of the person's own commands run as they are: the person wrote them and has just called them. References are looked up in
-the template and the arguments, never in what a snippet printed. Source: reference, section 29.
+those of the person's own commands run as they are: the person wrote them and has just called them. A skill's text, which may come
+from a folder that nobody trusts, has neither snippets nor references. References are looked up in the template and the arguments,
+never in what a snippet printed. Source: reference, section 29.
 """
 
 import asyncio
@@ -21,6 +22,7 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.session.plugin_hooks import change_command
+from opencode_tui.engine.session.runs import RunAborted
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.subagent import parent_layers
 from opencode_tui.engine.session.template import ReferencePlace, expand_references
@@ -31,7 +33,15 @@ from opencode_tui.schema.event import CommandExecuted
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.permission import Ruleset
-from opencode_tui.schema.request import CommandInput, PromptInput, PromptPart, SubtaskInput, TextInput
+from opencode_tui.schema.request import (
+    AgentInput,
+    CommandInput,
+    FileInput,
+    PromptInput,
+    PromptPart,
+    SubtaskInput,
+    TextInput,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +64,41 @@ class SessionCommands:
 
     def __init__(self, services: CommandServices) -> None:
         self._services = services
+        self._preparing: dict[str, set[asyncio.Task[PromptInput]]] = {}
 
     async def prepare(self, session_id: str, given: CommandInput, *, policy: Policy) -> PromptInput:
         """Return the prompt that a command stands for.
 
         `policy` answers the questions of its snippets (else the person does). Raises ConfigError for an unknown command, agent or
-        model name, PermissionRefused for a snippet that may not run.
+        model name, PermissionRefused for a snippet that may not run, RunAborted after `cancel`.
         """
+        work = asyncio.create_task(self._prepare(session_id, given, policy))
+        self._preparing.setdefault(session_id, set()).add(work)
+        try:
+            await asyncio.wait({work})
+        finally:
+            work.cancel()
+            await asyncio.wait({work})
+            self._preparing[session_id].discard(work)
+            if not self._preparing[session_id]:
+                del self._preparing[session_id]
+        if work.cancelled():
+            raise RunAborted(f"command {given.command!r} was interrupted")
+        return work.result()
+
+    def cancel(self, session_id: str) -> bool:
+        """Interrupt commands of a session whose prompt is not made yet; tells whether there was any. Returns at once."""
+        preparing = self._preparing.get(session_id, set())
+        for work in preparing:
+            work.cancel()
+        return bool(preparing)
+
+    async def _prepare(self, session_id: str, given: CommandInput, policy: Policy) -> PromptInput:
         command = self._services.commands.get(given.command)
         agent = self._agent(command, given)
         template = await asyncio.to_thread(command.template)
-        pieces = fill(template, given.arguments)
-        written = "".join(piece.text for piece in pieces if isinstance(piece, Prose))
-        place = replace(self._services.place, is_confined=not command.is_own)
-        references = await asyncio.to_thread(expand_references, written, place, with_source=False)
+        pieces = fill(template, given.arguments, has_snippets=command.skill is None)
+        references = await asyncio.to_thread(self._references, command, pieces, given)
         text = await self._text(pieces, command, session_id, agent, policy)
         is_subtask = _is_subtask(command, agent)
         parts: list[PromptPart] = [TextInput(text=text), *references, *(given.parts or [])]
@@ -86,9 +117,21 @@ class SessionCommands:
         """Publish that a command has run and which message answers it."""
         self._services.publish(
             CommandExecuted(
-                name=given.command, session_id=session_id, arguments=given.arguments, message_id=answer.info.id
+                name=given.command.removeprefix("/"), session_id=session_id, arguments=given.arguments, message_id=answer.info.id
             )
         )
+
+    def _references(
+        self, command: Command, pieces: Sequence[Piece], given: CommandInput
+    ) -> list[FileInput | AgentInput]:
+        """Return what the person names in the arguments, and the template in its text. Blocks on the disk."""
+        place = self._services.place
+        typed = expand_references(given.arguments, place, with_source=False)
+        if command.skill is not None:
+            return typed
+        written = "".join(piece.text for piece in pieces if isinstance(piece, Prose))
+        named = expand_references(written, replace(place, is_confined=not command.is_own), with_source=False)
+        return [*named, *(part for part in typed if part not in named)]
 
     def _subtask(self, command: Command, given: CommandInput, agent: AgentInfo, text: str) -> SubtaskInput:
         return SubtaskInput(

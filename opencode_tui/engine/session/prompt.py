@@ -93,8 +93,9 @@ class SessionPrompt:
         return answer
 
     def cancel(self, session_id: str) -> bool:
-        """Interrupt the session's run; tells whether there was one. Returns at once."""
-        return self._runs.abort(session_id)
+        """Interrupt the session's run, or the command that is to begin one; tells whether there was any. Returns at once."""
+        was_preparing = self._commands.cancel(session_id)
+        return self._runs.abort(session_id) or was_preparing
 
     def _start(self, session_id: str, request: "_Request | None", addressee: Addressee, policy: Policy | None) -> Run:
         active = self._runs.get(session_id)

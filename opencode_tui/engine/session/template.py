@@ -26,8 +26,8 @@ MAX_REFERENCES = 100
 class ReferencePlace:
     """What names stand for: paths count from the first of `folders` that has them, `~/` from home.
 
-    `agents` are the names that can be invited. With `is_confined` a relative path leads nowhere but into those folders, links
-    followed: for texts that somebody else wrote.
+    `agents` are the names that can be invited. With `is_confined`, for texts that somebody else wrote, a path must be relative and
+    lead, links followed, into one of those folders, and to no file of secrets.
     """
 
     folders: Sequence[Path]
@@ -112,19 +112,25 @@ def _candidates(reference: Reference, place: ReferencePlace) -> Iterator[Path]:
     if reference.lines is not None and reference.value.startswith("@") and "#" in reference.value:
         names.append(reference.value[1:].strip('"'))  # a file whose name ends as a range does
     for name in names:
-        if name == "~" or name.startswith("~/"):
+        if place.is_confined:
+            yield from (folder / name for folder in place.folders if _stays(folder, name, place))
+        elif name == "~" or name.startswith("~/"):
             yield place.home / name[2:]
-        elif Path(name).is_absolute():
-            yield Path(name)
         else:
-            yield from (
-                folder / name for folder in place.folders if not place.is_confined or _stays(folder, name, place)
-            )
+            yield from (folder / name for folder in place.folders)
 
 
 def _stays(folder: Path, name: str, place: ReferencePlace) -> bool:
+    """Tell whether a name leads to what a text of somebody else's may attach."""
+    if "\0" in name or name.startswith("~") or Path(name).is_absolute():
+        return False
     real = (folder / name).resolve()
-    return any(real.is_relative_to(root.resolve()) for root in place.folders)
+    roots = [root.resolve() for root in place.folders]
+    return any(
+        real.is_relative_to(root)
+        and not any(part == ".git" or part.startswith(".env") for part in real.relative_to(root).parts)
+        for root in roots
+    )
 
 
 def _agent(reference: Reference, place: ReferencePlace) -> AgentInput | None:

@@ -51,7 +51,10 @@ class Rules:
 
     def with_file(self, file: str, base: str) -> "Rules":
         """Return these rules with those of an ignore file over them; without such a file, or any rule in it, these."""
-        text = _read(file)
+        return self.with_text(_read(file), base)
+
+    def with_text(self, text: str, base: str) -> "Rules":
+        """Return these rules with those of an ignore file's text over them, for the folder `base`."""
         groups = _parse(text) if text else ()
         if not groups:
             return self
@@ -67,9 +70,14 @@ def _read(file: str) -> str:
         return ""
     with open(descriptor, "rb") as stream:
         try:
-            return stream.read(_LIMIT_BYTES).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+            return text_of_rules(stream.read(_LIMIT_BYTES))
         except OSError:  # a folder of that name
             return ""
+
+
+def text_of_rules(data: bytes) -> str:
+    """Return the text of an ignore file's bytes."""
+    return data[:_LIMIT_BYTES].decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
 def _parse(text: str) -> tuple[_Group, ...]:

@@ -32,7 +32,7 @@ from opencode_tui.engine.snapshot.ignore import Rules
 from opencode_tui.engine.snapshot.manifest import Defaults, Manifest
 from opencode_tui.engine.snapshot.observe import HUGE_BYTES
 from opencode_tui.engine.snapshot.stat_cache import YOUNG, KnownFile, KnownFolder, StatCache, young_since
-from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter
+from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter, StoreFullError
 from opencode_tui.engine.snapshot.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
 from opencode_tui.engine.snapshot.view import View, write_snapshot
 from opencode_tui.engine.snapshot.wanted import Wanted
@@ -107,7 +107,11 @@ class Scan:
         ScanStoppedError.
         """
         self._started_ns = time.time_ns()
-        files = self._walk()
+        try:
+            files = self._walk()
+        except StoreFullError:
+            self._writer.discard()
+            raise
         view = write_snapshot(self._store, self._writer, files, self._manifest())
         self._new.packs = self._store.pack_sizes()
         return view, self._new
@@ -246,7 +250,9 @@ class Scan:
             return SPECIAL
         if frame.only_wanted or frame.rules.ignores(path, is_folder=False):
             frame.seen.ignored |= {name}
-            if not self._wanted.wants(path, frame.repository):
+            if not self._wanted.wants(path, frame.repository) and (
+                frame.only_wanted or not self._wanted.was_visible(path, frame.repository)
+            ):
                 return IGNORED
         if is_link or status.st_size <= LARGE_BYTES:
             return None

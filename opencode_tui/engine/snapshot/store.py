@@ -210,6 +210,7 @@ class ObjectWriter:
         self._level = level
         self._room = limit
         self._builder = PackBuilder(level)
+        self._written: set[str] = set()
 
     def add(self, kind: Kind, data: bytes) -> str:
         """Take an object and return its id; raises StoreFullError when it would not fit the limit."""
@@ -227,8 +228,13 @@ class ObjectWriter:
     def flush(self) -> None:
         """Store what was taken; raises StorageError."""
         if self._builder:
-            self._store.write_pack(self._builder)
+            self._written.add(self._store.write_pack(self._builder))
             self._builder = PackBuilder(self._level)
+
+    def discard(self) -> None:
+        """Forget what was taken, and remove the packs that were written of it; raises StorageError."""
+        self._builder = PackBuilder(self._level)
+        self._store.remove_packs(self._written)
 
 
 class StoreFullError(Exception):

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from opencode_tui.engine.snapshot.entry import Entry, parents
-from opencode_tui.engine.snapshot.git_index import Tracked, find_git_dir, read_tracked
+from opencode_tui.engine.snapshot.git_index import Tracked, find_git_dir, read_tracked, shared_dir
 from opencode_tui.engine.snapshot.graft import find
+from opencode_tui.engine.snapshot.ignore import Rules, text_of_rules
 from opencode_tui.engine.snapshot.tree import FOLDER
 from opencode_tui.engine.snapshot.view import View
 
@@ -16,12 +17,12 @@ class TrackedPaths:
     """The indexes of a worktree's repositories, each read when it is first needed and kept while its file stays the same."""
 
     def __init__(self, root: str) -> None:
-        self._root = root
+        self.root = root
         self._known: dict[str, tuple[_Mark, Tracked]] = {}
 
     def of(self, base: str) -> Tracked:
         """Return what the repository at `base` ("" for the worktree) tracks; nothing when there is none."""
-        git_dir = find_git_dir(f"{self._root}/{base}" if base else self._root)
+        git_dir = find_git_dir(f"{self.root}/{base}" if base else self.root)
         if git_dir is None:
             return Tracked()
         mark = _mark(git_dir / "index")
@@ -46,6 +47,7 @@ class Wanted:
         self._tracked = tracked
         self._views = views
         self._paths = frozenset(paths)
+        self._rules: dict[tuple[str, str], Rules] = {}
         self._folders = frozenset(folder for path in self._paths for folder in parents(path))
 
     def is_given(self, path: str) -> bool:
@@ -55,6 +57,35 @@ class Wanted:
     def wants(self, path: str, repository: str) -> bool:
         """Tell whether a file is wanted; `repository` is the base of the one that it lies in."""
         return self.is_given(path) or path in self._tracked.of(repository).paths
+
+    def was_visible(self, path: str, repository: str) -> bool:
+        """Tell whether a file that is ignored now came after an earlier snapshot whose rules would not have ignored it.
+
+        So a step that makes a file, and the rule that hides it, is undone with both.
+        """
+        folder = path.rpartition("/")[0]
+        return any(
+            view.state(path) is None
+            and (not folder or isinstance(view.state(folder), Entry))
+            and not self._rules_in(view, folder, repository).ignores(path, is_folder=False)
+            for view in self._views
+        )
+
+    def _rules_in(self, view: View, folder: str, repository: str) -> Rules:
+        """Return the ignore rules that a snapshot holds for a folder."""
+        key = (view.id, folder)
+        if key not in self._rules:
+            if folder == repository:
+                git_dir = find_git_dir(f"{self._tracked.root}/{repository}" if repository else self._tracked.root)
+                above = Rules().with_file(str(shared_dir(git_dir) / "info" / "exclude"), folder) if git_dir else Rules()
+            else:
+                above = self._rules_in(view, folder.rpartition("/")[0], repository)
+            state = view.state(f"{folder}/.gitignore" if folder else ".gitignore")
+            text = ""
+            if isinstance(state, Entry) and state.kind == "file":
+                text = text_of_rules(view.store.read(state.id, "blob"))
+            self._rules[key] = above.with_text(text, folder)
+        return self._rules[key]
 
     def wants_below(self, folder: str, repository: str) -> bool:
         """Tell whether anything below a folder is wanted."""

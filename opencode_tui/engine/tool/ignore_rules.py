@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,11 +14,13 @@ class IgnoreRules:
     """The ignore rules of one folder, for paths below it; `folder` is relative to the top, empty for the top itself."""
 
     folder: str
-    rules: GitIgnoreSpec
+    rules: "GitIgnoreSpec"
 
 
 def rules_in(top: Path, folder: str) -> list[IgnoreRules]:
     """Return the rules that the files of a folder say, weakest first; none of what cannot be read. Blocks."""
+    from pathspec import GitIgnoreSpec  # 5 ms, needed only where something is listed
+
     found: list[IgnoreRules] = []
     for name in (".gitignore", ".ignore"):
         path = top / folder / name

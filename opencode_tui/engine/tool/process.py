@@ -38,8 +38,8 @@ _HIDDEN_S = 0.1
 _LOOK_AGAIN_S = 0.005
 _READ_REST_S = 5.0
 """For what is in the pipe when all who wrote to it are gone: a slow disk must not cost the end of the output."""
-_WITHHELD = frozenset({"OPENCODE_SERVER_PASSWORD"})
-"""Secrets of this program, which no command needs; the person's own variables are passed on."""
+_WITHHELD = frozenset({"OPENCODE_SERVER_PASSWORD", "PYDANTIC_DISABLE_PLUGINS"})
+"""What concerns this program alone; the person's own variables are passed on."""
 
 Reason = Literal["exit", "timeout", "cancel"]
 

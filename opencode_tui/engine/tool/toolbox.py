@@ -1,33 +1,29 @@
-"""All built-in tools of one folder's instance, made with what they share: files, read stamps, the search, the output folder."""
+"""All built-in tools of one folder's instance, made with what they share: files, read stamps, the search, the output folder.
+
+The tools' modules are imported when a tool is first called (`deferred.py`), hence the imports inside the functions.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencode_tui.engine.skill.skills import Skills
-from opencode_tui.engine.tool.apply_patch import ApplyPatchTool
-from opencode_tui.engine.tool.bash import BashTool, ExtendEnvironment, ShellSurroundings
-from opencode_tui.engine.tool.edit import EditTool
-from opencode_tui.engine.tool.file_editor import FileEditor
-from opencode_tui.engine.tool.files import WorktreeFiles
-from opencode_tui.engine.tool.glob import GlobTool
-from opencode_tui.engine.tool.grep import GrepTool
-from opencode_tui.engine.tool.list import ListTool
-from opencode_tui.engine.tool.multiedit import MultieditTool
-from opencode_tui.engine.tool.question import QuestionTool
-from opencode_tui.engine.tool.read import NearbyInstructions, ReadTool
-from opencode_tui.engine.tool.recall import RecallTool, StoredOutputs
-from opencode_tui.engine.tool.search import FileSearch
-from opencode_tui.engine.tool.search_scope import Readable
-from opencode_tui.engine.tool.skill import SkillTool
-from opencode_tui.engine.tool.stamps import ReadStamps
-from opencode_tui.engine.tool.task import TaskTool
-from opencode_tui.engine.tool.todo import TodoreadTool, TodoStore, TodowriteTool
+from opencode_tui.engine.tool.deferred import DeferredTool, read_specs
 from opencode_tui.engine.tool.tool import Tool
 from opencode_tui.engine.tool.truncate import Truncator
-from opencode_tui.engine.tool.webfetch import WebfetchTool
-from opencode_tui.engine.tool.write import WriteTool
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.tool.bash import ExtendEnvironment
+    from opencode_tui.engine.tool.file_editor import FileEditor
+    from opencode_tui.engine.tool.files import WorktreeFiles
+    from opencode_tui.engine.tool.read import NearbyInstructions
+    from opencode_tui.engine.tool.recall import StoredOutputs
+    from opencode_tui.engine.tool.search import FileSearch
+    from opencode_tui.engine.tool.search_scope import Readable
+    from opencode_tui.engine.tool.stamps import ReadStamps
+    from opencode_tui.engine.tool.todo import TodoStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,44 +39,137 @@ class ToolSurroundings:
     environ: Mapping[str, str]
     home: Path
     truncator: Truncator
-    todos: TodoStore
+    todos: "TodoStore"
     edited: Callable[[Path], None]
     may_delegate: Callable[[str], bool]
-    readable: Readable
-    instructions: NearbyInstructions
+    readable: "Readable"
+    instructions: "NearbyInstructions"
     skills: Skills
-    outputs: StoredOutputs
-    extend_environment: ExtendEnvironment | None = None
+    outputs: "StoredOutputs"
+    extend_environment: "ExtendEnvironment | None" = None
 
 
 def built_in_tools(surroundings: ToolSurroundings) -> list[Tool[Any]]:
     """Return the tools in the order in which the model sees them."""
-    stamps = ReadStamps()
-    files = WorktreeFiles(edited=surroundings.edited)
-    editor = FileEditor(files=files, stamps=stamps)
-    search = FileSearch.installed()
-    shell = ShellSurroundings(
-        environ=surroundings.environ,
-        home=surroundings.home,
-        reserve_output=surroundings.truncator.reserve,
-        extend=surroundings.extend_environment,
-    )
-    skills = [SkillTool(skills=surroundings.skills)] if surroundings.skills.all() else []
-    return [
-        BashTool(surroundings=shell, may_delegate=surroundings.may_delegate),
-        ReadTool(stamps=stamps, instructions=surroundings.instructions),
-        GlobTool(search=search, readable=surroundings.readable),
-        GrepTool(search=search, readable=surroundings.readable),
-        ListTool(search=search),
-        EditTool(editor=editor),
-        MultieditTool(editor=editor),
-        WriteTool(editor=editor),
-        ApplyPatchTool(files=files, stamps=stamps),
-        WebfetchTool(),
-        TaskTool(),
-        TodowriteTool(store=surroundings.todos),
-        TodoreadTool(store=surroundings.todos),
-        QuestionTool(),
-        RecallTool(outputs=surroundings.outputs),
-        *skills,
+    workshop = _Workshop(surroundings)
+    tools: list[Tool[Any]] = [
+        DeferredTool(spec, getattr(workshop, f"make_{name}")) for name, spec in read_specs().items()
     ]
+    if surroundings.skills.all():
+        from opencode_tui.engine.tool.skill import SkillTool  # its description lists the skills, so it is made at once
+
+        tools.append(SkillTool(skills=surroundings.skills))
+    return tools
+
+
+class _Workshop:
+    """Makes the tools; what several of them share is made once."""
+
+    def __init__(self, surroundings: ToolSurroundings) -> None:
+        self._surroundings = surroundings
+
+    @cached_property
+    def _stamps(self) -> "ReadStamps":
+        from opencode_tui.engine.tool.stamps import ReadStamps
+
+        return ReadStamps()
+
+    @cached_property
+    def _files(self) -> "WorktreeFiles":
+        from opencode_tui.engine.tool.files import WorktreeFiles
+
+        return WorktreeFiles(edited=self._surroundings.edited)
+
+    @cached_property
+    def _editor(self) -> "FileEditor":
+        from opencode_tui.engine.tool.file_editor import FileEditor
+
+        return FileEditor(files=self._files, stamps=self._stamps)
+
+    @cached_property
+    def _search(self) -> "FileSearch":
+        from opencode_tui.engine.tool.search import FileSearch
+
+        return FileSearch.installed()
+
+    def make_bash(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.bash import BashTool, ShellSurroundings
+
+        given = self._surroundings
+        shell = ShellSurroundings(
+            environ=given.environ,
+            home=given.home,
+            reserve_output=given.truncator.reserve,
+            extend=given.extend_environment,
+        )
+        return BashTool(surroundings=shell, may_delegate=given.may_delegate)
+
+    def make_read(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.read import ReadTool
+
+        return ReadTool(stamps=self._stamps, instructions=self._surroundings.instructions)
+
+    def make_glob(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.glob import GlobTool
+
+        return GlobTool(search=self._search, readable=self._surroundings.readable)
+
+    def make_grep(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.grep import GrepTool
+
+        return GrepTool(search=self._search, readable=self._surroundings.readable)
+
+    def make_list(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.list import ListTool
+
+        return ListTool(search=self._search)
+
+    def make_edit(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.edit import EditTool
+
+        return EditTool(editor=self._editor)
+
+    def make_multiedit(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.multiedit import MultieditTool
+
+        return MultieditTool(editor=self._editor)
+
+    def make_write(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.write import WriteTool
+
+        return WriteTool(editor=self._editor)
+
+    def make_apply_patch(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.apply_patch import ApplyPatchTool
+
+        return ApplyPatchTool(files=self._files, stamps=self._stamps)
+
+    def make_webfetch(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.webfetch import WebfetchTool
+
+        return WebfetchTool()
+
+    def make_task(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.task import TaskTool
+
+        return TaskTool()
+
+    def make_todowrite(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.todo import TodowriteTool
+
+        return TodowriteTool(store=self._surroundings.todos)
+
+    def make_todoread(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.todo import TodoreadTool
+
+        return TodoreadTool(store=self._surroundings.todos)
+
+    def make_question(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.question import QuestionTool
+
+        return QuestionTool()
+
+    def make_recall(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.recall import RecallTool
+
+        return RecallTool(outputs=self._surroundings.outputs)

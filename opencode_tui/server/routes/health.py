@@ -8,12 +8,15 @@ from fastapi import APIRouter, Request, Response
 
 from opencode_tui import __version__
 from opencode_tui.schema.record import Record, absent
-from opencode_tui.server.answer import answer_record, answer_value
+from opencode_tui.server.answer import answer_record, answer_value, record_bytes
 
 router = APIRouter(tags=["server"])
 logger = logging.getLogger("opencode_tui.client_log")
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
+
+LINE_LIMIT = 4_000
+"""Characters of a client's line that are kept."""
 
 
 class LogLine(Record):
@@ -47,5 +50,6 @@ async def get_documentation(request: Request) -> Response:
 @router.post("/log", response_model=bool)
 async def write_log(line: LogLine) -> Response:
     """Write a line into the server's log."""
-    await asyncio.to_thread(logger.log, LEVELS[line.level], "%s: %s %s", line.service, line.message, line.extra or "")
+    text = record_bytes(line).decode()[:LINE_LIMIT]  # JSON: whatever it holds stays on one line
+    await asyncio.to_thread(logger.log, LEVELS[line.level], "a client says %s", text)
     return answer_value(True)

@@ -5,8 +5,8 @@ import pytest
 
 from opencode_tui.config.flags import read_flags
 from opencode_tui.engine.plugin.definition import PluginContext
+from opencode_tui.engine.plugin.loader import load_plugins
 from opencode_tui.engine.plugin.place import PluginSource, find_plugins
-from opencode_tui.engine.plugin.plugins import load_plugins
 from tests.support.settings_world import SettingsWorld
 
 PLUGIN = "def plugin(context):\n    return {'tool.execute.before': lambda given, output: output['args'].update(x=1)}\n"
@@ -164,6 +164,14 @@ async def test_an_installed_module_is_loaded_but_never_one_of_the_folder_worked_
 async def test_an_npm_package_is_told_to_be_none_of_ours(tmp_path):
     plugins = await load(tmp_path, PluginSource("plugin", "opencode-thing@1.2.0"))
     assert plugins.problems[0].endswith("it is neither a path (./name.py) nor the name of a Python module")
+
+
+async def test_a_tool_file_that_needs_what_is_not_there_costs_itself_alone(tmp_path):
+    bad = write(tmp_path, "import left_pad_x\n", "bad.py").path
+    good = write(tmp_path, TOOL, "good.py").path
+    plugins = await load(tmp_path, PluginSource("tool", "bad", bad), PluginSource("tool", "good", good))
+    assert [tool.name for tool in plugins.tools] == ["good"]
+    assert plugins.problems == [f"tool {bad} is not loaded: ModuleNotFoundError: No module named 'left_pad_x'"]
 
 
 async def test_a_tool_file_gives_tools_by_its_name(tmp_path):

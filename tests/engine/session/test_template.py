@@ -86,9 +86,11 @@ def test_what_is_neither_stays_text(place):
     assert expand_prompt("@property\ndef @nobody", place) == [TextInput(text="@property\ndef @nobody")]
 
 
-def test_a_confined_reference_cannot_leave_by_a_link(place, tmp_path):
+def test_a_confined_reference_cannot_leave_nor_name_secrets(place, tmp_path):
     (tmp_path / "secret").write_text("s")
     (place.folders[1] / "link").symlink_to(tmp_path / "secret")
     confined = ReferencePlace(place.folders, place.home, place.agents, is_confined=True)
-    assert len(expand_references("@link @../secret", place)) == 2
-    assert expand_references("@link @../secret", confined) == []
+    names = '@link @../secret @.env.local @~/n.md @"~/n.md" @/etc/hosts'
+    assert len(expand_references(names, place)) == 6
+    assert expand_references(names, confined) == []
+    assert len(expand_references('@a.txt @"my file.md"', confined)) == 2

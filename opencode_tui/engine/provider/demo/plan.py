@@ -6,7 +6,7 @@ that has no answer yet is the next act; when all scripts have ended, it is the c
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from importlib.resources import files
+from pathlib import Path
 
 from opencode_tui.engine.provider.demo.edit_scripts import create_file, insert_line, replace_text
 from opencode_tui.engine.provider.demo.goals import (
@@ -193,6 +193,6 @@ def _closing(turn: Turn, outcomes: list[Outcome], *, left: int) -> Action:
 
 
 def _help(turn: Turn) -> str:
-    text = (files("opencode_tui.engine.provider.demo") / "help.md").read_text(encoding="utf-8").strip()
+    text = Path(__file__).with_name("help.md").read_text(encoding="utf-8").strip()
     limit = "" if turn.offered else "\n\n(No tools are offered to me now, so I can only talk.)"
     return f"{INTRODUCTION} {text}{limit}"

@@ -1,0 +1,48 @@
+import asyncio
+import time
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from opencode_tui.engine.command.snippet import SnippetShell
+
+
+@pytest.fixture
+def shell(tmp_path, environ):
+    numbers = count()
+    return SnippetShell(
+        environ=environ, home=tmp_path, folder=tmp_path, reserve_output=lambda: tmp_path / f"full_{next(numbers)}"
+    )
+
+
+async def test_output_and_errors_come_back_as_they_are_printed(shell):
+    assert await shell.run("echo one; echo two >&2; pwd; exit 3") == f"one\ntwo\n{shell.folder}\n"
+
+
+async def test_a_snippet_that_takes_too_long_is_stopped_and_told(shell):
+    assert await replace(shell, timeout_ms=200).run("echo begun; sleep 30") == (
+        "begun\n(`echo begun; sleep 30` was stopped after 0.2 s)"
+    )
+
+
+async def test_a_cancel_ends_what_the_snippet_started(shell):
+    task = asyncio.create_task(shell.run("touch begun; sleep 30"))
+    while not (shell.folder / "begun").exists():
+        await asyncio.sleep(0.01)
+    begin = time.monotonic()
+    task.cancel()
+    await asyncio.wait({task})
+    assert (task.cancelled(), time.monotonic() - begin < 2) == (True, True)
+
+
+async def test_of_a_long_output_both_ends_are_kept(shell):
+    text = await shell.run("seq 1 100000")
+    assert len(text) < 60_000
+    assert text.startswith("1\n2\n")
+    assert "100000" in text
+
+
+async def test_a_folder_that_is_gone_is_told(shell):
+    gone = replace(shell, folder=shell.folder / "gone")
+    assert (await gone.run("pwd")).startswith("(`pwd` could not be started in ")

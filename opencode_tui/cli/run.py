@@ -10,6 +10,8 @@ Examples:
   git diff | opencode-tui run "review this"
   opencode-tui run -c "now add a test"
   opencode-tui run -f plan.md --agent plan "what is missing here?"
+  opencode-tui run "explain @src/app.py#L10-40"
+  opencode-tui run --command review
 
 Exit codes: 0 done, 1 the work failed, 2 bad arguments or settings, 130 interrupted.
 """

@@ -15,7 +15,7 @@ from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.question import QuestionRequest
-from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, UpdateSession
+from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.totals import SessionTotals
@@ -129,6 +129,12 @@ class LocalPrompts:
     ) -> MessageWithParts:
         """Send the prompt that a slash command stands for."""
         return await self._instance.prompts.command(session_id, given, policy=self._policy, stored=stored)
+
+    async def shell(
+        self, session_id: str, given: ShellInput, *, stored: Callable[[str], None] | None = None
+    ) -> MessageWithParts:
+        """Run a command line of the person's."""
+        return await self._instance.shell.run(session_id, given, stored=stored)
 
     async def expand(self, text: str) -> Sequence[PromptPart]:
         """Return the parts of a prompt's text."""

@@ -9,7 +9,7 @@ from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.question import QuestionRequest
-from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, UpdateSession
+from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.totals import SessionTotals
@@ -103,6 +103,12 @@ class PromptsFacet(Protocol):
         self, session_id: str, given: CommandInput, *, stored: Callable[[str], None] | None = None
     ) -> MessageWithParts:
         """Send the prompt that a slash command stands for; returns as `prompt` does. Raises ConfigError for an unknown one."""
+        ...
+
+    async def shell(
+        self, session_id: str, given: ShellInput, *, stored: Callable[[str], None] | None = None
+    ) -> MessageWithParts:
+        """Run a command line of the person's; returns the message with its call. Raises BusyError while a run works there."""
         ...
 
     async def expand(self, text: str) -> Sequence[PromptPart]:

@@ -18,6 +18,7 @@ from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.sessions import Sessions
+from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.tool.registry import ToolRegistry
@@ -47,6 +48,7 @@ class Instance:
     finder: FileFinder
     browser: FileBrowser
     prompts: SessionPrompt
+    shell: SessionShell
 
     async def close(self) -> None:
         """End the providers' connections and processes, and the plugins' view of the events."""

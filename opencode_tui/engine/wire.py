@@ -37,6 +37,7 @@ from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.remote_instruction import RemoteInstructions
 from opencode_tui.engine.session.sessions import Sessions
+from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.stored_output import SessionOutputs
 from opencode_tui.engine.session.subagent import SubagentServices
 from opencode_tui.engine.session.system import SystemPrompts
@@ -94,6 +95,10 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     )
     subagents = SubagentServices(store=core.store, sessions=sessions, agents=agents, bus=core.bus)
     extensions.plugins.follow(core.bus, str(directory))
+    prompts, shell = _build_verbs(
+        core,
+        _Parts(project, extensions, subagents, catalog, providers, tools, permissions, questions, references),
+    )
     return Instance(
         directory=directory,
         project=project,
@@ -114,10 +119,8 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         todos=todos,
         finder=FileFinder(directory=project.directory, clock=core.clock),
         browser=FileBrowser(directory=project.directory, worktree=project.worktree),
-        prompts=_build_prompts(
-            core,
-            _Parts(project, extensions, subagents, catalog, providers, tools, permissions, questions, references),
-        ),
+        prompts=prompts,
+        shell=shell,
     )
 
 
@@ -208,7 +211,7 @@ def _added_tools(extensions: Extensions) -> "list[PluginTool]":
     return [PluginTool(definition) for definition in extensions.plugins.tools]
 
 
-def _build_prompts(core: Core, parts: _Parts) -> SessionPrompt:
+def _build_verbs(core: Core, parts: _Parts) -> tuple[SessionPrompt, SessionShell]:
     project, hooks = parts.project, parts.extensions.hooks
     calls = ToolCalls(
         store=core.store,
@@ -253,7 +256,7 @@ def _build_prompts(core: Core, parts: _Parts) -> SessionPrompt:
             output_token_max=core.flags.output_token_max,
         )
     )
-    return SessionPrompt(
+    prompts = SessionPrompt(
         store=core.store,
         runs=core.runs,
         loop=loop,
@@ -262,6 +265,7 @@ def _build_prompts(core: Core, parts: _Parts) -> SessionPrompt:
         commands=_build_commands(core, parts),
         clock=core.clock,
     )
+    return prompts, SessionShell(step, core.runs, users, project.directory, project.worktree)
 
 
 def _build_commands(core: Core, parts: _Parts) -> SessionCommands:

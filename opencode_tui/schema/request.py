@@ -84,6 +84,15 @@ class CommandInput(Record):
     parts: list[FileInput] | None = absent()
 
 
+class ShellInput(Record):
+    """A command line that the person runs in the session; the model sees it with the next request."""
+
+    command: str
+    message_id: str | None = absent()
+    model: ModelRef | None = absent()
+    agent: str | None = absent()
+
+
 class CreateSession(Record):
     """What a new session may be given."""
 

@@ -11,7 +11,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.request import CommandInput, PromptInput
+from opencode_tui.schema.request import CommandInput, PromptInput, ShellInput
 from opencode_tui.server.answer import record_bytes, value_bytes
 from opencode_tui.server.errors import describe_error
 
@@ -102,6 +102,12 @@ class Turns:
         """Begin the turn of a slash command, and return it as `prompt` does."""
         return await self._begin(
             Turn(client, session_id, lambda stored: client.prompts.command(session_id, request, stored=stored))
+        )
+
+    async def shell(self, client: Client, session_id: str, request: ShellInput) -> Turn:
+        """Begin a command line of the person's, and return it as `prompt` does."""
+        return await self._begin(
+            Turn(client, session_id, lambda stored: client.prompts.shell(session_id, request, stored=stored))
         )
 
     async def _begin(self, turn: Turn) -> Turn:

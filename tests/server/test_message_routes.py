@@ -149,3 +149,20 @@ async def test_twenty_clients_are_answered_each_in_its_session(serve, model):
         lengths = [len(await face.messages(session_id)) for session_id in sessions]
     assert answers == [["same", "same"]] * 20
     assert lengths == [4] * 20
+
+
+async def test_an_image_that_the_provider_refuses_is_left_out_once_and_for_good(serve, model):
+    image = "data:image/png;base64,iVBORw0KGgo="
+    model.script(failure(400, "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum"))
+    async with serve() as face:
+        session_id = await face.session()
+        parts = [
+            {"type": "text", "text": "look"},
+            {"type": "file", "mime": "image/png", "filename": "x.png", "url": image},
+        ]
+        mended = (await face.say(session_id, "", parts=parts)).json()
+        later = (await face.say(session_id, "and now?")).json()
+    carried = ["iVBORw0KGgo=" in str(body) for body in model.bodies]
+    assert carried == [True, False, False] and "left out" in str(model.bodies[1])
+    assert ("error" in mended["info"], "error" in later["info"]) == (False, False)
+    assert [part["type"] for part in mended["parts"]] == ["step-start", "retry", "text", "step-finish"]

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.ids import Clock
@@ -44,7 +44,7 @@ class Grant(Rule):
     metadata: JsonObject = Field(default_factory=JsonObject)
 
 
-_GRANTS: TypeAdapter[list[Grant]] = TypeAdapter(list[Grant])
+_GRANTS: TypeAdapter[list[Grant]] = TypeAdapter(list[Grant], config=ConfigDict(defer_build=True))
 
 
 class Grants:

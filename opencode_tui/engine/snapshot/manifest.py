@@ -46,7 +46,7 @@ class Manifest:
             "skipped": self.skipped,
             "looked": sorted(self.looked),
         }
-        return json.dumps(content, sort_keys=True, indent=0).encode()
+        return json.dumps(content, sort_keys=True).encode()
 
 
 def decode(data: bytes) -> Manifest:

@@ -33,9 +33,7 @@ class DamagedPackError(Exception):
 
 def object_id(kind: Kind, data: bytes) -> bytes:
     """Return the id of an object."""
-    digest = hashlib.sha1(b"%s %d\0" % (kind.encode(), len(data)), usedforsecurity=False)
-    digest.update(data)
-    return digest.digest()
+    return hashlib.sha1(b"%s %d\0%s" % (kind.encode(), len(data), data), usedforsecurity=False).digest()
 
 
 @dataclass(slots=True)
@@ -113,22 +111,25 @@ class Pack:
         self._check_length(index_path)
         self.size = self._check_pack()
         self._ends: list[int] = []
+        self._sorted_names: list[bytes] = []
 
     def __len__(self) -> int:
         return self._count
 
     def names(self) -> Iterator[bytes]:
         """Yield the ids of all objects, in order."""
-        for number in range(self._count):
-            yield self._name(number)
+        for start in range(_TABLE_START, _TABLE_START + _ID_BYTES * self._count, _ID_BYTES):
+            yield self._index[start : start + _ID_BYTES]
 
     def find(self, name: bytes) -> int | None:
         """Return the offset of an object, None when the pack has no such object."""
+        if not self._sorted_names:
+            self._sorted_names = list(self.names())
         first = name[0]
         low = self._fanout[first - 1] if first else 0
         high = self._fanout[first]
-        at = bisect_left(range(self._count), name, low, high, key=self._name)
-        if at == high or self._name(at) != name:
+        at = bisect_left(self._sorted_names, name, low, high)
+        if at == high or self._sorted_names[at] != name:
             return None
         (offset,) = struct.unpack_from(">I", self._index, self._offset_start + 4 * at)
         return int(offset)
@@ -154,10 +155,6 @@ class Pack:
         data = self._files.read_whole(self.path)
         if hashlib.sha1(data[:-_ID_BYTES], usedforsecurity=False).digest() != data[-_ID_BYTES:]:
             raise DamagedPackError(f"{self.path} does not have its sum")
-
-    def _name(self, number: int) -> bytes:
-        start = _TABLE_START + _ID_BYTES * number
-        return self._index[start : start + _ID_BYTES]
 
     def _end_of(self, offset: int) -> int:
         if not self._ends:

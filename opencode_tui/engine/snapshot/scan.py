@@ -42,6 +42,7 @@ LARGE_BYTES = 2 * 1024 * 1024
 """The largest file that is recorded without being asked for. Source: SPEC, section 5; performance, section 4."""
 
 _MANY_FILES = 512
+_CHUNK = 1 << 20
 _OPEN_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _OPEN_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _UNKNOWN = KnownFolder(rules="?")
@@ -356,11 +357,19 @@ def _usual(counts: dict[int, int], plain: int) -> int:
 def _read(name: str, folder: int) -> tuple[bytes, os.stat_result]:
     """Return a file's bytes and its status before they were read, so that a change meanwhile shows at the next scan."""
     descriptor = os.open(name, _OPEN_FILE, dir_fd=folder)
-    with open(descriptor, "rb", buffering=0) as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise FileNotFoundError(name)
-        return file.read(), status
+        data = os.read(descriptor, status.st_size + 1)
+        if len(data) == status.st_size:
+            return data, status
+        pieces = [data]
+        while piece := os.read(descriptor, _CHUNK):
+            pieces.append(piece)
+        return b"".join(pieces), status
+    finally:
+        os.close(descriptor)
 
 
 def _leads_outside(root: str, folder: str, target: str) -> bool:

@@ -8,7 +8,7 @@ from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.part import Part
 from opencode_tui.schema.record import Record, absent
-from opencode_tui.schema.request import CommandInput, PromptInput
+from opencode_tui.schema.request import CommandInput, PromptInput, ShellInput
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.late_answer import LateAnswer
 from opencode_tui.server.request import FolderClient, MessageId, PartId, ServerServices, SessionId
@@ -67,6 +67,16 @@ async def send_command(
     """Send the prompt that a slash command stands for, and answer as a message is answered."""
     await client.sessions.get(session_id)
     turn = await services.turns.command(client, session_id, request)
+    return LateAnswer(turn.answer())
+
+
+@router.post("/session/{sessionID}/shell", response_model=MessageWithParts)
+async def run_shell(
+    client: FolderClient, services: ServerServices, session_id: SessionId, request: ShellInput
+) -> Response:
+    """Run a command line of the person's; answers with the message that holds its call when it has ended."""
+    await client.sessions.get(session_id)
+    turn = await services.turns.shell(client, session_id, request)
     return LateAnswer(turn.answer())
 
 

@@ -1,0 +1,108 @@
+"""A command line that the person typed: run in the session, so that the model sees it with the next request. No model is asked.
+
+The person gave the command, so nobody is asked for permission. Source: reference, section 29, the shell route.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
+from opencode_tui.engine.provider.stream import ToolCall
+from opencode_tui.engine.session.processor import StepProcessor, StepServices
+from opencode_tui.engine.session.repair import repair
+from opencode_tui.engine.session.runs import Run, RunRegistry
+from opencode_tui.engine.session.tool_calls import CallScope
+from opencode_tui.engine.session.user_message import Addressee, UserMessages
+from opencode_tui.schema.error import BusyError
+from opencode_tui.schema.history import MessageWithParts, with_parts
+from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, UserMessage
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.request import PromptInput, ShellInput, TextInput
+from opencode_tui.schema.tool_state import ToolStatePending
+
+TOLD = "The person ran this command line; its output follows."
+EVERYTHING = Rule(permission="*", pattern="*", action="allow")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionShell:
+    """Runs the person's command lines in the sessions of one folder."""
+
+    step: StepServices
+    runs: RunRegistry
+    users: UserMessages
+    directory: Path
+    worktree: Path
+
+    async def run(
+        self, session_id: str, given: ShellInput, *, stored: Callable[[str], None] | None = None
+    ) -> MessageWithParts:
+        """Return the message with the command's call when it has ended; `stored` is told the id of the request before it.
+
+        Raises BusyError while the session is worked on, what `UserMessages.address` raises, RunAborted when it was interrupted.
+        """
+        prompt = PromptInput(
+            message_id=given.message_id,
+            agent=given.agent,
+            model=given.model,
+            parts=[TextInput(text=TOLD, synthetic=True)],
+        )
+        addressee = await self.users.address(session_id, prompt)
+        if self.runs.get(session_id) is not None:
+            raise BusyError(f"session {session_id} is being worked on; interrupt it first")
+
+        async def body(run: Run) -> MessageWithParts:
+            await repair(self.step.store, session_id, clock=self.step.clock)
+            request = await self.users.create(session_id, prompt, addressee)
+            if stored is not None:
+                stored(request.id)
+            await self.step.store.update(session_id, lambda info: info)
+            self.step.statuses.busy(session_id)
+            return await self._carry_out(run, given.command, request, addressee)
+
+        return await self.runs.start(session_id, body, policy=AutoApprove(AskPerson())).answer()
+
+    async def _carry_out(self, run: Run, command: str, request: UserMessage, addressee: Addressee) -> MessageWithParts:
+        step = StepProcessor(self.step, self._message(request, addressee))
+        run.settle = step.settle
+        await step.run_calls([self._call(step, command)], self._scope(step, run, addressee.agent))
+        return with_parts(step.message, self.step.store.parts(request.session_id, step.message.id))
+
+    def _call(self, step: StepProcessor, command: str) -> tuple[ToolPart, ToolCall]:
+        part_id = self.step.identifier.ascending("prt")
+        part = ToolPart(
+            id=part_id,
+            session_id=step.message.session_id,
+            message_id=step.message.id,
+            call_id=part_id.replace("prt_", "call_"),
+            tool="bash",
+            state=ToolStatePending(),
+        )
+        return part, ToolCall(part.call_id, part.tool, {"command": command, "description": ""})
+
+    def _scope(self, step: StepProcessor, run: Run, agent: AgentInfo) -> CallScope:
+        return CallScope(
+            session_id=step.message.session_id,
+            message_id=step.message.id,
+            agent=agent,
+            directory=self.directory,
+            worktree=self.worktree,
+            layers=[[EVERYTHING]],
+            policy=run.policy,
+        )
+
+    def _message(self, request: UserMessage, addressee: Addressee) -> AssistantMessage:
+        return AssistantMessage(
+            id=self.step.identifier.ascending("msg"),
+            session_id=request.session_id,
+            parent_id=request.id,
+            model_id=addressee.model.model_id,
+            provider_id=addressee.model.provider_id,
+            mode=addressee.agent.name,
+            agent=addressee.agent.name,
+            path=MessagePath(cwd=str(self.directory), root=str(self.worktree)),
+            time=MessageTime(created=self.step.clock()),
+        )

@@ -127,6 +127,10 @@ class Clients(Protocol):
         """Return the door for a folder, without one that of the process; raises ConfigError when it cannot be opened."""
         ...
 
+    async def dispose(self, directory: str | None = None) -> None:
+        """Close a folder; its next use opens it with the settings and keys that it then has. Raises BusyError while it works."""
+        ...
+
     def events(self) -> EventReader:
         """Return a reader of the events of all folders from the moment of the call on."""
         ...

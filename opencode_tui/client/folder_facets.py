@@ -88,6 +88,14 @@ class SettingsFacet(Protocol):
         """Return warnings, and what is not in force because the folder is not trusted."""
         ...
 
+    async def store_key(self, provider_id: str, key: str) -> None:
+        """Keep a provider's key; it counts when the folder is opened next."""
+        ...
+
+    async def forget_key(self, provider_id: str) -> bool:
+        """Forget a provider's key; tells whether there was one."""
+        ...
+
     async def effective(self) -> JsonObject:
         """Return the settings in force under OpenCode's key names, secrets covered."""
         ...

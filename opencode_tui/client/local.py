@@ -32,7 +32,7 @@ class LocalClient:
         self.rules = instance.rules
         self.questions = LocalQuestions(instance)
         self.catalog = LocalCatalog(instance)
-        self.settings = LocalSettings(instance)
+        self.settings = LocalSettings(engine, instance)
         self.files = LocalFiles(instance)
         self.screen = LocalScreen(engine, instance)
         self.project = LocalProject(engine, instance)
@@ -60,6 +60,12 @@ class LocalClients:
                 raise ConfigError(f"the directory {asked!r} is not an absolute path; give the whole path")
             client = self._clients[asked] = LocalClient(self._engine, await self._open(asked), self._policy)
         return client
+
+    async def dispose(self, directory: str | None = None) -> None:
+        """Close a folder."""
+        folder = (await self.at(directory)).directory
+        await self._engine.dispose(folder)
+        self._clients = {name: client for name, client in self._clients.items() if client.directory != folder}
 
     async def _open(self, directory: str) -> Instance:
         try:

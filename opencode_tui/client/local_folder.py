@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.redact import redact
 from opencode_tui.engine.agent_report import describe_agent
 from opencode_tui.engine.engine import Engine
@@ -70,10 +71,11 @@ class LocalCatalog:
 
 
 class LocalSettings:
-    """The loaded settings."""
+    """The loaded settings, and the store of keys."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
         self._instance = instance
+        self._auth = AuthStore(paths=engine.core.paths)
 
     async def notices(self) -> Notices:
         """Return what a person should know of them."""
@@ -81,6 +83,14 @@ class LocalSettings:
         settings = (str(notice) for notice in config.warnings)
         warnings = [*settings, *self._instance.warnings, *self._instance.extensions.warnings]
         return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored])
+
+    async def store_key(self, provider_id: str, key: str) -> None:
+        """Keep a key."""
+        await asyncio.to_thread(self._auth.login, provider_id, key)
+
+    async def forget_key(self, provider_id: str) -> bool:
+        """Forget a key."""
+        return await asyncio.to_thread(self._auth.logout, provider_id)
 
     async def effective(self) -> JsonObject:
         """Return the settings in force, secrets covered."""

@@ -10,6 +10,8 @@ from opencode_tui.engine.core import Core, build_core
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.wire import build_instance
+from opencode_tui.schema.error import BusyError
+from opencode_tui.schema.event import InstanceDisposed
 from opencode_tui.schema.ids import Clock, Identifier, system_clock
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import find_paths
@@ -44,6 +46,21 @@ class Engine:
             if instance is None:
                 instance = self._instances[real] = await build_instance(self.core, real)
             return instance
+
+    async def dispose(self, directory: Path) -> None:
+        """Close a folder's instance and tell; the next use opens it anew, with the settings and keys that it then has.
+
+        Raises BusyError while a session of the folder is worked on.
+        """
+        real = await asyncio.to_thread(Path(directory).resolve)
+        for session_id in self.core.statuses.all():
+            if self.core.publisher.directory_of(session_id) == str(real):
+                raise BusyError(f"session {session_id} is being worked on in {real}; interrupt it first")
+        async with self._opening:
+            instance = self._instances.pop(real, None)
+        if instance is not None:
+            await instance.close()
+            self.bus.publish(InstanceDisposed(directory=str(real)), directory=str(real))
 
     async def close(self) -> None:
         """Interrupt what runs, close all records, write everything that waits."""

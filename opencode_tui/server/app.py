@@ -15,6 +15,7 @@ from opencode_tui.server.routes import (
     extension,
     file,
     health,
+    instance,
     message,
     permission,
     project,
@@ -38,6 +39,7 @@ ROUTERS = (
     file.router,
     extension.router,
     screen.router,
+    instance.router,
 )
 
 

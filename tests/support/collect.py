@@ -26,5 +26,3 @@ def words(events: list[Event]) -> list[str]:
             detail = properties.get("status", {}).get("type") or properties.get("part", {}).get("type")
             said.append(" ".join(filter(None, [wire["type"], detail])))
     return said
-
-

@@ -5,6 +5,7 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from opencode_tui.engine.snapshot.disk import Disk, Place
 from opencode_tui.engine.snapshot.quota import Quota
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
@@ -43,8 +44,9 @@ class World:
         """Begin anew, as another process would."""
         self.snapshots = self.service()
 
-    def service(self) -> Snapshots:
+    def service(self, disk: Disk | None = None) -> Snapshots:
         return Snapshots(
+            disk=disk,
             worktree=Path(os.path.realpath(self.root)),
             project_id="global",
             paths=self.paths,
@@ -97,3 +99,97 @@ def facts_of(root: Path) -> dict[str, Fact]:
             else:
                 found[key] = ("special", stat.S_IMODE(status.st_mode), b"")
     return found
+
+
+class Death(BaseException):
+    """Stands for kill -9: nothing works any more, not even what would clean up."""
+
+
+@dataclass
+class Fault:
+    """Counts the calls; number `at` (from 1) and, with `lasting`, all later ones raise `error`."""
+
+    at: int
+    error: BaseException
+    lasting: bool = False
+    calls: int = 0
+
+    def step(self) -> None:
+        self.calls += 1
+        if self.at and (self.calls == self.at or (self.lasting and self.calls > self.at)):
+            raise self.error
+
+
+class FaultyPlace(Place):
+    """Calls of which one goes wrong before it does anything."""
+
+    def __init__(self, path: str, descriptor: int | None, fault: Fault) -> None:
+        super().__init__(path, descriptor)
+        self._fault = fault
+
+    def status(self, name: str) -> os.stat_result:
+        self._fault.step()
+        return super().status(name)
+
+    def read_link(self, name: str) -> bytes:
+        self._fault.step()
+        return super().read_link(name)
+
+    def read(self, name: str, limit: int) -> tuple[bytes, os.stat_result]:
+        self._fault.step()
+        return super().read(name, limit)
+
+    def create(self, name: str) -> int:
+        self._fault.step()
+        return super().create(name)
+
+    def write(self, descriptor: int, data: memoryview) -> int:
+        self._fault.step()
+        return super().write(descriptor, data[: max(1, len(data) // 2)])
+
+    def set_file_mode(self, descriptor: int, mode: int) -> None:
+        self._fault.step()
+        super().set_file_mode(descriptor, mode)
+
+    def sync(self, descriptor: int) -> None:
+        self._fault.step()
+        super().sync(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        super().close(descriptor)
+        self._fault.step()
+
+    def rename(self, source: str, target: str) -> None:
+        self._fault.step()
+        super().rename(source, target)
+
+    def make_link(self, target: bytes, name: str) -> None:
+        self._fault.step()
+        super().make_link(target, name)
+
+    def set_mode(self, name: str, mode: int) -> None:
+        self._fault.step()
+        super().set_mode(name, mode)
+
+    def remove(self, name: str) -> None:
+        self._fault.step()
+        super().remove(name)
+
+    def make_folder(self, name: str) -> None:
+        self._fault.step()
+        super().make_folder(name)
+
+    def remove_folder(self, name: str) -> None:
+        self._fault.step()
+        super().remove_folder(name)
+
+
+class FaultyDisk(Disk):
+    """A worktree whose calls go wrong by a `Fault`."""
+
+    def __init__(self, root: str, fault: Fault) -> None:
+        super().__init__(root)
+        self._fault = fault
+
+    def place(self, path: str, descriptor: int | None) -> Place:
+        return FaultyPlace(path, descriptor, self._fault)

@@ -117,7 +117,10 @@ class SessionCommands:
         """Publish that a command has run and which message answers it."""
         self._services.publish(
             CommandExecuted(
-                name=given.command.removeprefix("/"), session_id=session_id, arguments=given.arguments, message_id=answer.info.id
+                name=given.command.removeprefix("/"),
+                session_id=session_id,
+                arguments=given.arguments,
+                message_id=answer.info.id,
             )
         )
 

@@ -22,6 +22,10 @@ class Publisher:
         """From now on events of this session belong to the instance of `directory`."""
         self._directories[session_id] = directory
 
+    def directory_of(self, session_id: str) -> str:
+        """Return the folder that a session was bound to, empty when nobody bound it."""
+        return self._directories.get(session_id, "")
+
     def publish(self, event: Event) -> None:
         """Publish; returns at once."""
         self._bus.publish(event, directory=self._directories.get(_session_of(event), ""))

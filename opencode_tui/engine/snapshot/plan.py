@@ -46,6 +46,7 @@ class Step:
 class Plan:
     """Steps in the order of their paths, and the paths that get none, with the reason; `paths` are all that were asked for.
 
+    `implied`: folders that nobody asked for, and that came or went with what is in them; where they cannot follow, nothing is said.
     `folder_modes`: modes for folders that may have to be made. `removable`: folders to remove if nothing is in them afterwards.
     """
 
@@ -55,18 +56,24 @@ class Plan:
     folder_modes: dict[str, int] = field(default_factory=dict[str, int])
     removable: set[str] = field(default_factory=set[str])
     paths: tuple[str, ...] = ()
+    implied: frozenset[str] = frozenset()
 
 
-def make_plan(chains: Mapping[str, Sequence[Link]], observe: Callable[[str], State]) -> Plan:
+def make_plan(chains: Mapping[str, Sequence[Link]], observe: Callable[[str], State], *, asked: frozenset[str]) -> Plan:
     """Return the plan for these paths, each with its changes in the order in which they happened.
+
+    `asked` are those of the paths that somebody asked for; the others are folders above them.
 
     Raises SnapshotError when a snapshot is damaged, OSError when the worktree cannot be read.
     """
-    plan = Plan(paths=tuple(sorted(chains)))
+    plan = Plan(paths=tuple(sorted(chains)), implied=frozenset(chains.keys() - asked))
     for path in sorted(chains):
         step = _decide(plan, path, chains[path], observe(path))
         if step is not None:
             plan.steps.append(step)
+    for path in plan.implied:
+        plan.conflicts.pop(path, None)
+        plan.unprotected.pop(path, None)
     _drop_blocked(plan, observe)
     for step in plan.steps:
         _plan_folders(plan, step, chains[step.path])
@@ -102,9 +109,9 @@ def _drop_blocked(plan: Plan, observe: Callable[[str], State]) -> None:
     kept: list[Step] = []
     for step in plan.steps:
         blocked = step.target is not None and any(_blocks(above, targets, observe) for above in parents(step.path))
-        if blocked:
+        if blocked and step.path not in plan.implied:
             plan.conflicts[step.path] = IN_THE_WAY
-        else:
+        elif not blocked:
             kept.append(step)
     plan.steps = kept
 
@@ -118,11 +125,8 @@ def _blocks(folder: str, targets: Mapping[str, Entry | None], observe: Callable[
 
 
 def _plan_folders(plan: Plan, step: Step, links: Sequence[Link]) -> None:
-    """Note the folders that the step needs, or that came with what it deletes."""
+    """Note the modes of the folders above the step, should they have to be made."""
     for above in parents(step.path):
         before = links[0].before.state(above)
         if isinstance(before, Entry) and before.kind == "folder":
             plan.folder_modes[above] = before.mode
-        after = links[-1].after
-        if before is None and after is not None and isinstance(after.state(above), Entry):
-            plan.removable.add(above)

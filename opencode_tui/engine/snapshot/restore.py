@@ -52,6 +52,8 @@ class Restore:
                 self._try(step.path, self._create, step)
         self._set_folder_modes()
         self._verify()
+        for path in self._plan.implied:
+            self._outcome.conflicts.pop(path, None)
         return self._outcome
 
     def _is_open(self, path: str) -> bool:
@@ -99,7 +101,8 @@ class Restore:
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
-                self._outcome.conflicts[step.path] = NOT_EMPTY
+                if step.path not in self._plan.implied:
+                    self._outcome.conflicts[step.path] = NOT_EMPTY
 
     def _create(self, step: Step) -> None:
         folder, name = split(step.path)
@@ -197,7 +200,7 @@ class Restore:
                 self._outcome.done.append(step)
                 self._outcome.failed.pop(step.path, None)
                 self._outcome.conflicts.pop(step.path, None)
-            elif self._is_open(step.path):
+            elif self._is_open(step.path) and step.path not in self._plan.implied:
                 self._outcome.failed[step.path] = NOT_KEPT
 
 

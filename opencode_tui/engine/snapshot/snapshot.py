@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from opencode_tui.engine.snapshot.changes import Change, changed, without_made_folders
 from opencode_tui.engine.snapshot.claims import Claims, Ledger
 from opencode_tui.engine.snapshot.diff import file_diffs
+from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.entry import Unknown
 from opencode_tui.engine.snapshot.place import StorePlace, find_place, own_folders, refusal
 from opencode_tui.engine.snapshot.quota import Quota, SnapshotLog, Usage, clean, usage_of
@@ -54,7 +55,15 @@ class Snapshots:
     """The service of one worktree. `unavailable` tells why there is no undo here; then every verb raises SnapshotError."""
 
     def __init__(
-        self, *, worktree: Path, project_id: str, paths: Paths, locks: Locks, clock: Clock, quota: Quota | None = None
+        self,
+        *,
+        worktree: Path,
+        project_id: str,
+        paths: Paths,
+        locks: Locks,
+        clock: Clock,
+        quota: Quota | None = None,
+        disk: Disk | None = None,
     ) -> None:
         self.worktree = worktree
         self.unavailable = refusal(worktree, paths)
@@ -63,6 +72,7 @@ class Snapshots:
         self._locks = locks
         self._clock = clock
         self._quota = quota or Quota()
+        self._disk = disk
         self._opened: _Opened | None = None
 
     async def track(self) -> Snapshot:
@@ -220,6 +230,7 @@ class Snapshots:
             place=place,
             own_folders=own_folders(self.worktree, self._paths),
             quota_bytes=self._quota.bytes,
+            disk=self._disk,
         )
         return _Opened(place, worktree, Claims(place.claims), SnapshotLog(place.log))
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from opencode_tui.engine.snapshot.diff import count_lines, text_of
-from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA
-from opencode_tui.engine.snapshot.plan import Plan
+from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, parents
+from opencode_tui.engine.snapshot.plan import Plan, Step
 from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
 from opencode_tui.engine.snapshot.view import open_view
 from opencode_tui.engine.snapshot.work import Reverted, Worktree
@@ -37,7 +37,8 @@ def blanks(tree: Worktree, patches: Sequence[Patch]) -> dict[str, str]:
 def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Preview:
     """Return what a plan would do; raises SnapshotError when the store is damaged."""
     additions = deletions = 0
-    for step in plan.steps:
+    steps = _told(plan.steps, plan)
+    for step in steps:
         is_leaf = step.target is not None and step.target.kind != "folder"
         target = tree.store.read(step.target.id, "blob") if step.target is not None and is_leaf else b""
         before, after = text_of(tree.now(step.path).data), text_of(target)
@@ -45,8 +46,8 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Pr
             added, deleted = count_lines(before, after)
             additions, deletions = additions + added, deletions + deleted
     return Preview(
-        restored=[tree.absolute(step.path) for step in plan.steps if step.target is not None],
-        deleted=[tree.absolute(step.path) for step in plan.steps if step.target is None],
+        restored=[tree.absolute(step.path) for step in steps if step.target is not None],
+        deleted=[tree.absolute(step.path) for step in steps if step.target is None],
         conflicts=_absolute(tree, plan.conflicts),
         unprotected=_absolute(tree, {**unprotected, **plan.unprotected}),
         additions=additions,
@@ -57,11 +58,12 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Pr
 def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]) -> Report:
     """Return what a revert did."""
     outcome = reverted.outcome
+    done = _told(outcome.done, reverted.plan)
     return Report(
         before=reverted.before.id,
         after=reverted.after.id,
-        restored=sorted(tree.absolute(step.path) for step in outcome.done if step.target is not None),
-        deleted=sorted(tree.absolute(step.path) for step in outcome.done if step.target is None),
+        restored=sorted(tree.absolute(step.path) for step in done if step.target is not None),
+        deleted=sorted(tree.absolute(step.path) for step in done if step.target is None),
         conflicts=_absolute(tree, {**reverted.plan.conflicts, **outcome.conflicts}),
         unprotected=_absolute(tree, {**unprotected, **reverted.plan.unprotected}),
         failed=_absolute(tree, outcome.failed),
@@ -80,6 +82,12 @@ def joined(tree: Worktree, active: Report, report: Report) -> Report:
         restored=[tree.absolute(path) for path in changed if after.state(path) is not None],
         deleted=[tree.absolute(path) for path in changed if after.state(path) is None],
     )
+
+
+def _told(steps: Sequence[Step], plan: Plan) -> list[Step]:
+    """Return the steps without folders that only follow from what is in them."""
+    above = {folder for step in steps for folder in parents(step.path)}
+    return [step for step in steps if not (step.path in plan.implied and step.path in above)]
 
 
 def _absolute(tree: Worktree, reasons: Mapping[str, str]) -> list[Remark]:

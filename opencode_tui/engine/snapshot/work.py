@@ -140,19 +140,20 @@ class Worktree:
         """
         chains: dict[str, list[Link]] = {}
         outside: dict[str, str] = {}
+        asked: set[str] = set()
         for patch in patches:
             if not patch.files:
                 continue
             before = open_view(self.store, patch.hash)
             after = open_view(self.store, patch.after) if patch.after else None
             doubtful = contested.get(patch.after or "", set())
-            for file in patch.files:
-                path = self.relative(file)
-                if path is None:
-                    outside[file] = NOT_IN_PROJECT
-                    continue
+            inner = {file: self.relative(file) for file in patch.files}
+            outside.update({file: NOT_IN_PROJECT for file, path in inner.items() if path is None})
+            files = {path for path in inner.values() if path is not None}
+            asked |= files
+            for path in with_parents(files):
                 chains.setdefault(path, []).append(Link(before, after, path in doubtful))
-        plan = make_plan(chains, lambda path: self.now(path).state)
+        plan = make_plan(chains, lambda path: self.now(path).state, asked=frozenset(asked))
         plan.unprotected.update(outside)
         for step in plan.steps:
             if step.target is not None and step.target.kind != "folder":

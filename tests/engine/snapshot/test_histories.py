@@ -1,0 +1,13 @@
+"""Random histories: nothing that somebody made is ever lost, and the repository stays untouched."""
+
+from hypothesis import HealthCheck, settings
+
+from tests.support.snapshot_machine import SnapshotMachine
+
+SnapshotMachine.TestCase.settings = settings(
+    max_examples=40, stateful_step_count=6, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+class TestHistories(SnapshotMachine.TestCase):
+    """Sixty short ones; many long ones are a benchmark."""

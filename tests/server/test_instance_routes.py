@@ -1,0 +1,44 @@
+"""Keys, and a folder that is opened anew."""
+
+import asyncio
+import json
+
+
+async def test_a_key_counts_when_the_instance_is_opened_anew_and_never_comes_back(serve, paths):
+    async with serve() as face, face.events() as events:
+        stored = await face.http.put("/auth/openai", json={"type": "api", "key": "sk-canary"})
+        before = (await face.http.get("/provider")).json()["connected"]
+        disposed = await face.http.post("/instance/dispose")
+        seen = await events.until("server.instance.disposed")
+        after = (await face.http.get("/provider")).json()["connected"]
+        shown = (await face.http.get("/config")).text + (await face.http.get("/config/providers")).text
+        kept = json.loads(paths.auth.read_text())
+        forgotten = (await face.http.delete("/auth/openai")).json()
+    assert (stored.json(), disposed.json(), forgotten) == (True, True, True)
+    assert ("openai" in before, "openai" in after, "canary" in shown) == (False, True, False)
+    assert kept["openai"]["key"] == "sk-canary" and json.loads(paths.auth.read_text()) == {}
+    assert seen[-1]["properties"]["directory"].endswith("project")
+
+
+async def test_nothing_is_closed_under_a_turn(serve):
+    async with serve() as face, face.events() as events:
+        session_id = await face.session()
+        turn = asyncio.create_task(face.say(session_id, "x <<slow 50>> <<words 20>>"))
+        await events.until("session.status")
+        refused = await face.http.post("/instance/dispose")
+        answer = (await turn).json()
+        await events.until("session.idle")
+        allowed = await face.http.post("/instance/dispose")
+        again = (await face.say(session_id, "and again")).json()
+    assert (refused.status_code, allowed.status_code) == (409, 200)
+    assert "error" not in answer["info"] and "error" not in again["info"]
+
+
+async def test_a_key_of_another_kind_and_a_strange_provider_are_refused(serve):
+    async with serve() as face:
+        answers = [
+            await face.http.put("/auth/openai", json={"type": "oauth", "refresh": "x"}),
+            await face.http.put("/auth/openai", json={"type": "api", "key": ""}),
+            await face.http.put("/auth/..%20", json={"type": "api", "key": "x"}),
+        ]
+    assert [answer.status_code for answer in answers] == [400, 400, 400]

@@ -12,17 +12,18 @@ from opencode_tui.cli.errors import DONE, INTERRUPTED
 from opencode_tui.cli.log import start_log
 from opencode_tui.cli.terminal import print_result, say
 from opencode_tui.client.local import LocalClients, open_clients
+from opencode_tui.server.address import Listening
 from opencode_tui.server.credentials import DEFAULT_USERNAME, Credentials
 from opencode_tui.server.serving import open_socket, serving
 
 _EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: DONE}
 
 
-def serve_here(environment: Environment, hostname: str, port: int, *, log_level: str | None) -> int:
+def serve_here(environment: Environment, listening: Listening, *, log_level: str | None) -> int:
     """Serve until a signal ends it, and return the exit code. Raises ConfigError, or OpencodeError when it cannot listen."""
     start_log(environment.paths.log, log_level)
     _adopt_log("uvicorn")
-    return asyncio.run(_serve(environment, hostname, port))
+    return asyncio.run(_serve(environment, listening))
 
 
 def _adopt_log(name: str) -> None:
@@ -32,13 +33,13 @@ def _adopt_log(name: str) -> None:
     theirs.setLevel(ours.level)
 
 
-async def _serve(environment: Environment, hostname: str, port: int) -> int:
+async def _serve(environment: Environment, listening: Listening) -> int:
     ended = _end_on_signals()
     async with open_clients(os.environ, environment.directory) as clients:
         await _tell_notices(clients)
-        listening = open_socket(hostname, port)
+        opened = open_socket(listening)
         credentials = _credentials(environment)
-        async with serving(clients, listening, host=hostname, credentials=credentials) as address:
+        async with serving(clients, opened, listening=listening, credentials=credentials) as address:
             print_result(f"opencode server listening on {address.url}")
             sys.stdout.flush()
             return await ended

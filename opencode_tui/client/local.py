@@ -33,7 +33,7 @@ class LocalClient:
         self.questions = LocalQuestions(instance)
         self.catalog = LocalCatalog(instance)
         self.settings = LocalSettings(engine, instance)
-        self.files = LocalFiles(instance)
+        self.files = LocalFiles(engine, instance)
         self.screen = LocalScreen(engine, instance)
         self.project = LocalProject(engine, instance)
 

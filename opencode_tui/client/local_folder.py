@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.redact import redact
 from opencode_tui.engine.agent_report import describe_agent
 from opencode_tui.engine.engine import Engine
-from opencode_tui.engine.file.line_search import search_lines
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.skill.skills import Skill
 from opencode_tui.schema.catalog import (
@@ -24,6 +25,10 @@ from opencode_tui.schema.file import FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.file.browser import FileBrowser
+    from opencode_tui.engine.file.finder import FileFinder
 
 
 class LocalCatalog:
@@ -98,12 +103,24 @@ class LocalSettings:
 
 
 class LocalFiles:
-    """The instance's work tree."""
+    """The instance's work tree; what looks into it is loaded when somebody looks."""
 
-    def __init__(self, instance: Instance) -> None:
-        self._directory = instance.directory
-        self._finder = instance.finder
-        self._browser = instance.browser
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._engine = engine
+        self._instance = instance
+
+    @cached_property
+    def _finder(self) -> "FileFinder":
+        from opencode_tui.engine.file.finder import FileFinder
+
+        return FileFinder(directory=self._instance.project.directory, clock=self._engine.core.clock)
+
+    @cached_property
+    def _browser(self) -> "FileBrowser":
+        from opencode_tui.engine.file.browser import FileBrowser
+
+        project = self._instance.project
+        return FileBrowser(directory=project.directory, worktree=project.worktree)
 
     async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> Sequence[str]:
         """Find by name."""
@@ -111,7 +128,9 @@ class LocalFiles:
 
     async def search(self, pattern: str, *, limit: int = 100) -> Sequence[LineMatch]:
         """Find by content."""
-        return await search_lines(self._directory, pattern, limit=limit)
+        from opencode_tui.engine.file.line_search import search_lines  # as above
+
+        return await search_lines(self._instance.directory, pattern, limit=limit)
 
     async def list(self, path: str) -> Sequence[FileEntry]:
         """List a folder."""

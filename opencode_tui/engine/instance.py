@@ -6,8 +6,6 @@ from pathlib import Path
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.extensions import Extensions
-from opencode_tui.engine.file.browser import FileBrowser
-from opencode_tui.engine.file.finder import FileFinder
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.project.discover import Project
@@ -45,8 +43,6 @@ class Instance:
     sessions: Sessions
     parts: PartEdits
     todos: SessionTodos
-    finder: FileFinder
-    browser: FileBrowser
     prompts: SessionPrompt
     shell: SessionShell
 

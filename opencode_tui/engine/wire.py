@@ -13,8 +13,6 @@ from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
 from opencode_tui.engine.command.snippet import SnippetShell
 from opencode_tui.engine.core import Core
 from opencode_tui.engine.extensions import Extensions, load_extensions
-from opencode_tui.engine.file.browser import FileBrowser
-from opencode_tui.engine.file.finder import FileFinder
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.defaults import PermissionFolders
 from opencode_tui.engine.permission.grants import Grants
@@ -117,8 +115,6 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         sessions=sessions,
         parts=PartEdits(store=core.store, runs=core.runs, locks=core.locks),
         todos=todos,
-        finder=FileFinder(directory=project.directory, clock=core.clock),
-        browser=FileBrowser(directory=project.directory, worktree=project.worktree),
         prompts=prompts,
         shell=shell,
     )

@@ -15,11 +15,21 @@ _WITH_PORT = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(?::(?P<port>\d{1,5}))?")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """A host name or IP address (an IPv6 one without brackets) and a port."""
+class Listening:
+    """Where a server is to listen (port 0: a free one), and which origins may use it beside those of this machine."""
 
     host: str
     port: int
+    origins: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host name or IP address (an IPv6 one without brackets) and a port; `origins` are further ones that may use it."""
+
+    host: str
+    port: int
+    origins: frozenset[str] = frozenset()
 
     @property
     def url(self) -> str:
@@ -33,6 +43,10 @@ class Address:
             return False
         name = match["name"].strip("[]").rstrip(".")
         return name in ("localhost", "127.0.0.1", "::1", self.host.lower()) or self._is_own_ip(name)
+
+    def admits(self, origin: str) -> bool:
+        """Tell whether pages of this origin may use the server."""
+        return is_own_origin(origin) or origin in self.origins
 
     def _is_own_ip(self, name: str) -> bool:
         """Tell whether an IP address may be ours: when we listen on all; no name service can bend an address."""

@@ -43,6 +43,9 @@ STATUS: Sequence[tuple[type[OpencodeError], int, str]] = (
 ECHO_LIMIT = 64 * 1024
 """Bytes of a wrong input that go back to its sender at most."""
 
+_SECRET = "/auth/"
+"""Below it bodies hold keys, which no answer repeats."""
+
 _MALFORMED = "Malformed JSON in request body"
 
 
@@ -72,18 +75,19 @@ def _details(error: OpencodeError) -> JsonObject:
 
 async def _answer_failure(request: Request, error: Exception) -> Response:
     status, body = describe_error(error)
-    if status >= 500:
+    if status >= 500 and isinstance(error, OpencodeError):  # the guard logs what nobody expected
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return answer_value(body, status=status)
 
 
-async def _answer_invalid(_request: Request, error: Exception) -> Response:
+async def _answer_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     issues = cast("Sequence[JsonObject]", error.errors())
     if any(issue["type"] == "json_invalid" for issue in issues):
         return answer_value(error_body("BadRequest", _MALFORMED), status=400)
     listed = [_issue(issue) for issue in issues]
-    return answer_value({"data": _echo(error.body), "error": listed, "success": False}, status=400)
+    echo: Any = {} if request.url.path.startswith(_SECRET) else _echo(error.body)
+    return answer_value({"data": echo, "error": listed, "success": False}, status=400)
 
 
 async def _answer_refusal(request: Request, error: Exception) -> Response:

@@ -11,7 +11,7 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-from opencode_tui.server.address import Address, is_own_origin
+from opencode_tui.server.address import Address
 from opencode_tui.server.answer import error_body, value_bytes
 from opencode_tui.server.credentials import Credentials
 
@@ -80,7 +80,7 @@ class Guard:
         hosts = _all(headers, b"host")
         if len(hosts) != 1 or not self._address.is_called(hosts[0].decode("latin-1")):
             return Refusal(403, f"this server is called {self._address.url}; the Host header names another")
-        if any(not is_own_origin(origin.decode("latin-1")) for origin in _all(headers, b"origin")):
+        if self._is_foreign(headers):
             return Refusal(403, "pages of this origin may not use the server; only those of localhost may")
         if method == "OPTIONS":
             return None
@@ -90,6 +90,13 @@ class Guard:
                 401, "the password is missing or wrong; send it by basic or bearer authorization", (challenge,)
             )
         return _refuse_body(headers)
+
+    def _is_foreign(self, headers: Headers) -> bool:
+        """Tell whether a page of elsewhere asks: by its origin, or, where browsers send none, by what they say of the page."""
+        origins = [origin.decode("latin-1") for origin in _all(headers, b"origin")]
+        if not origins:
+            return _first(headers, b"sec-fetch-site") == b"cross-site"
+        return not all(map(self._address.admits, origins))
 
     async def _hand_on(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

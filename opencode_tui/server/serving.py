@@ -14,7 +14,7 @@ import uvicorn
 
 from opencode_tui.client.client import Clients
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.server.address import Address
+from opencode_tui.server.address import Address, Listening
 from opencode_tui.server.app import build_app
 from opencode_tui.server.credentials import Credentials
 from opencode_tui.server.event_hub import EventHub
@@ -31,35 +31,36 @@ CONNECTION_LIMIT = 1_000
 BACKLOG = 256
 
 
-def open_socket(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on the host and port, 0 taking a free one. Raises OpencodeError when it cannot."""
+def open_socket(listening: Listening) -> socket.socket:
+    """Return a socket that listens there. Raises OpencodeError when it cannot."""
+    host, port = listening.host, listening.port
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
             "127.0.0.1" if host == "localhost" else host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        listening = socket.socket(family, kind, protocol)
+        opened = socket.socket(family, kind, protocol)
         try:
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind(place)
-            listening.listen(BACKLOG)
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            opened.bind(place)
+            opened.listen(BACKLOG)
         except OSError:
-            listening.close()
+            opened.close()
             raise
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise OpencodeError(
             f"cannot listen on {host}:{port} ({reason}); choose another --port or --hostname"
         ) from error
-    listening.setblocking(False)
-    return listening
+    opened.setblocking(False)
+    return opened
 
 
 @asynccontextmanager
 async def serving(
-    clients: Clients, listening: socket.socket, *, host: str, credentials: Credentials
+    clients: Clients, opened: socket.socket, *, listening: Listening, credentials: Credentials
 ) -> AsyncGenerator[Address, None]:
     """Serve on an open socket as long as the context lasts; gives the address with the port that it got."""
-    address = Address(host, listening.getsockname()[1])
+    address = Address(listening.host, opened.getsockname()[1], listening.origins)
     hub = EventHub(now=time.monotonic)
     async with asyncio.TaskGroup() as group:
         turns = Turns(group)
@@ -68,7 +69,7 @@ async def serving(
         server = _Server(_settings(guard))
         with clients.events() as events:
             telling = group.create_task(hub.run(events), name="event hub")
-            running = group.create_task(server.serve(sockets=[listening]), name="http server")
+            running = group.create_task(server.serve(sockets=[opened]), name="http server")
             try:
                 await server.ready.wait()
                 yield address

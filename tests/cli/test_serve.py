@@ -116,3 +116,19 @@ def test_settings_that_cannot_be_used_stop_it_before_it_listens(commands):
     commands.environ["OPENCODE_CONFIG_CONTENT"] = '{"model": 3}'
     done = commands.run("serve", "--port", "0")
     assert (done.code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+
+
+def test_where_it_listens_can_stand_in_the_settings(line, environ):
+    content = json.dumps({"server": {"port": 0, "hostname": "localhost"}})
+    line = CommandLine(line.folder, {**environ, "OPENCODE_CONFIG_CONTENT": content, "OPENCODE_SERVER_PASSWORD": "pw"})
+    process = line.start("serve")
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().decode().split()[-1]
+        assert (url.startswith("http://localhost:"), url.endswith(":4096"), ask(url, "/session", "pw")) == (
+            True,
+            False,
+            [],
+        )
+    finally:
+        kill_session(process)

@@ -7,7 +7,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from opencode_tui.server.app import ROUTERS
-from tests.support.http_face import PASSWORD
+from tests.support.http_face import ALLOWED, PASSWORD
 
 ROUTES = sorted(
     (method, re.sub(r"\{\w+\}", "x", route.path))
@@ -26,6 +26,7 @@ THREATS = {
     "foreign page": (403, RIGHT, {"origin": "http://evil.example"}),
     "page of the same port elsewhere": (403, RIGHT, {"origin": "http://localhost.evil.example"}),
     "page of a file": (403, RIGHT, {"origin": "null"}),
+    "foreign page that names no origin": (403, RIGHT, {"sec-fetch-site": "cross-site"}),
     "foreign name": (403, RIGHT, {"host": "evil.example"}),
     "foreign name with a name of ours before it": (403, RIGHT, {"host": "127.0.0.1.evil.example:{port}"}),
     "name without the port": (403, RIGHT, {"host": "127.0.0.1"}),
@@ -56,7 +57,7 @@ async def test_the_right_password_opens_by_basic_and_by_bearer(serve):
     assert (basic.status_code, bearer.status_code) == (200, 200)
 
 
-@pytest.mark.parametrize("origin", ["http://localhost:3000", "http://127.0.0.1"])
+@pytest.mark.parametrize("origin", ["http://localhost:3000", "http://127.0.0.1", ALLOWED])
 async def test_pages_of_this_machine_may_read_and_ask_before(serve, origin):
     async with serve() as face:
         answer = await face.http.get("/session", headers={"origin": origin})

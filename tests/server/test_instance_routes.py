@@ -37,8 +37,9 @@ async def test_nothing_is_closed_under_a_turn(serve):
 async def test_a_key_of_another_kind_and_a_strange_provider_are_refused(serve):
     async with serve() as face:
         answers = [
-            await face.http.put("/auth/openai", json={"type": "oauth", "refresh": "x"}),
+            await face.http.put("/auth/openai", json={"type": "oauth", "refresh": "sk-canary"}),
             await face.http.put("/auth/openai", json={"type": "api", "key": ""}),
             await face.http.put("/auth/..%20", json={"type": "api", "key": "x"}),
         ]
     assert [answer.status_code for answer in answers] == [400, 400, 400]
+    assert "canary" not in answers[0].text

@@ -18,11 +18,12 @@ from typing import Any
 import httpx
 
 from opencode_tui.client.local import LocalClients, open_clients
-from opencode_tui.server.address import Address
+from opencode_tui.server.address import Address, Listening
 from opencode_tui.server.credentials import Credentials
 from opencode_tui.server.serving import open_socket, serving
 
 PASSWORD = "correct horse"
+ALLOWED = "https://allowed.example"
 MODEL = {"providerID": "fake", "modelID": "fake-model"}
 
 
@@ -89,9 +90,9 @@ async def served(
     content = {**(settings or {}), **({"provider": provider} if provider else {})}
     variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}
     async with open_clients(variables, folder) as clients:
-        listening = open_socket("127.0.0.1", 0)
+        listening = Listening("127.0.0.1", 0, frozenset({ALLOWED}))
         credentials = Credentials(PASSWORD)
-        async with serving(clients, listening, host="127.0.0.1", credentials=credentials) as address:
+        async with serving(clients, open_socket(listening), listening=listening, credentials=credentials) as address:
             auth = httpx.BasicAuth(credentials.username, PASSWORD)
             async with httpx.AsyncClient(base_url=address.url, auth=auth, trust_env=False, timeout=20) as http:
                 yield HttpFace(address, http, clients)

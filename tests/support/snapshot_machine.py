@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from opencode_tui.engine.snapshot.report import Patch, Report
 from opencode_tui.storage.paths import find_paths
 from tests.support.repo import make_repo, run_git
-from tests.support.snapshots import Death, Fact, FaultyDisk, Fault, World
+from tests.support.snapshots import Death, Fact, Fault, FaultyDisk, World
 
 NAMES = ("a", "b", "d", "d/x", "d/y", "d/e", "d/e/z", "d/e/f/g", "ignored.log", "n", "n/.git", "n/h")
 ACTS = st.tuples(

@@ -8,14 +8,28 @@ from opencode_tui.engine.tool.deferred import SPECS
 from opencode_tui.engine.tool.parameter_schema import describe
 from opencode_tui.engine.tool.toolbox import ToolSurroundings, _Workshop
 
-ORDER = (
-    "bash read glob grep list edit multiedit write apply_patch webfetch task todowrite todoread question recall"
-).split()
+ORDER = [
+    "bash",
+    "read",
+    "glob",
+    "grep",
+    "list",
+    "edit",
+    "multiedit",
+    "write",
+    "apply_patch",
+    "webfetch",
+    "task",
+    "todowrite",
+    "todoread",
+    "question",
+    "recall",
+]
 
 
 def derive() -> dict[str, dict[str, Any]]:
     """Return what the tools themselves say; they are made with nothing to work on."""
-    truncator = type("Nothing", (), {"reserve": None})()
+    truncator: Any = type("Nothing", (), {"reserve": None})()
     nothing = cast(Any, None)
     surroundings = ToolSurroundings(
         environ={},

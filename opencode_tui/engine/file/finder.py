@@ -6,7 +6,6 @@ The list of names is kept for a moment, because one types several letters.
 import asyncio
 from pathlib import Path, PurePosixPath
 
-from opencode_tui.engine.tool.search import FileSearch
 from opencode_tui.schema.file import FindKind
 from opencode_tui.schema.ids import Clock
 
@@ -36,6 +35,8 @@ class FileFinder:
         async with self._listing:
             now = self._clock()
             if self._listed_at is None or now - self._listed_at > KEPT_MS:
+                from opencode_tui.engine.tool.search import FileSearch  # a one-shot run finds no files by name
+
                 search = await asyncio.to_thread(FileSearch.installed)
                 self._files = (await search.files(self._directory, accept=lambda _path: True)).paths
                 self._listed_at = self._clock()

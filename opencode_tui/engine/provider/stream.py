@@ -5,7 +5,8 @@ Names of events are those of seed 000's table. Every adapter feeds the same norm
     (text-start text-delta* text-end | reasoning-start reasoning-delta* reasoning-end
      | tool-input-start tool-input-delta* tool-input-end tool-call)*  finish-step
 
-Blocks of different ids may interleave. A stream that ends without `FinishStep` has raised `ProviderError`.
+None of these values is changed once it is made; they are not frozen because there are tens of thousands in an answer, and a frozen
+one takes three times as long to make. Blocks of different ids may interleave. A stream that ends without `FinishStep` has raised `ProviderError`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -15,7 +16,7 @@ from typing import Any, Literal, Protocol
 from opencode_tui.schema.model import Model
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Usage:
     """Tokens of one call; `input` is without what came from the cache, `output` includes reasoning. 0 when unknown."""
 
@@ -27,14 +28,14 @@ class Usage:
     total: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TextStart:
     """A block of text begins."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TextDelta:
     """Text to append to block `id`."""
 
@@ -42,21 +43,21 @@ class TextDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TextEnd:
     """Block `id` is whole."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReasoningStart:
     """A block of thoughts begins."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReasoningDelta:
     """Thoughts to append to block `id`."""
 
@@ -64,7 +65,7 @@ class ReasoningDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReasoningEnd:
     """Block `id` is whole; `metadata` is what the provider needs to get it back (a signature), under the provider's name."""
 
@@ -72,7 +73,7 @@ class ReasoningEnd:
     metadata: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolInputStart:
     """The model begins to write a call; `id` is its call id, unique in the stream."""
 
@@ -80,7 +81,7 @@ class ToolInputStart:
     tool: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolInputDelta:
     """A piece of the arguments' JSON."""
 
@@ -88,14 +89,14 @@ class ToolInputDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolInputEnd:
     """The arguments are whole."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolCall:
     """A call to run. With `error` its arguments are unusable (`raw` holds them): it must never be executed."""
 
@@ -110,7 +111,7 @@ class ToolCall:
 FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FinishStep:
     """The answer is whole: why it ended and what it used."""
 
@@ -133,7 +134,7 @@ StreamEvent = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TextBlock:
     """Text of a message; `cache` asks the provider to keep everything up to here in its prompt cache."""
 
@@ -141,7 +142,7 @@ class TextBlock:
     cache: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MediaBlock:
     """An image or document; `data` is base64."""
 
@@ -150,7 +151,7 @@ class MediaBlock:
     filename: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ThinkingBlock:
     """The model's earlier thoughts with the metadata that came with them."""
 
@@ -158,7 +159,7 @@ class ThinkingBlock:
     metadata: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallBlock:
     """A tool call that the model made; always answered by a `ResultBlock` in the next entry."""
 
@@ -168,7 +169,7 @@ class CallBlock:
     metadata: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ResultBlock:
     """The answer to the call `id`."""
 
@@ -179,21 +180,21 @@ class ResultBlock:
     media: tuple[MediaBlock, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UserEntry:
     """What the person (or the program in their name) said."""
 
     content: tuple[TextBlock | MediaBlock, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AssistantEntry:
     """What the model said and called, in order."""
 
     content: tuple[TextBlock | ThinkingBlock | CallBlock, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolEntry:
     """The answers to all calls of the assistant entry before, in the calls' order."""
 
@@ -203,7 +204,7 @@ class ToolEntry:
 ModelMessage = UserEntry | AssistantEntry | ToolEntry
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolSpec:
     """A tool as the model sees it; `parameters` is a JSON schema of type object."""
 
@@ -212,7 +213,7 @@ class ToolSpec:
     parameters: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LlmRequest:
     """One model call. `system` is one or two segments, the first the same in every call (prompt caching).
 

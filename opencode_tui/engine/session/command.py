@@ -26,7 +26,6 @@ from opencode_tui.engine.session.runs import RunAborted
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.subagent import parent_layers
 from opencode_tui.engine.session.template import ReferencePlace, expand_references
-from opencode_tui.engine.tool.bash_permission import ask_for_command
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.event import CommandExecuted
@@ -181,6 +180,8 @@ class SessionCommands:
         layers = [[*agent.permission, *(session.permission or [])], *above]
         context = self._context(session_id, agent, layers, policy)
         for snippet in snippets:
+            from opencode_tui.engine.tool.bash_permission import ask_for_command  # for commands with snippets only
+
             await ask_for_command(
                 snippet.command, folder=services.shell.folder, home=services.shell.home, context=context
             )

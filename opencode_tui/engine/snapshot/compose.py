@@ -56,7 +56,7 @@ def _manifest(base: View, files: str, states: Mapping[str, State]) -> Manifest:
     modes = {path: mode for path, mode in known.modes.items() if not _is_at_or_below(path, gone)}
     skipped = {path: why for path, why in known.skipped.items() if not _is_at_or_below(path, gone)}
     folders = {path for path in known.folders if not _is_at_or_below(path, gone)}
-    looked = set(known.looked)
+    looked = set(known.looked) - states.keys()
     for path, state in states.items():
         item = find(base.store, files, path)
         is_folder = isinstance(state, Entry) and state.kind == "folder"
@@ -73,7 +73,7 @@ def _manifest(base: View, files: str, states: Mapping[str, State]) -> Manifest:
             skipped[path] = state.reason
         elif known.skipped.get(path) == OUTSIDE and isinstance(state, Entry) and state.kind == "link":
             skipped[path] = OUTSIDE
-    looked |= {path for path in states if not isinstance(states[path], Unknown) and _is_covered(path, skipped)}
+    looked |= {path for path, state in states.items() if state is None and _is_covered(path, skipped)}
     folders -= {above for path in (*folders, *skipped) for above in parents(path)}
     return replace(known, modes=modes, folders=frozenset(folders), skipped=skipped, looked=frozenset(looked))
 

@@ -26,8 +26,8 @@ class Manifest:
     """The other half of a snapshot.
 
     `modes`: bits of files and folders that differ from the defaults. `folders`: folders that exist and hold nothing that is
-    recorded. `skipped`: path to reason; a folder's goes for all below it, and "" is the worktree. `looked`: paths that were
-    looked at although a folder above them is skipped.
+    recorded. `skipped`: path to reason; a folder's goes for all below it, and "" is the worktree. `looked`: paths
+    that were looked for and not there, although a folder above them is skipped.
     """
 
     defaults: Defaults = Defaults()

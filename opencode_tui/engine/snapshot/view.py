@@ -62,7 +62,7 @@ class View:
                 return None
             if above in known.skipped:
                 return Unknown(known.skipped[above])
-            if item is None and above in known.looked and above not in known.folders:
+            if above in known.looked:
                 return None
         return Unknown(known.skipped[""]) if "" in known.skipped else self._implied_folder(path)
 

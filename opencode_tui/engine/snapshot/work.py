@@ -17,7 +17,7 @@ from opencode_tui.engine.snapshot.entry import OVER_QUOTA, Entry, State, Unknown
 from opencode_tui.engine.snapshot.journal import Journal, Undertaking
 from opencode_tui.engine.snapshot.observe import Observation, observe
 from opencode_tui.engine.snapshot.place import StorePlace
-from opencode_tui.engine.snapshot.plan import Link, Plan, make_plan
+from opencode_tui.engine.snapshot.plan import CHANGED_SINCE, Link, Plan, make_plan
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.restore import Outcome, Restore
 from opencode_tui.engine.snapshot.scan import Scan
@@ -162,17 +162,20 @@ class Worktree:
 
     def revert(self, plan: Plan) -> Reverted:
         """Do what a plan says, with a journal; raises SnapshotError, StorageError before anything has changed."""
-        paths = [step.path for step in plan.steps]
         before = self.record(plan.paths)
         self._check_now(plan, before)
-        if paths:
-            undertaking = self._undertaking(plan, before)
-            self._journal.begin(undertaking)
-            outcome = self._apply(plan, undertaking.temporary)
-            self._journal.end()
-        else:
-            outcome = Outcome()
-        return Reverted(plan, outcome, before, self.record(plan.paths))
+        if not plan.steps:
+            return Reverted(plan, Outcome(), before, before)
+        undertaking = self._undertaking(plan, before)
+        self._journal.begin(undertaking)
+        try:
+            outcome = Restore(plan, disk=self._disk, store=self.store, temporary=undertaking.temporary).apply()
+            after = self.record(plan.paths)
+        except BaseException:
+            self._take_back()
+            raise
+        self._journal.end()
+        return Reverted(plan, outcome, before, after)
 
     def now(self, path: str) -> Observation:
         """Return what stands at a path."""
@@ -195,7 +198,8 @@ class Worktree:
         """Turn steps into conflicts whose path changed while the plan was made."""
         for step in [step for step in plan.steps if before.state(step.path) != step.now]:
             plan.steps.remove(step)
-            plan.conflicts[step.path] = "it changed just now"
+            if step.path not in plan.implied:
+                plan.conflicts[step.path] = CHANGED_SINCE
 
     def _undertaking(self, plan: Plan, before: View) -> Undertaking:
         above = {folder for step in plan.steps for folder in parents(step.path)}
@@ -205,13 +209,6 @@ class Worktree:
         }
         made = tuple(sorted(path for path, state in states.items() if state is None))
         return Undertaking(f".opencode-tui-{secrets.token_hex(8)}.tmp", tuple(plan.steps), modes, made)
-
-    def _apply(self, plan: Plan, temporary: str) -> Outcome:
-        try:
-            return Restore(plan, disk=self._disk, store=self.store, temporary=temporary).apply()
-        except BaseException:
-            self._take_back()
-            raise
 
     def _take_back(self) -> None:
         """Undo what an unfinished revert did; what somebody changed since is left as it is."""

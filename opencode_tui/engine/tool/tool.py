@@ -121,9 +121,20 @@ class ToolResult:
 class Tool(Protocol, Generic[P]):
     """A tool. `run` raises ToolError with a text for the model; cancelling it must leave nothing running."""
 
-    name: str
-    description: str
-    parameters: type[P]
+    @property
+    def name(self) -> str:
+        """What the model calls it by."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What the model is told of it."""
+        ...
+
+    @property
+    def parameters(self) -> type[P]:
+        """The model of its input."""
+        ...
 
     async def run(self, arguments: P, context: ToolContext) -> ToolResult:
         """Do it."""

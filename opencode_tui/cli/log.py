@@ -24,7 +24,6 @@ def start_log(folder: Path, level: str | None) -> None:
     for handler in [one for one in root.handlers if isinstance(one.formatter, _SafeFormatter)]:
         root.removeHandler(handler)
     root.setLevel((level or "warning").upper())
-    root.propagate = False
     handlers: list[logging.Handler] = [_PrivateFile(folder / "opencode-tui.log")]
     if level == "debug":
         handlers.append(logging.StreamHandler(sys.stderr))

@@ -8,23 +8,10 @@ from opencode_tui.engine.tool.deferred import SPECS
 from opencode_tui.engine.tool.parameter_schema import describe
 from opencode_tui.engine.tool.toolbox import ToolSurroundings, _Workshop
 
-ORDER = [
-    "bash",
-    "read",
-    "glob",
-    "grep",
-    "list",
-    "edit",
-    "multiedit",
-    "write",
-    "apply_patch",
-    "webfetch",
-    "task",
-    "todowrite",
-    "todoread",
-    "question",
-    "recall",
-]
+ORDER = (
+    *("bash", "read", "glob", "grep", "list", "edit", "multiedit", "write", "apply_patch"),
+    *("webfetch", "task", "todowrite", "todoread", "question", "recall"),
+)
 
 
 def derive() -> dict[str, dict[str, Any]]:

@@ -6,7 +6,8 @@ Names of events are those of seed 000's table. Every adapter feeds the same norm
      | tool-input-start tool-input-delta* tool-input-end tool-call)*  finish-step
 
 None of these values is changed once it is made; they are not frozen because there are tens of thousands in an answer, and a frozen
-one takes three times as long to make. Blocks of different ids may interleave. A stream that ends without `FinishStep` has raised `ProviderError`.
+one takes three times as long to make. Blocks of different ids may interleave. A stream that ends without `FinishStep` has raised
+`ProviderError`.
 """
 
 from collections.abc import AsyncGenerator, Sequence

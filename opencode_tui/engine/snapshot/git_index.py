@@ -51,7 +51,8 @@ def read_tracked(git_dir: Path, base: str) -> Tracked:
     except (OSError, ValueError, IndexError, struct.error):
         return Tracked()
     start = f"{base}/" if base else ""
-    paths = frozenset(start + os.fsdecode(name) for name in names)
+    # A split index names an entry that it replaces in the shared one by nothing.
+    paths = frozenset(start + os.fsdecode(name) for name in names if name)
     folders: set[str] = set()
     for path in paths:
         folder = path.rpartition("/")[0]

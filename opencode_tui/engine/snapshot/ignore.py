@@ -22,14 +22,14 @@ class _Group:
 
     def matches(self, name: str, path: str) -> bool:
         """Tell whether one of the rules is for this entry; a folder's name and path end in `/`."""
-        if self.names is not None and self.names.match(name):
+        if self.names is not None and self.names.fullmatch(name):
             return True
-        return self.paths is not None and self.paths.match(path) is not None
+        return self.paths is not None and self.paths.fullmatch(path) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules that hold in a folder: its own over those above. `key` names their content."""
+    """The rules that hold in a folder: its own over those above; `base` is the folder, one letter a byte. `key` names them."""
 
     base: str = ""
     groups: tuple[_Group, ...] = ()
@@ -38,6 +38,8 @@ class Rules:
 
     def ignores(self, path: str, *, is_folder: bool) -> bool:
         """Tell whether a path (relative to the worktree), in a folder that is not ignored itself, is ignored."""
+        if not path.isascii():
+            path = os.fsencode(path).decode("latin-1")
         slash = "/" if is_folder else ""
         name = path.rpartition("/")[2] + slash
         rules: Rules | None = self
@@ -59,7 +61,7 @@ class Rules:
         if not groups:
             return self
         sum_ = hashlib.sha1(f"{self.key}\0{base}\0{text}".encode("utf-8", "surrogateescape"), usedforsecurity=False)
-        return Rules(base, groups, self, sum_.hexdigest())
+        return Rules(os.fsencode(base).decode("latin-1"), groups, self, sum_.hexdigest())
 
 
 def _read(file: str) -> str:
@@ -76,8 +78,8 @@ def _read(file: str) -> str:
 
 
 def text_of_rules(data: bytes) -> str:
-    """Return the text of an ignore file's bytes."""
-    return data[:_LIMIT_BYTES].decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    """Return the text of an ignore file's bytes, one letter a byte: so git compares them."""
+    return data[:_LIMIT_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1")
 
 
 def _parse(text: str) -> tuple[_Group, ...]:
@@ -85,8 +87,10 @@ def _parse(text: str) -> tuple[_Group, ...]:
 
     groups: list[tuple[bool, list[str], list[str]]] = []
     for line in text.split("\n"):
+        # `a/**/` means the folders below `a`; pathspec takes it for `a/`.
+        plain = re.sub(r"(?<=.)/\*\*/\s*\Z", "/**/*/", line.removesuffix("\r"))
         try:
-            patterns = list(GitIgnoreSpec.from_lines([line.removesuffix("\r")]).patterns)
+            patterns = list(GitIgnoreSpec.from_lines([plain]).patterns)
         except ValueError:  # git, too, passes by a pattern that it cannot read
             continue
         for pattern in patterns:
@@ -103,9 +107,15 @@ def _parse(text: str) -> tuple[_Group, ...]:
 
 
 def _whole(expression: str) -> str:
-    """Return the expression so that many can stand beside each other, and a line feed in a name is a letter like any other."""
-    unnamed = re.sub(r"\(\?P<\w+>", "(?:", expression)
-    return re.sub(r"\$(?=\)?\Z)", r"\\Z", unnamed)
+    """Return the expression for whole paths: what lies below a match is decided by the folder, which a walk meets first.
+
+    Many of them can stand beside each other, and a line feed in a name is a letter like any other.
+    """
+    alone = expression.replace("(?P<ps_d>/).*", "(?P<ps_d>/)")
+    unnamed = re.sub(r"\(\?P<\w+>", "(?:", alone)
+    ended = re.sub(r"\$(?=\)?\Z)", r"\\Z", unnamed)
+    whole = f"{ended}.+" if ended.endswith("/") else ended
+    return whole if whole.startswith("^") else f".*{whole}"
 
 
 def _either(expressions: list[str]) -> re.Pattern[str] | None:

@@ -74,8 +74,10 @@ class Restore:
         return False
 
     def _remove(self, step: Step) -> None:
+        """Remove a file or link; one that is gone already is as good as removed."""
         folder, name = split(step.path)
-        with self._disk.open(folder) as place:
+        with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as place:
+            place.status(name)
             if self._is_as_expected(place, name, step):
                 place.remove(name)
 
@@ -92,7 +94,7 @@ class Restore:
 
     def _remove_folder(self, step: Step) -> None:
         folder, name = split(step.path)
-        with self._disk.open(folder) as place:
+        with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as place:
             if not stat.S_ISDIR(place.status(name).st_mode):
                 self._outcome.conflicts[step.path] = CHANGED_SINCE
                 return

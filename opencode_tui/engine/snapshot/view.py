@@ -5,6 +5,7 @@ A plain OpenCode tree is read as well, as a snapshot whose modes are git's and w
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from opencode_tui.engine.snapshot import manifest as manifests
 from opencode_tui.engine.snapshot.entry import LINK_MODE, NOT_LOOKED, Entry, State, Unknown, parents
@@ -19,7 +20,7 @@ MANIFEST_NAME = "manifest.json"
 _ID = re.compile(r"[0-9a-f]{40}\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
     """An open snapshot; `files` is the id of the files' tree."""
 
@@ -38,7 +39,16 @@ class View:
             return Entry("folder", known.modes.get(path, known.defaults.folder))
         if path in known.looked:
             return None
+        if path in known.skipped:
+            return Unknown(known.skipped[path])
+        if path in self.implied:
+            return Entry("folder", known.modes.get(path, known.defaults.folder))
         return self._absence(path)
+
+    @cached_property
+    def implied(self) -> frozenset[str]:
+        """Folders that exist because something in them does that is no file: an empty folder, or what was left out."""
+        return frozenset(above for path in (*self.manifest.folders, *self.manifest.skipped) for above in parents(path))
 
     def entry(self, path: str, item: tuple[str, str]) -> Entry:
         """Return the entry for a path that has this git mode and id in the tree."""
@@ -54,8 +64,6 @@ class View:
     def _absence(self, path: str) -> State:
         """Tell proof of absence from a blank: the nearest thing known above the path decides."""
         known = self.manifest
-        if path in known.skipped:
-            return Unknown(known.skipped[path])
         for above in reversed(parents(path)):
             item = find(self.store, self.files, above)
             if item is not None and item[0] != FOLDER:
@@ -64,14 +72,7 @@ class View:
                 return Unknown(known.skipped[above])
             if above in known.looked:
                 return None
-        return Unknown(known.skipped[""]) if "" in known.skipped else self._implied_folder(path)
-
-    def _implied_folder(self, path: str) -> State:
-        """A folder that holds only empty folders, or what was left out, exists nevertheless."""
-        start = path + "/"
-        if any(other.startswith(start) for other in (*self.manifest.skipped, *self.manifest.folders)):
-            return Entry("folder", self.manifest.modes.get(path, self.manifest.defaults.folder))
-        return None
+        return Unknown(known.skipped[""]) if "" in known.skipped else None
 
 
 def open_view(store: ObjectStore, name: str) -> View:

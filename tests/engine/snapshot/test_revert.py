@@ -1,0 +1,235 @@
+"""Undo brings back what was, and touches nothing that somebody changed since."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
+from opencode_tui.schema.error import SnapshotError
+from tests.support.repo import make_repo
+from tests.support.snapshots import World
+
+
+async def turns(world: World, *changes: dict[str, str | None]) -> list[Patch]:
+    """Return one patch a turn; a turn writes files, or removes them with None."""
+
+    def act(name: str, text: str | None) -> None:
+        if text is None:
+            (world.root / name).unlink()
+        else:
+            world.write(name, text)
+
+    return [await world.step(*[lambda n=n, t=t: act(n, t) for n, t in change.items()]) for change in changes]
+
+
+def texts(world: World) -> dict[str, str]:
+    return {path: fact[2].decode() for path, fact in world.facts().items() if fact[0] == "file"}
+
+
+def named(world: World, remarks: list[Remark]) -> list[tuple[str, str]]:
+    return [(world.inside([remark.path])[0], remark.reason) for remark in remarks]
+
+
+@pytest.mark.parametrize(
+    ("turn", "expected"),
+    [
+        (0, {"a": "a0", "b": "b0", "c": "c0"}),
+        (1, {"a": "a1", "b": "b0", "c": "c0"}),
+        (2, {"a": "a1", "b": "b2", "c": "c0"}),
+    ],
+)
+async def test_undo_goes_back_to_any_turn_and_forth_again(world: World, turn: int, expected: dict[str, str]):
+    for name in "abc":
+        world.write(name, f"{name}0")
+    patches = await turns(world, {"a": "a1"}, {"b": "b2"}, {"c": "c3"})
+    report = await world.snapshots.revert(patches[turn:])
+    assert texts(world) == expected
+    await world.snapshots.unrevert(report)
+    assert texts(world) == {"a": "a1", "b": "b2", "c": "c3"}
+
+
+async def test_one_file_over_three_turns_goes_back_to_each(world: World):
+    world.write("a", "a0")
+    patches = await turns(world, {"a": "a1"}, {"a": "a2"}, {"a": "a3"})
+    report: Report | None = None
+    for number in (2, 0, 1):
+        report = await world.snapshots.revert(patches[number:], active=report)
+        assert texts(world) == {"a": f"a{number}"}
+    assert report is not None
+    await world.snapshots.unrevert(report)
+    assert texts(world) == {"a": "a3"}
+
+
+async def test_deleted_changed_and_new_files_and_folders_are_as_before(world: World):
+    world.write("a", "a", mode=0o600)
+    world.write("gone/x", "x")
+    (world.root / "gone").chmod(0o700)
+    (world.root / "empty").mkdir()
+    (world.root / "link").symlink_to("a")
+    before = world.facts()
+
+    def work() -> None:
+        (world.root / "a").unlink()
+        (world.root / "gone" / "x").unlink()
+        (world.root / "gone").rmdir()
+        (world.root / "empty").rmdir()
+        (world.root / "link").unlink()
+        world.write("link/is/folder/now", b"\0")
+        world.write("new")
+
+    patch = await world.step(work)
+    after = world.facts()
+    report = await world.snapshots.revert([patch])
+    assert world.facts() == before
+    await world.snapshots.unrevert(report)
+    assert world.facts() == after
+
+
+async def test_undo_of_nothing_changes_nothing(world: World):
+    world.write("a")
+    for patches in ([], await turns(world, {})):
+        report = await world.snapshots.revert(patches)
+        assert (report.restored, report.deleted, report.conflicts) == ([], [], [])
+
+
+async def test_a_file_that_never_existed_is_no_error(world: World):
+    (patch,) = await turns(world, {"a": "1"})
+    report = await world.snapshots.revert([patch.changed(files=[*patch.files, str(world.root / "never")])])
+    assert (world.inside(report.deleted), report.conflicts) == (["a"], [])
+
+
+async def test_what_the_person_changed_since_is_named_and_stays(world: World):
+    world.write("a", "a0")
+    world.write("b", "b0")
+    patches = await turns(world, {"a": "a1", "b": "b1", "new": "n"})
+    world.write("a", "mine")
+    world.write("new", "mine too")
+    report = await world.snapshots.revert(patches)
+    assert named(world, report.conflicts) == [("a", "it was changed since"), ("new", "it was changed since")]
+    assert texts(world) == {"a": "mine", "b": "b0", "new": "mine too"}
+
+
+async def test_a_change_between_two_steps_is_named_and_nothing_is_overwritten(world: World):
+    world.write("a", "a0")
+    (first,) = await turns(world, {"a": "a1"})
+    world.write("a", "mine")
+    (second,) = await turns(world, {"a": "a2"})
+    report = await world.snapshots.revert([first, second])
+    assert named(world, report.conflicts) == [("a", "it was changed by somebody else between two steps")]
+    assert texts(world) == {"a": "a2"}
+
+
+async def test_a_folder_with_something_of_the_person_in_it_stays(world: World):
+    patches = await turns(world, {"d/x": "1"})
+    world.write("d/mine")
+    report = await world.snapshots.revert(patches)
+    assert (texts(world), report.conflicts) == ({"d/mine": "x\n"}, [])
+
+
+async def test_undo_never_follows_a_link_that_came_since(world: World, tmp_path: Path):
+    world.write("d/x", "1")
+    patches = await turns(world, {"d/x": "2"})
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "x").write_text("2")
+    (world.root / "d" / "x").unlink()
+    (world.root / "d").rmdir()
+    (world.root / "d").symlink_to(tmp_path / "out")
+    report = await world.snapshots.revert(patches)
+    assert named(world, report.conflicts) == [("d/x", "it was changed since")]
+    assert (tmp_path / "out" / "x").read_text() == "2"
+
+
+async def test_a_patch_without_its_after_state_proves_nothing(world: World):
+    world.write("a", "a0")
+    (patch,) = await turns(world, {"a": "a1", "new": "n"})
+    report = await world.snapshots.revert([Patch(hash=patch.hash, files=patch.files)])
+    assert [reason for _, reason in named(world, report.conflicts)] == ["what the step left there was not recorded"] * 2
+    assert texts(world) == {"a": "a1", "new": "n"}
+
+
+async def test_files_outside_the_project_or_in_a_repository_are_left_alone(world: World, tmp_path: Path):
+    make_repo(world.root)
+    (patch,) = await turns(world, {"a": "1"})
+    strange = [str(tmp_path / "home"), str(world.root / ".git" / "config"), str(world.root / ".." / "x")]
+    report = await world.snapshots.revert([patch.changed(files=strange)])
+    assert sorted(remark.path for remark in report.unprotected) == sorted(strange)
+    assert (report.deleted, report.restored) == ([], [])
+
+
+async def test_a_lost_store_refuses_and_leaves_everything(world: World):
+    world.write("a", "a0")
+    patches = await turns(world, {"a": "a1", "new": "n"})
+    for file in world.paths.snapshot.rglob("*.pack"):
+        file.unlink()
+    world.reopen()
+    with pytest.raises(SnapshotError, match="has no object"):
+        await world.snapshots.revert(patches)
+    assert texts(world) == {"a": "a1", "new": "n"}
+
+
+async def test_the_preview_tells_what_undo_then_does(world: World):
+    world.write("a", "1\n2\n")
+    world.write("c", "c")
+    patches = await turns(world, {"a": "1\n2\n3\n", "new": "n\n", "c": "c1"})
+    world.write("c", "mine")
+    preview = await world.snapshots.preview(patches)
+    report = await world.snapshots.revert(patches)
+    assert preview == Preview(
+        restored=report.restored, deleted=report.deleted, conflicts=report.conflicts, additions=0, deletions=2
+    )
+
+
+async def test_the_mode_alone_is_brought_back_without_a_new_file(world: World):
+    file = world.write("a", mode=0o640)
+    inode = file.stat().st_ino
+    patch = await world.step(lambda: file.chmod(0o755))
+    await world.snapshots.revert([patch])
+    assert (stat.S_IMODE(file.stat().st_mode), file.stat().st_ino) == (0o640, inode)
+
+
+async def test_other_sessions_work_is_left_out(world: World):
+    world.write("mine", "0")
+    world.write("theirs", "0")
+    since = world.clock()
+    before = await world.snapshots.track()
+    world.write("mine", "1")
+    pre_image = await world.snapshots.track_paths(["theirs"])
+    world.write("theirs", "1")
+    done = await world.snapshots.track_paths(["theirs"])
+    await world.snapshots.claim("ses_other", world.root / "theirs", before=pre_image.id, after=done.id)
+    patch = await world.snapshots.patch(before.id, session="ses_mine", since=since)
+    await world.snapshots.revert([patch])
+    assert texts(world) == {"mine": "0", "theirs": "1"}
+
+
+async def test_what_two_shells_may_have_changed_belongs_to_neither(world: World):
+    world.write("a", "0")
+    since = world.clock()
+    before = await world.snapshots.track()
+    key = await world.snapshots.begin_shell("ses_other")
+    world.write("a", "1")
+    patch = await world.snapshots.patch(before.id, session="ses_mine", since=since)
+    await world.snapshots.end_shell(key)
+    world.reopen()
+    report = await world.snapshots.revert([patch])
+    assert named(world, report.conflicts) == [("a", "somebody else may have changed it at the same time")]
+    assert texts(world) == {"a": "1"}
+
+
+async def test_two_processes_wait_for_each_other(world: World):
+    world.write("a", "0")
+    (patch,) = await turns(world, {"a": "1"})
+    other = world.service()
+    await other.track()
+    report = await other.revert([patch])
+    assert (await world.snapshots.revert([patch])).restored == []
+    assert world.inside(report.restored) == ["a"]
+
+
+async def test_nothing_temporary_is_left(world: World):
+    patches = await turns(world, {"d/a": "1", "b": "2"})
+    await world.snapshots.unrevert(await world.snapshots.revert(patches))
+    left = [name for _, _, names in os.walk(world.root) for name in names]
+    assert sorted(left) == ["a", "b"]

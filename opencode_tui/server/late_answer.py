@@ -1,6 +1,7 @@
 """An answer whose head goes out at once and whose body follows when the work is done.
 
-Clients with a limit on the time to the first byte stay connected however long a turn takes. Source: reference, `http.md` 1.
+Clients with a limit on the time to the first byte stay connected however long a turn takes; for those with a limit on the time
+between two bytes a blank goes out now and then, which JSON allows before a value. Source: reference, `http.md` 1.
 """
 
 import asyncio
@@ -11,6 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from opencode_tui.server.answer import JSON_TYPE
 from opencode_tui.server.disconnect import until_disconnected
+
+BLANK_S = 30.0
+"""Seconds without a byte after which a blank is sent."""
 
 
 class LateAnswer(Response):
@@ -30,7 +34,10 @@ class LateAnswer(Response):
         working = asyncio.ensure_future(self._late)
         watching = asyncio.create_task(until_disconnected(receive))
         try:
-            await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+            while not (working.done() or watching.done()):
+                await asyncio.wait({working, watching}, timeout=BLANK_S, return_when=asyncio.FIRST_COMPLETED)
+                if not (working.done() or watching.done()):
+                    await send({"type": "http.response.body", "body": b" ", "more_body": True})
             if working.done():
                 await send({"type": "http.response.body", "body": working.result(), "more_body": False})
         finally:

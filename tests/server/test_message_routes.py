@@ -166,3 +166,11 @@ async def test_an_image_that_the_provider_refuses_is_left_out_once_and_for_good(
     assert carried == [True, False, False] and "left out" in str(model.bodies[1])
     assert ("error" in mended["info"], "error" in later["info"]) == (False, False)
     assert [part["type"] for part in mended["parts"]] == ["step-start", "retry", "text", "step-finish"]
+
+
+async def test_a_long_turn_keeps_its_connection_alive_with_blanks(serve, monkeypatch):
+    monkeypatch.setattr("opencode_tui.server.late_answer.BLANK_S", 0.05)
+    async with serve() as face:
+        session_id = await face.session()
+        answer = await face.say(session_id, "slow <<slow 100>> <<words 4>>")
+    assert answer.text.startswith("  ") and texts(answer.json())[0].endswith("word4")

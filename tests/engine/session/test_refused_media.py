@@ -6,15 +6,14 @@ from opencode_tui.engine.session.model_message import to_model_messages
 from opencode_tui.engine.session.retry import store_cause, tells_refused_media
 from opencode_tui.schema.error import Failure, ProviderError
 from opencode_tui.schema.part import RetryPart, RetryTime
-from tests.support.build import MODEL, assistant, image, new_id, owner, user
+from tests.support.build import MODEL, assistant, image, owner, user
 
 SEES = MODEL.changed(attachment=True)
 
 
 def refusal(kind: str = "media") -> RetryPart:
     error = ProviderError("image exceeds 5 MB", provider_id="fake", failure=Failure(kind=kind, status=400))
-    fields = {**owner(), "id": new_id("prt")}
-    return RetryPart(**fields, attempt=1, error=store_cause(error), time=RetryTime(created=1))
+    return RetryPart(**owner(), attempt=1, error=store_cause(error), time=RetryTime(created=1))
 
 
 def carried(messages, model=SEES) -> list[bool]:

@@ -17,6 +17,7 @@ from opencode_tui.engine.snapshot.plan import CHANGED_SINCE, IN_THE_WAY, Plan, S
 from opencode_tui.engine.snapshot.store import ObjectStore
 
 NOT_EMPTY = "the folder holds something else"
+_OWNER = 0o700
 NOT_KEPT = "it changed again while it was restored"
 
 
@@ -129,13 +130,29 @@ class Restore:
             if self._is_as_expected(place, name, step):
                 self._made.add(step.path)
             return
+        assert step.target is not None
+        if not self._make_folder(place, name, step.target.mode):
+            self._outcome.conflicts[step.path] = CHANGED_SINCE
+        elif step.target.mode & _OWNER != _OWNER:
+            self._made.add(step.path)
+
+    def _make_folder(self, place: Place, name: str, mode: int) -> bool:
+        """Make a folder that appears with its mode, though never without its owner's rights as long as it must be filled.
+
+        Returns whether there is a folder of that name now.
+        """
         try:
-            place.make_folder(name)
-        except FileExistsError:
-            if not stat.S_ISDIR(place.status(name).st_mode):
-                self._outcome.conflicts[step.path] = CHANGED_SINCE
-                return
-        self._made.add(step.path)
+            return stat.S_ISDIR(place.status(name).st_mode)
+        except FileNotFoundError:
+            place.make_folder(self._temporary)
+        try:
+            place.set_mode(self._temporary, mode | _OWNER)
+            place.rename(self._temporary, name)
+        except BaseException:
+            with contextlib.suppress(OSError):  # the first error is the one to tell
+                place.remove_folder(self._temporary)
+            raise
+        return True
 
     def _write(self, place: Place, target: Entry) -> None:
         """Fill the temporary file, durably; nothing is left of it when that fails."""
@@ -173,9 +190,9 @@ class Restore:
     def _make_parents(self, path: str) -> None:
         for above in parents(path):
             folder, name = split(above)
-            with self._disk.open(folder) as place, contextlib.suppress(FileExistsError):
-                place.make_folder(name)
-                self._made.add(above)
+            mode = self._plan.folder_modes.get(above, FOLDER_MODE)
+            with self._disk.open(folder) as place:
+                self._make_folder(place, name, mode)
 
     def _set_folder_modes(self) -> None:
         targets = {step.path: step for step in self._plan.steps if _is_folder(step.target)}

@@ -5,6 +5,7 @@ Every verb begins by taking back a revert that a dead process left unfinished.
 
 import os
 import secrets
+import stat
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -231,7 +232,10 @@ class Worktree:
     def _remove_temporary(self, folder: str, name: str) -> None:
         try:
             with self._disk.open(folder) as place:
-                place.remove(name)
+                if stat.S_ISDIR(place.status(name).st_mode):
+                    place.remove_folder(name)
+                else:
+                    place.remove(name)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:

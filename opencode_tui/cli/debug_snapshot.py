@@ -7,39 +7,28 @@ verify → {objects, bytes, damaged}
 
 import asyncio
 import json
-import os
 import sys
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from opencode_tui.cli.environment import load_settings, read_environment
-from opencode_tui.cli.log import start_log
-from opencode_tui.cli.main import Frame
+from opencode_tui.cli.snapshot_door import open_snapshots, with_snapshots
 from opencode_tui.cli.terminal import print_json
 from opencode_tui.schema.error import ConfigError, OpencodeError
-from opencode_tui.storage.paths import find_paths
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.report import Patch
-    from opencode_tui.engine.snapshot.snapshot import Snapshots
-
-T = TypeVar("T")
 
 
 @click.group()
-@click.pass_context
-def snapshot(context: click.Context) -> None:
+def snapshot() -> None:
     """Record the files of this project, tell what changed, undo it."""
-    frame = context.find_object(Frame)
-    start_log(find_paths(os.environ).log, frame.log_level if frame else None)
 
 
 @snapshot.command()
 def track() -> None:
     """Record all files as they are: {snapshot, unprotected}; the id is null where undo is off."""
-    snapshots = _open()
+    snapshots = open_snapshots()
     if snapshots.unavailable is not None:
         print_json(
             {"snapshot": None, "unprotected": [{"path": str(snapshots.worktree), "reason": snapshots.unavailable}]}
@@ -53,14 +42,14 @@ def track() -> None:
 @click.argument("before", metavar="ID")
 def patch(before: str) -> None:
     """Print what changed since a snapshot: {hash, after, files}."""
-    print_json(_run(lambda snapshots: snapshots.patch(before)).to_dict())
+    print_json(with_snapshots(lambda snapshots: snapshots.patch(before)).to_dict())
 
 
 @snapshot.command()
 def revert() -> None:
     """Undo the patches on stdin (a JSON list, oldest first) and print the report."""
     patches = _read_patches()
-    print_json(_run(lambda snapshots: snapshots.revert(patches)).to_dict())
+    print_json(with_snapshots(lambda snapshots: snapshots.revert(patches)).to_dict())
 
 
 @snapshot.command()
@@ -73,14 +62,14 @@ def unrevert() -> None:
         report = Report.model_validate(content)
     except ValueError as error:
         raise ConfigError(_misfit("a report of `debug snapshot revert`", error)) from error
-    print_json(_run(lambda snapshots: snapshots.unrevert(report)).to_dict())
+    print_json(with_snapshots(lambda snapshots: snapshots.unrevert(report)).to_dict())
 
 
 @snapshot.command()
 def preview() -> None:
     """Print what `revert` would do with the patches on stdin; nothing is changed."""
     patches = _read_patches()
-    print_json(_run(lambda snapshots: snapshots.preview(patches)).to_dict())
+    print_json(with_snapshots(lambda snapshots: snapshots.preview(patches)).to_dict())
 
 
 @snapshot.command()
@@ -88,46 +77,15 @@ def preview() -> None:
 @click.argument("after")
 def diff(before: str, after: str) -> None:
     """Print the files that differ between two snapshots, with their texts and numbers of lines."""
-    print_json([change.to_dict() for change in _run(lambda snapshots: snapshots.diff(before, after))])
+    print_json([change.to_dict() for change in with_snapshots(lambda snapshots: snapshots.diff(before, after))])
 
 
 @snapshot.command()
 def verify() -> int:
     """Read every stored object: {objects, bytes, damaged}; exit code 1 when one is damaged."""
-    verdict = _run(lambda snapshots: snapshots.verify())
+    verdict = with_snapshots(lambda snapshots: snapshots.verify())
     print_json({"objects": verdict.objects, "bytes": verdict.bytes, "damaged": list(verdict.damaged)})
     return 1 if verdict.damaged else 0
-
-
-def _run(work: "Callable[[Snapshots], Awaitable[T]]") -> T:
-    async def main() -> T:
-        return await work(_open())
-
-    return asyncio.run(main())
-
-
-def _open() -> "Snapshots":
-    """Return the snapshots of the current folder's worktree; raises OpencodeError where the settings turn them off."""
-    from opencode_tui.engine.project.discover import discover
-    from opencode_tui.engine.snapshot.snapshot import Snapshots
-    from opencode_tui.schema.ids import system_clock
-    from opencode_tui.storage.locks import Locks
-
-    environment = read_environment()
-    settings = load_settings(environment).settings
-    project = discover(environment.directory, paths=environment.paths, environ=environment.environ)
-    snapshots = Snapshots(
-        worktree=project.worktree,
-        project_id=project.id,
-        paths=environment.paths,
-        locks=Locks(environment.paths),
-        clock=system_clock,
-    )
-    if settings.snapshot is False:
-        snapshots.unavailable = (
-            "`snapshot` is false in your settings, so undo is off; `opencode-tui config show` tells where"
-        )
-    return snapshots
 
 
 def _read_patches() -> "list[Patch]":

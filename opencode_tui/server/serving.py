@@ -8,7 +8,7 @@ import asyncio
 import socket
 import time
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import uvicorn
 
@@ -29,6 +29,9 @@ CONNECTION_LIMIT = 1_000
 """Connections and requests at a time; more are answered 503."""
 
 BACKLOG = 256
+
+TICK_S = 0.1
+"""Seconds between two looks of uvicorn at its own state."""
 
 
 def open_socket(listening: Listening) -> socket.socket:
@@ -79,7 +82,7 @@ async def serving(
                 await turns.end()
                 await asyncio.sleep(0)  # what the runs told last reaches the hub
                 hub.close()
-                server.should_exit = True
+                server.stop()
                 await asyncio.wait({running})
                 telling.cancel()
 
@@ -90,6 +93,21 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = asyncio.Event()
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """End `serve`; returns at once."""
+        self.should_exit = True
+        self._stopping.set()
+
+    async def main_loop(self) -> None:
+        """Tick until `stop`, without waiting for the next tick then."""
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks += 1
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_S):
+                    await self._stopping.wait()
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -112,6 +130,7 @@ def _settings(guard: Guard) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         limit_concurrency=CONNECTION_LIMIT,
         timeout_graceful_shutdown=GRACE_S,
     )

@@ -42,9 +42,11 @@ def make_tree(repo: Repo, chance: random.Random) -> int:
 
 
 def floor_ms(repo: Repo) -> float:
-    """Return the median of `git diff-files --quiet`, without the start of a process around it."""
+    """Return the median of `git diff-files --quiet`, the start of its process included."""
     repo.git("status")
-    return statistics.median(timed(lambda: subprocess.run(["git", "diff-files", "--quiet"], cwd=repo.path)) for _ in range(REPEATS))
+    return statistics.median(
+        timed(lambda: subprocess.run(["git", "diff-files", "--quiet"], cwd=repo.path)) for _ in range(REPEATS)
+    )
 
 
 def add_ms(repo: Repo, folder: Path) -> float:
@@ -92,7 +94,9 @@ async def measure(base: Path) -> list[Figure]:
     paths = find_paths({"HOME": str(base / "home")})
     world = World(repo.path, paths)
     floor = floor_ms(repo)
-    print(f"{FOLDERS * FILES_A_FOLDER} files, {total / 1e6:.0f} MB; git diff-files --quiet {floor:.0f} ms, git add {plain:.0f} ms")
+    print(
+        f"{FOLDERS * FILES_A_FOLDER} files, {total / 1e6:.0f} MB; git diff-files --quiet {floor:.0f} ms, git add {plain:.0f} ms"
+    )
 
     lag = await lag_during(world.snapshots.track)
     again = World(repo.path, find_paths({"HOME": str(base / "home2")}))

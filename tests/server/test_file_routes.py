@@ -80,11 +80,12 @@ async def test_a_file_is_read_as_text_as_an_image_or_not_at_all(serve):
     assert blob == {"type": "binary", "content": "", "mimeType": "application/octet-stream"}
 
 
-@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "link", "../../../../etc/hostname", "none", "x" * 300])
-async def test_what_lies_outside_is_not_there(serve, project, tmp_path, path):
+async def test_what_lies_outside_is_not_there(serve, project, tmp_path):
     (tmp_path / "outside").write_text("secret")
     (project.path / "link").symlink_to(tmp_path / "outside")
+    paths = ["../outside", "/etc/passwd", "link", "../../../../etc/hostname", "none", "x" * 300]
+    routes = [(route, path) for route in ("/file/content", "/file") for path in paths]
     async with serve() as face:
-        answers = [await face.http.get(route, params={"path": path}) for route in ("/file/content", "/file")]
-    assert [answer.status_code for answer in answers] == [404, 404]
-    assert "secret" not in answers[0].text
+        answers = [await face.http.get(route, params={"path": path}) for route, path in routes]
+    assert [answer.status_code for answer in answers] == [404] * len(routes)
+    assert not any("secret" in answer.text for answer in answers)

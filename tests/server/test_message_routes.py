@@ -3,8 +3,6 @@
 import asyncio
 import time
 
-import pytest
-
 from tests.support.http_face import MODEL
 from tests.support.model_script import Answer, failure
 
@@ -52,30 +50,26 @@ async def test_ids_that_a_client_chooses_are_kept_and_later_ones_sort_after_them
     assert answer["info"]["parentID"] == f"msg_{ahead}" < answer["info"]["id"]
 
 
-@pytest.mark.parametrize(
-    ("change", "name"),
-    [
-        ({"model": {"providerID": "fake", "modelID": "none"}}, "ProviderModelNotFoundError"),
-        ({"model": {"providerID": "nobody", "modelID": "x"}}, "ProviderModelNotFoundError"),
-        ({"agent": "nobody"}, "ConfigInvalidError"),
-        ({"messageID": "../../x"}, "BadRequest"),
-        ({"parts": [{"type": "text", "text": "x", "id": "prt_../x"}]}, "BadRequest"),
-        ({"parts": [{"type": "nope"}]}, None),
-        ({"parts": "text"}, None),
-    ],
-)
-async def test_what_cannot_be_answered_is_refused_before_the_head_and_nothing_is_stored(serve, change, name):
+REFUSED = [
+    ({"model": {"providerID": "fake", "modelID": "none"}}, "ProviderModelNotFoundError"),
+    ({"model": {"providerID": "nobody", "modelID": "x"}}, "ProviderModelNotFoundError"),
+    ({"agent": "nobody"}, "ConfigInvalidError"),
+    ({"messageID": "../../x"}, "BadRequest"),
+    ({"parts": [{"type": "text", "text": "x", "id": "prt_../x"}]}, "BadRequest"),
+    ({"parts": [{"type": "nope"}]}, None),
+    ({"parts": "text"}, None),
+]
+
+
+async def test_what_cannot_be_answered_is_refused_before_the_head_and_nothing_is_stored(serve):
     async with serve() as face:
         session_id = await face.session()
-        answers = [
-            await face.http.post(
-                f"/session/{session_id}/{route}",
-                json={"model": MODEL, "parts": [{"type": "text", "text": "x"}], **change},
-            )
-            for route in ("message", "prompt_async")
-        ]
+        for change, name in REFUSED:
+            body = {"model": MODEL, "parts": [{"type": "text", "text": "x"}], **change}
+            for route in ("message", "prompt_async"):
+                answer = await face.http.post(f"/session/{session_id}/{route}", json=body)
+                assert (answer.status_code, answer.json().get("name")) == (400, name)
         stored, status = await face.messages(session_id), (await face.http.get("/session/status")).json()
-    assert [(answer.status_code, answer.json().get("name")) for answer in answers] == [(400, name)] * 2
     assert (stored, status) == ([], {})
 
 

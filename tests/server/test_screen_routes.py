@@ -1,7 +1,5 @@
 """What a client has the open screens do."""
 
-import pytest
-
 CASES = [
     ("append-prompt", {"text": "typed"}, "tui.prompt.append", {"text": "typed"}),
     ("show-toast", {"message": "hi", "variant": "info"}, "tui.toast.show",
@@ -12,12 +10,12 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("route", "body", "kind", "properties"), CASES)
-async def test_screens_are_told_by_an_event(serve, route, body, kind, properties):
+async def test_screens_are_told_by_events(serve):
     async with serve() as face, face.events() as events:
-        answer = await face.http.post(f"/tui/{route}", json=body)
-        seen = await events.until(kind)
-    assert (answer.json(), seen[-1]["properties"]) == (True, properties)
+        for route, body, kind, properties in CASES:
+            answer = await face.http.post(f"/tui/{route}", json=body)
+            seen = await events.until(kind)
+            assert (answer.json(), seen[-1]["properties"]) == (True, properties)
 
 
 async def test_only_a_session_that_exists_is_gone_to(serve):
@@ -29,13 +27,11 @@ async def test_only_a_session_that_exists_is_gone_to(serve):
     assert (there.json(), nowhere.status_code, seen[-1]["properties"]) == (True, 404, {"sessionID": session_id})
 
 
-@pytest.mark.parametrize(
-    "body", [{"type": "session.deleted", "properties": {}}, {"type": "tui.toast.show", "properties": {}}]
-)
-async def test_only_events_of_the_screen_can_be_published(serve, body):
+async def test_only_events_of_the_screen_can_be_published(serve):
+    bodies = [{"type": "session.deleted", "properties": {}}, {"type": "tui.toast.show", "properties": {}}]
     async with serve() as face:
-        answer = await face.http.post("/tui/publish", json=body)
-    assert (answer.status_code, answer.json()["success"]) == (400, False)
+        answers = [await face.http.post("/tui/publish", json=body) for body in bodies]
+    assert [(answer.status_code, answer.json()["success"]) for answer in answers] == [(400, False)] * 2
 
 
 async def test_tools_come_with_their_schemas_and_services_that_are_not_there_are_empty(serve):

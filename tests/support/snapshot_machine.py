@@ -16,12 +16,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from opencode_tui.engine.snapshot.report import Patch, Report
 from opencode_tui.storage.paths import find_paths
-from tests.support.repo import make_repo, run_git
+from tests.support.repo import make_repo
 from tests.support.snapshots import Death, Fact, Fault, FaultyDisk, World
 
 NAMES = ("a", "b", "d", "d/x", "d/y", "d/e", "d/e/z", "d/e/f/g", "ignored.log", "n", "n/.git", "n/h")
 ACTS = st.tuples(
-    st.sampled_from(("write", "write", "write", "remove", "folder", "link", "mode", "rename", "repository")),
+    st.sampled_from(("write", "write", "write", "remove", "folder", "link", "mode", "rename", "repository", "rules")),
     st.sampled_from([name for name in NAMES if not name.endswith(".git")]),
     st.sampled_from(("one\n", "two\n", "three\r\n", "\0\1\2", "")),
     st.sampled_from((0o644, 0o755, 0o600, 0o640)),
@@ -75,6 +75,12 @@ def _repository(path: Path, content: str, mode: int) -> None:
         make_repo(path)
 
 
+def _rules(path: Path, content: str, mode: int) -> None:
+    """Ignore this name, in the folder that it is in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_name(".gitignore").write_text(f"{path.name}\n" if content else "*.log\n")
+
+
 _ACTS: dict[str, Callable[[Path, str, int], None]] = {
     "write": _write,
     "remove": _remove,
@@ -83,6 +89,7 @@ _ACTS: dict[str, Callable[[Path, str, int], None]] = {
     "mode": _mode,
     "rename": _rename,
     "repository": _repository,
+    "rules": _rules,
 }
 
 
@@ -201,6 +208,3 @@ def _compare(found: Facts, wanted: Facts, named: list[str]) -> None:
         }
 
     assert kept(found) == kept(wanted)
-
-
-__all__ = ["SnapshotMachine", "run_git"]

@@ -157,6 +157,27 @@ def _open_child(name: str, parent: int) -> int:
         raise NotADirectoryError(error.errno, "it is a file or a link", name) from error
 
 
+def read_regular(name: str, folder: int, status: os.stat_result) -> tuple[bytes, os.stat_result]:
+    """Return the bytes of a regular file in an open folder, and its status before they were read.
+
+    `status` is what was seen last; a change since shows at the next look. Anything else raises FileNotFoundError.
+    """
+    descriptor = os.open(name, _READ, dir_fd=folder)
+    try:
+        data = os.read(descriptor, status.st_size + 1)
+        if data and len(data) == status.st_size:
+            return data, status
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileNotFoundError(name)
+        pieces = [data]
+        while piece := os.read(descriptor, _CHUNK):
+            pieces.append(piece)
+        return b"".join(pieces), status
+    finally:
+        os.close(descriptor)
+
+
 def _read_up_to(descriptor: int, limit: int) -> bytes:
     pieces: list[bytes] = []
     while limit > 0 and (data := os.read(descriptor, min(limit, _CHUNK))):

@@ -38,6 +38,8 @@ class Rules:
 
     def ignores(self, path: str, *, is_folder: bool) -> bool:
         """Tell whether a path (relative to the worktree), in a folder that is not ignored itself, is ignored."""
+        if self.above is None:
+            return False
         if not path.isascii():
             path = os.fsencode(path).decode("latin-1")
         slash = "/" if is_folder else ""

@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from opencode_tui.engine.snapshot.pack import PackBuilder
 from opencode_tui.engine.snapshot.place import StorePlace
-from opencode_tui.engine.snapshot.store import FLUSH_BYTES, ObjectStore
+from opencode_tui.engine.snapshot.repack import repack
+from opencode_tui.engine.snapshot.store import ObjectStore
 from opencode_tui.engine.snapshot.tree import FOLDER
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.atomic import AtomicWriter
@@ -19,7 +19,6 @@ from opencode_tui.storage.record_file import storage_error
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-_LARGE_PACK_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +70,9 @@ class SnapshotLog:
         for line in data.split(b"\n"):
             try:
                 name, time = json.loads(line)
+                times[str(name)] = int(time)
             except (ValueError, TypeError):  # damaged, or the end of an unfinished write
                 continue
-            times[str(name)] = int(time)
         return times
 
     def keep(self, names: Iterable[str]) -> None:
@@ -110,7 +109,7 @@ def clean(store: ObjectStore, place: StorePlace, *, before: int, keep: Iterable[
             _mark(store, name, needed)
         except (SnapshotError, ValueError):
             wanted.discard(name)
-    _repack(store, needed)
+    repack(store, needed)
     log.keep(sorted(wanted))
 
 
@@ -124,28 +123,3 @@ def _mark(store: ObjectStore, tree: str, needed: set[bytes]) -> None:
         else:
             needed.add(bytes.fromhex(inner))
     needed.add(name)
-
-
-def _repack(store: ObjectStore, needed: set[bytes]) -> None:
-    """Copy what is needed into new packs, 32 MiB each, and remove each old pack as soon as its objects are copied."""
-    builder = PackBuilder()
-    emptied: set[str] = set()
-    for name, pack in store.packs().items():
-        names = list(pack.names())
-        if pack.size >= _LARGE_PACK_BYTES and all(object_name in needed for object_name in names):
-            continue
-        emptied.add(name)
-        for object_name in names:
-            if object_name in needed and object_name not in builder:
-                builder.add_packed(object_name, pack.read_packed(pack.find(object_name) or 0))
-        if builder.size > FLUSH_BYTES:
-            emptied = _replace(store, builder, emptied)
-            builder = PackBuilder()
-    _replace(store, builder, emptied)
-
-
-def _replace(store: ObjectStore, builder: PackBuilder, emptied: set[str]) -> set[str]:
-    if builder:
-        emptied.discard(store.write_pack(builder))
-    store.remove_packs(emptied)
-    return set()

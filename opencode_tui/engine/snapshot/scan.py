@@ -9,27 +9,25 @@ import os
 import stat
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from opencode_tui.engine.snapshot.disk import read_regular
 from opencode_tui.engine.snapshot.entry import (
-    EXECUTABLE_MODE,
-    FOLDER_MODE,
     HUGE,
     IGNORED,
     LARGE,
     OUTSIDE,
     OWN_DATA,
-    PLAIN_MODE,
     REPOSITORY,
     SPECIAL,
     TEMPORARY_NAME,
     UNREADABLE,
 )
+from opencode_tui.engine.snapshot.frame import Frame, full_stamp, leads_outside
 from opencode_tui.engine.snapshot.git_index import find_git_dir, shared_dir
 from opencode_tui.engine.snapshot.ignore import Rules
-from opencode_tui.engine.snapshot.manifest import Defaults, Manifest
+from opencode_tui.engine.snapshot.manifest import Manifest
+from opencode_tui.engine.snapshot.mode_table import ModeTable
 from opencode_tui.engine.snapshot.observe import HUGE_BYTES
 from opencode_tui.engine.snapshot.stat_cache import YOUNG, KnownFile, KnownFolder, StatCache, young_since
 from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter, StoreFullError
@@ -41,36 +39,13 @@ from opencode_tui.schema.error import SnapshotError
 LARGE_BYTES = 2 * 1024 * 1024
 """The largest file that is recorded without being asked for. Source: SPEC, section 5; performance, section 4."""
 
-_MANY_FILES = 512
-_CHUNK = 1 << 20
 _OPEN_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
-_OPEN_FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _UNKNOWN = KnownFolder(rules="?")
 _GONE: KnownFile = ((), "", "")
 
 
 class ScanStoppedError(Exception):
     """The stop flag was set."""
-
-
-@dataclass(slots=True)
-class _Frame:
-    """A folder on the way; `only_wanted`: it is ignored, so of what is in it only what is wanted counts."""
-
-    path: str
-    rules: Rules
-    repository: str
-    mode: int
-    known: KnownFolder
-    only_wanted: bool = False
-    seen: KnownFolder = field(default_factory=KnownFolder)
-    modes: Counter[int] = field(default_factory=Counter[int])
-    pending: list[tuple[str, int, bool]] = field(default_factory=list[tuple[str, int, bool]])
-    has_skipped: bool = False
-    is_changed: bool = False
-
-    def join(self, name: str) -> str:
-        return f"{self.path}/{name}" if self.path else name
 
 
 class Scan:
@@ -90,15 +65,14 @@ class Scan:
         self._root = root
         self._store = store
         self._writer = ObjectWriter(store, level=0 if not cache.folders else 1, limit=room)
-        self._old = cache if cache.holds(store.pack_sizes()) else StatCache()
+        self._old = cache if _is_backed(cache, store) else StatCache()
         self._new = StatCache()
         self._wanted = wanted
         self._own = frozenset(own_folders)
         self._stop = stop or threading.Event()
         self._skipped: dict[str, str] = {}
         self._bare: list[str] = []
-        self._folder_modes: dict[str, int] = {}
-        self._file_modes: dict[str, Counter[int]] = {}
+        self._modes = ModeTable()
         self._started_ns = 0
 
     def run(self) -> tuple[View, StatCache]:
@@ -133,14 +107,14 @@ class Scan:
             if not stack:
                 return top.seen.tree or EMPTY_TREE
 
-    def _root_frame(self) -> _Frame:
+    def _root_frame(self) -> Frame:
         rules = Rules()
         git_dir = find_git_dir(self._root)
         if git_dir is not None:
             rules = rules.with_file(str(shared_dir(git_dir) / "info" / "exclude"), "")
         try:
             mode = os.stat(self._root).st_mode
-            frame = _Frame("", rules, "", stat.S_IMODE(mode), self._old.folders.get("", _UNKNOWN))
+            frame = Frame("", rules, "", stat.S_IMODE(mode), self._old.folders.get("", _UNKNOWN))
             self._list(frame)
         except OSError as error:
             raise SnapshotError(
@@ -148,7 +122,7 @@ class Scan:
             ) from error
         return frame
 
-    def _enter(self, above: _Frame, name: str, mode: int, only_wanted: bool) -> _Frame | None:
+    def _enter(self, above: Frame, name: str, mode: int, only_wanted: bool) -> Frame | None:
         """Return the frame of a folder with its own entries looked at, None when it cannot be read or is gone."""
         path = above.join(name)
         rules, repository = above.rules, above.repository
@@ -157,7 +131,7 @@ class Scan:
             # Another repository has rules and an index of its own.
             rules, repository = Rules(key=path).with_file(str(shared_dir(git_dir) / "info" / "exclude"), path), path
         known = self._old.folders.get(path, _UNKNOWN)
-        frame = _Frame(path, rules, repository, stat.S_IMODE(mode), known, only_wanted)
+        frame = Frame(path, rules, repository, stat.S_IMODE(mode), known, only_wanted)
         try:
             self._list(frame)
         except (FileNotFoundError, NotADirectoryError):
@@ -167,7 +141,7 @@ class Scan:
             return None
         return frame
 
-    def _list(self, frame: _Frame) -> None:
+    def _list(self, frame: Frame) -> None:
         """Look at every entry of a folder; known files are passed by on sight, folders wait in `pending`."""
         if self._stop.is_set():
             raise ScanStoppedError
@@ -205,7 +179,7 @@ class Scan:
         finally:
             os.close(descriptor)
 
-    def _meet_folder(self, frame: _Frame, name: str, mode: int, is_same: bool) -> None:
+    def _meet_folder(self, frame: Frame, name: str, mode: int, is_same: bool) -> None:
         path = frame.join(name)
         if name == ".git":
             if frame.path:
@@ -227,17 +201,17 @@ class Scan:
                 return
         frame.pending.append((name, mode, is_ignored))
 
-    def _meet_file(self, frame: _Frame, descriptor: int, name: str, status: os.stat_result) -> None:
+    def _meet_file(self, frame: Frame, descriptor: int, name: str, status: os.stat_result) -> None:
         """Read a new or changed file or link, or say why not."""
         path = frame.join(name)
-        if (name == ".git" and stat.S_ISREG(status.st_mode)) or TEMPORARY_NAME.match(name):
+        if name == ".git" or TEMPORARY_NAME.match(name):
             if name == ".git" and frame.path:
                 self._skip(frame, name, REPOSITORY)
             return
         reason = self._reason_against(frame, path, name, status)
         if reason is None:
             try:
-                self._take(frame, descriptor, name, status)
+                self._take(frame, descriptor, path, status)
             except FileNotFoundError:
                 return
             except OSError:
@@ -245,7 +219,7 @@ class Scan:
         if reason is not None:
             self._skip(frame, name, reason)
 
-    def _reason_against(self, frame: _Frame, path: str, name: str, status: os.stat_result) -> str | None:
+    def _reason_against(self, frame: Frame, path: str, name: str, status: os.stat_result) -> str | None:
         is_link = stat.S_ISLNK(status.st_mode)
         if not is_link and not stat.S_ISREG(status.st_mode):
             return SPECIAL
@@ -261,33 +235,37 @@ class Scan:
             return HUGE
         return None if self._wanted.wants(path, frame.repository) else LARGE
 
-    def _take(self, frame: _Frame, descriptor: int, name: str, status: os.stat_result) -> None:
-        path = frame.join(name)
+    def _take(self, frame: Frame, descriptor: int, path: str, status: os.stat_result) -> None:
+        name = path.rpartition("/")[2]
+        old = frame.known.files.get(name)
+        if old is not None and old[0] == full_stamp(status):
+            # Only the rules have changed.
+            frame.seen.files[name] = old
+            if old[1] != LINK:
+                frame.modes[stat.S_IMODE(status.st_mode)] += 1
+            return
         if stat.S_ISLNK(status.st_mode):
             target = os.readlink(
                 name if os.readlink in os.supports_dir_fd else f"{self._root}/{path}", dir_fd=descriptor
             )
-            if _leads_outside(self._root, frame.path, target):
+            if leads_outside(self._root, frame.path, target):
                 frame.seen.outside |= {name}
             git_mode, data = LINK, os.fsencode(target)
         else:
-            data, status = _read(name, descriptor)
+            data, status = read_regular(name, descriptor, status)
             git_mode = EXECUTABLE if status.st_mode & 0o100 else PLAIN
             frame.modes[stat.S_IMODE(status.st_mode)] += 1
         file_id = self._writer.add("blob", data)
-        stamp = (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        if young_since(status, self._started_ns):
-            stamp = (status.st_mode, *YOUNG)
+        stamp = (status.st_mode, *YOUNG) if young_since(status, self._started_ns) else full_stamp(status)
         known: KnownFile = (stamp, git_mode, file_id)
         frame.seen.files[name] = known
-        old = frame.known.files.get(name)
         frame.is_changed |= old is None or old[1:] != known[1:]
 
-    def _skip(self, frame: _Frame, name: str, reason: str) -> None:
+    def _skip(self, frame: Frame, name: str, reason: str) -> None:
         self._skipped[frame.join(name)] = reason
         frame.has_skipped = True
 
-    def _leave(self, frame: _Frame, above: _Frame | None) -> None:
+    def _leave(self, frame: Frame, above: Frame | None) -> None:
         """Give a finished folder its tree, and put it into the one above."""
         seen, known = frame.seen, frame.known
         is_same = (
@@ -306,72 +284,30 @@ class Scan:
         if above is not None:
             self._put(frame, above)
 
-    def _put(self, frame: _Frame, above: _Frame) -> None:
+    def _put(self, frame: Frame, above: Frame) -> None:
         if frame.seen.tree or not frame.only_wanted:
             above.seen.folders[frame.path.rpartition("/")[2]] = frame.seen.tree
 
-    def _collect(self, frame: _Frame, *, is_bare: bool) -> None:
+    def _collect(self, frame: Frame, *, is_bare: bool) -> None:
         """Note what the manifest must say of a finished folder."""
         seen, known = frame.seen, frame.known
         seen.outside |= {name for name in known.outside if seen.files.get(name, _GONE) is known.files.get(name)}
         for name in seen.outside:
             self._skipped[frame.join(name)] = OUTSIDE
         self._new.folders[frame.path] = seen
-        self._file_modes[frame.path] = frame.modes
+        self._modes.files[frame.path] = frame.modes
         if frame.path and (seen.tree or not frame.only_wanted):
-            self._folder_modes[frame.path] = frame.mode
+            self._modes.folders[frame.path] = frame.mode
             if is_bare and not frame.only_wanted:
                 self._bare.append(frame.path)
 
     def _manifest(self) -> Manifest:
-        counted: Counter[int] = Counter()
-        for modes in self._file_modes.values():
-            counted.update(modes)
-        defaults = Defaults(
-            _usual({mode: count for mode, count in counted.items() if not mode & 0o100}, PLAIN_MODE),
-            _usual({mode: count for mode, count in counted.items() if mode & 0o100}, EXECUTABLE_MODE),
-            _usual(Counter(self._folder_modes.values()), FOLDER_MODE),
-        )
-        modes = {path: mode for path, mode in self._folder_modes.items() if mode != defaults.folder}
-        usual = {defaults.file, defaults.executable}
-        for folder, found in self._file_modes.items():
-            if not found.keys() <= usual:
-                modes.update(self._unusual_modes(folder, usual))
+        defaults, modes = self._modes.told(self._new.folders)
         return Manifest(defaults, modes, frozenset(self._bare), self._skipped)
 
-    def _unusual_modes(self, folder: str, usual: set[int]) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for name, (stamp, git_mode, _) in self._new.folders[folder].files.items():
-            mode = stat.S_IMODE(stamp[0])
-            if git_mode != LINK and mode not in usual:
-                found[f"{folder}/{name}" if folder else name] = mode
-        return found
 
-
-def _usual(counts: dict[int, int], plain: int) -> int:
-    """Return the mode that most have; `plain` in a small project, so that its snapshots do not change with every file."""
-    mode = max(counts, key=lambda mode: (counts[mode], -mode), default=plain)
-    return mode if counts.get(mode, 0) > _MANY_FILES else plain
-
-
-def _read(name: str, folder: int) -> tuple[bytes, os.stat_result]:
-    """Return a file's bytes and its status before they were read, so that a change meanwhile shows at the next scan."""
-    descriptor = os.open(name, _OPEN_FILE, dir_fd=folder)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise FileNotFoundError(name)
-        data = os.read(descriptor, status.st_size + 1)
-        if len(data) == status.st_size:
-            return data, status
-        pieces = [data]
-        while piece := os.read(descriptor, _CHUNK):
-            pieces.append(piece)
-        return b"".join(pieces), status
-    finally:
-        os.close(descriptor)
-
-
-def _leads_outside(root: str, folder: str, target: str) -> bool:
-    path = os.path.normpath(os.path.join(root, folder, target))
-    return path != root and not path.startswith(f"{root}/")
+def _is_backed(cache: StatCache, store: ObjectStore) -> bool:
+    """Tell whether everything that the cache names is stored; packs that were merged still hold it."""
+    if cache.packs.items() <= store.pack_sizes().items():
+        return True
+    return all(store.contains(bytes.fromhex(name)) for name in cache.names())

@@ -1,7 +1,8 @@
 """What the last scan saw, folder by folder, so that the next one reads only what changed.
 
-It is an aid, never the truth: damaged, foreign or lost, it costs one full reading. It holds only while every pack that was there
-when it was filled still is. One JSON line a folder, so that writing and reading never hold the interpreter for long.
+It is an aid, never the truth: damaged, foreign or lost, it costs one full reading. It holds only while all objects that it names
+are stored, which needs no look while every pack that was there when it was filled still is. One JSON line a folder, so that
+writing and reading never hold the interpreter for long.
 """
 
 import hashlib
@@ -45,9 +46,11 @@ class StatCache:
     folders: dict[str, KnownFolder] = field(default_factory=dict[str, KnownFolder])
     packs: dict[str, int] = field(default_factory=dict[str, int])
 
-    def holds(self, packs: dict[str, int]) -> bool:
-        """Tell whether all packs are still there."""
-        return self.packs.items() <= packs.items()
+    def names(self) -> Iterator[str]:
+        """Yield the ids of everything that the cache names, some more than once."""
+        for known in self.folders.values():
+            yield from (file_id for _, _, file_id in known.files.values())
+            yield from (tree for tree in (known.tree, *known.folders.values()) if tree)
 
 
 def save_cache(cache: StatCache, path: str, files: FileSystem) -> None:

@@ -116,7 +116,10 @@ class ObjectStore:
         for pack in self._packs.values():
             offset = pack.find(name)
             if offset is not None:
-                return pack.read_packed(offset)
+                try:
+                    return pack.read_packed(offset)
+                except (DamagedPackError, OSError) as error:
+                    raise SnapshotError(f"snapshot store {self.folder} is damaged: {error}") from error
         raise self._missing(name.hex())
 
     def packs(self) -> dict[str, Pack]:
@@ -199,7 +202,8 @@ def _problems(pack: Pack) -> Iterator[str]:
             if object_id(kind, data) != name:
                 yield f"{pack.path}: object {name.hex()} has changed"
     except (DamagedPackError, OSError) as error:
-        yield f"{pack.path}: {error}"
+        told = str(error)
+        yield told if pack.path in told else f"{pack.path}: {told}"
 
 
 class ObjectWriter:

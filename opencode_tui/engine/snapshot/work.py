@@ -19,6 +19,7 @@ from opencode_tui.engine.snapshot.journal import Journal, Undertaking
 from opencode_tui.engine.snapshot.observe import Observation, observe
 from opencode_tui.engine.snapshot.place import StorePlace
 from opencode_tui.engine.snapshot.plan import CHANGED_SINCE, Link, Plan, make_plan
+from opencode_tui.engine.snapshot.repack import merge_small
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.restore import Outcome, Restore
 from opencode_tui.engine.snapshot.scan import Scan
@@ -76,6 +77,7 @@ class Worktree:
         self.store.prepare()
         self.store.refresh()
         self._take_back()
+        merge_small(self.store)
 
     def scan(self, *, wanted: Sequence[View] = (), stop: threading.Event | None = None) -> View:
         """Return a snapshot of the whole worktree as it is; of files in the `wanted` snapshots even ignored and large ones.

@@ -7,7 +7,13 @@ import pytest
 from opencode_tui.engine.snapshot.git_index import Tracked, find_git_dir, read_tracked
 from tests.support.repo import Repo, make_repo
 
-NAMES = {"a": "1", "d/b": "2", "d/e/long_name_that_shares_nothing": "3", "d/e/long_name_that_shares_all": "4", "ä ": "5"}
+NAMES = {
+    "a": "1",
+    "d/b": "2",
+    "d/e/long_name_that_shares_nothing": "3",
+    "d/e/long_name_that_shares_all": "4",
+    "ä ": "5",
+}
 
 
 def tracked(repo: Repo, base: str = "") -> Tracked:

@@ -36,7 +36,11 @@ def by_git(root: Path, paths: list[str]) -> set[str]:
     given_paths = "\0".join(paths).encode()
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     done = subprocess.run(
-        ["git", "check-ignore", "--no-index", "-z", "--stdin"], cwd=root, env=environ, input=given_paths, capture_output=True
+        ["git", "check-ignore", "--no-index", "-z", "--stdin"],
+        cwd=root,
+        env=environ,
+        input=given_paths,
+        capture_output=True,
     )
     return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
 

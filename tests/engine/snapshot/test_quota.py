@@ -65,3 +65,16 @@ async def test_many_small_packs_become_few(world: World):
     await world.snapshots.clean()
     assert len(list(world.paths.snapshot.rglob("*.pack"))) == 1
     assert (await world.snapshots.verify()).damaged == ()
+
+
+async def test_packs_are_merged_when_they_become_many_and_lose_nothing(world: World):
+    world.write("a", "0")
+    first = await world.snapshots.track()
+    for number in range(40):
+        world.write("b", str(number))
+        await world.snapshots.track_paths(["b"])
+    await world.snapshots.track()
+    assert len(list(world.paths.snapshot.rglob("*.pack"))) < 40
+    world.write("a", "1")
+    await world.snapshots.revert([await world.snapshots.patch(first.id)])
+    assert {path: fact[2] for path, fact in world.facts().items()} == {"a": b"0"}

@@ -49,7 +49,8 @@ async def test_an_empty_folder_is_told_because_it_can_be_brought_back(project: W
 
 
 @pytest.mark.parametrize(
-    "name", ["with space", "-dash_and_", "文件/名.txt", "🦀", "é", "кириллица", "n" * 200, '"quo\tted"\\', ".hidden", "a\nb"]
+    "name",
+    ["with space", "-dash_and_", "文件/名.txt", "🦀", "é", "кириллица", "n" * 200, '"quo\tted"\\', ".hidden", "a\nb"],
 )
 async def test_any_name_is_told_as_it_is(project: World, name: str):
     assert await changed_by(project, lambda: project.write(name)) == [name]
@@ -127,7 +128,9 @@ async def test_a_link_out_of_the_project_is_named_and_kept(project: World, tmp_p
 
 async def test_our_own_data_in_the_worktree_is_left_out(tmp_path: Path):
     home = tmp_path / "home"
-    paths = Paths(home, *(tmp_path / "project" / name / "opencode-tui" for name in ("data", "config", "state", "cache")))
+    paths = Paths(
+        home, *(tmp_path / "project" / name / "opencode-tui" for name in ("data", "config", "state", "cache"))
+    )
     world = World(tmp_path / "project", paths)
     world.write("data/mine")
     assert await changed_by(world, lambda: world.write("data/mine", "2")) == ["data/mine"]

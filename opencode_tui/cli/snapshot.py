@@ -1,0 +1,31 @@
+"""`opencode-tui snapshot`: how much room undo takes for this project, and how to get it back."""
+
+import click
+
+from opencode_tui.cli.snapshot_door import with_snapshots
+from opencode_tui.cli.terminal import print_result
+
+_MIB = 1024 * 1024
+
+
+@click.group()
+def snapshot() -> None:
+    """The states of your files that undo goes back to."""
+
+
+@snapshot.command()
+def size() -> None:
+    """Print how much room this project's snapshots take, and of how much."""
+    usage = with_snapshots(lambda snapshots: snapshots.size())
+    print_result(
+        f"{usage.bytes / _MIB:.1f} of {usage.limit / _MIB:.0f} MiB in {usage.snapshots} snapshots\n{usage.folder}"
+    )
+
+
+@snapshot.command()
+def clean() -> None:
+    """Drop snapshots that are older than 30 days; undo cannot go back to them any more."""
+    before = with_snapshots(lambda snapshots: snapshots.size())
+    after = with_snapshots(lambda snapshots: snapshots.clean())
+    freed = max(0, before.bytes - after.bytes) / _MIB
+    print_result(f"{freed:.1f} MiB freed, {after.bytes / _MIB:.1f} MiB left in {after.snapshots} snapshots")

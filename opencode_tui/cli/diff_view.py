@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from opencode_tui.cli.cells import clip
 from opencode_tui.cli.style import Style, Token
 from opencode_tui.cli.terminal import make_safe
+from opencode_tui.schema.value import immutable
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NEAR = 2
@@ -18,7 +18,7 @@ _TAB = 4
 _TOKENS: dict[str, Token] = {"+": "added", "-": "removed"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Row:
     kind: Literal["+", "-", " ", "file"]
     number: int

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +13,7 @@ from opencode_tui.cli.mount import network_kind
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.tool.ripgrep import find_ripgrep
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 Level = Literal["well", "advice", "amiss"]
@@ -22,7 +23,7 @@ _FULL_BYTES = 64 * _MEBIBYTE
 _PATIENCE_S = 10
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Check:
     """What came out: `advice` could be better, `amiss` is broken. `notes` are lines below, each with its own level."""
 

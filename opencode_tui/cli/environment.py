@@ -2,20 +2,20 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_tui.cli.terminal import say
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths, find_paths
 
 if TYPE_CHECKING:
     from opencode_tui.config.load import LoadedConfig
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Environment:
     """The outside of one command; `directory` is absolute, links resolved by the system."""
 

@@ -2,14 +2,15 @@
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import click
 from click.shell_completion import CompletionItem
 
+from opencode_tui.schema.value import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class Entry:
     """Where a command lives (`package.module:attribute`), and the line that the help shows for it."""
 

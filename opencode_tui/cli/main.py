@@ -8,7 +8,6 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import click
@@ -17,6 +16,7 @@ from click.shell_completion import shell_complete
 from opencode_tui import __version__
 from opencode_tui.cli.errors import DONE, report_error
 from opencode_tui.cli.lazy_group import Entry, LazyGroup
+from opencode_tui.schema.value import immutable
 
 PROGRAM = "opencode-tui"
 COMPLETION_VARIABLE = "_OPENCODE_TUI_COMPLETE"
@@ -32,7 +32,7 @@ Examples:
 """
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Frame:
     """What the global options said; the object of click's context."""
 
@@ -68,6 +68,7 @@ class _Commands(LazyGroup):
             "config": Entry(
                 "opencode_tui.cli.config:config", "The settings in force, where they come from, their schema."
             ),
+            "snapshot": Entry("opencode_tui.cli.snapshot:snapshot", "How much the recorded states of your files take; clean them."),
             "completion": Entry(
                 "opencode_tui.cli.completion:completion", "A script that completes commands in your shell."
             ),

@@ -4,7 +4,6 @@ Source: design, visual, section 2 and the picture `permission-bash`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.cli.cells import pad, width, wrap
@@ -15,6 +14,7 @@ from opencode_tui.cli.terminal import make_safe
 from opencode_tui.cli.tool_line import described
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.value import immutable
 
 _DIFF_LINES = 40
 _TITLES = {
@@ -27,7 +27,7 @@ _TITLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Question:
     """What is asked, what the rules say of it, where it is worked, and the call that needs it, as far as it is known."""
 

@@ -1,14 +1,14 @@
 """Why an act asks, in words: the rule behind it, the folder it leaves, or that nobody can know what it will do."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.schema.permission import PermissionRequest, Rule
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Verdict:
     """What the rules say of one pattern of a question."""
 

@@ -4,7 +4,6 @@ import asyncio
 import os
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -27,6 +26,7 @@ from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CreateSession
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from opencode_tui.cli.permission_prompt import PermissionPrompt
@@ -37,7 +37,7 @@ ABORT_GRACE_MS = 2_000
 """Milliseconds that an interrupted turn has to close its records: more than an idle machine takes; Ctrl-C cuts them off."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TurnOptions:
     """What the command line asked for; `message` was typed, `piped` came in by standard input."""
 

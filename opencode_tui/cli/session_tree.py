@@ -1,13 +1,13 @@
 """Sessions as a tree: forks and the sessions of agents below what they came from."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Twig:
     """A session in the tree; `branch` are the lines before it, `kind` is empty, `fork` or `agent`."""
 

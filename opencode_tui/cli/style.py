@@ -6,8 +6,9 @@ Source: design, visual, sections 3 and 4.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TextIO
+
+from opencode_tui.schema.value import immutable
 
 Token = Literal["bold", "italic", "muted", "accent", "success", "warning", "error", "added", "removed"]
 
@@ -51,7 +52,7 @@ _ASCII = str.maketrans(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Style:
     """What a stream can show; the default is a file or a pipe. `is_live` tells of a terminal that obeys control sequences."""
 

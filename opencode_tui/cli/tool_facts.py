@@ -1,20 +1,20 @@
 """What a finished tool call says of itself in a few words: counts, exit code, time. Source: design, visual, section 6."""
 
 import re
-from dataclasses import dataclass
 from typing import Any, cast
 
 from opencode_tui.cli.quantity import duration, plural
 from opencode_tui.cli.style import Token
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.schema.value import immutable
 
 _READ_LINE = re.compile(r"^\d+: ", re.MULTILINE)
 _ENTRIES = re.compile(r"<entries>\n(.*?)\n\n\(", re.DOTALL)
 _COUNTED = {"grep": ("matches", "match"), "glob": ("count", "file"), "list": ("count", "entry")}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fact:
     """A few words and their look; `short` is what is left of them in a narrow line, `is_time` lets the time go first."""
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from opencode_tui.cli.cells import clip, clip_front, pad, width
@@ -13,6 +13,7 @@ from opencode_tui.cli.tool_facts import Fact, facts_of, is_bad_exit
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion
+from opencode_tui.schema.value import immutable
 
 _NAMES = {
     "apply_patch": "Patch",
@@ -47,7 +48,7 @@ _LONG_SUBJECT = 200
 _MAX_NAME = 24
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Look:
     sign: str
     sign_token: Token

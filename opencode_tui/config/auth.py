@@ -9,19 +9,19 @@ import os
 import re
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, cast
 
 from opencode_tui.config.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 _SAFE_MODE = 0o600
 _PROVIDER = re.compile(r"[A-Za-z0-9][\w.:@/-]{0,199}")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Credentials:
     """Entries by provider as they stand in the file. `mended` says, in one line, that an unsafe mode was corrected."""
 

@@ -1,15 +1,15 @@
 """The OPENCODE_* environment variables, read once. Source: reference, section 32."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.value import immutable
 
 DEFAULT_OUTPUT_TOKEN_MAX = 32_000
 """Tokens of an answer at most. Source: seed 000."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Flags:
     """What the environment asks for; empty texts count as unset."""
 

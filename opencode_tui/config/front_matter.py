@@ -6,12 +6,13 @@ Values become what JSON knows. Aliases are refused, because a few lines of them 
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import yaml
 
 from opencode_tui.config.jsonc import MAX_DEPTH
+from opencode_tui.schema.value import immutable
 
 MAX_CHARACTERS = 32_768
 """Of front matter; YAML is slow to read."""
@@ -25,7 +26,7 @@ class FrontMatterError(Exception):
     """The front matter cannot be read; the message says where."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FrontMatter:
     """`values` from the front matter, `lines` of its keys (from 1 in the file), and the text after it, stripped."""
 

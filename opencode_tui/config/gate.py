@@ -8,7 +8,6 @@ tomorrow is gated by itself.
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +15,7 @@ from opencode_tui.config import permission
 from opencode_tui.config.jsonc import KeyPath
 from opencode_tui.config.substitute import Placeholder, find_placeholders, resolve_file
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 
 STARTS = "starts programs"
 SENDS = "sends data elsewhere"
@@ -55,7 +55,7 @@ _OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@(?:[~/$]|\S*\.\.(?:/|$)|\S*\.env)"
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Gated:
     """A setting that needs trust. `only_over_deny`: a rule that asks; it loosens only where an earlier rule denies."""
 
@@ -65,7 +65,7 @@ class Gated:
     only_over_deny: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RepositoryPlace:
     """Where a repository's settings stand: the folder that its paths count from, the real worktree, the person's home."""
 

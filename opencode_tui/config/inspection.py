@@ -1,6 +1,6 @@
 """What a folder's own files would start or loosen, seen whether or not it is trusted: the base of `opencode-tui trust`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from opencode_tui.config.gate import RepositoryPlace
@@ -11,10 +11,11 @@ from opencode_tui.config.settings_folder import find_extensions, read_markdown
 from opencode_tui.config.sources import find_worktree, list_repository_sources
 from opencode_tui.config.trust import TrustStore, Verdict, check_trustable, judge
 from opencode_tui.schema.error import TrustError
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Inspection:
     """The worktree that trust belongs to, and each of its items with the present verdict."""
 

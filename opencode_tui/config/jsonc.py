@@ -5,8 +5,10 @@ Infinity are no numbers, and no message ever quotes the text: it may hold keys o
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from opencode_tui.schema.value import immutable
 
 MAX_DEPTH = 64
 """Levels of nesting; real settings have about ten."""
@@ -25,7 +27,7 @@ _MAX_DIGITS = 300
 _MAX_REPETITIONS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Position:
     """A place in a text; both count from 1, columns in characters."""
 
@@ -36,7 +38,7 @@ class Position:
         return f"line {self.line} column {self.column}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Repetition:
     """A key that stands twice in one object; the later value counts."""
 
@@ -44,7 +46,7 @@ class Repetition:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Document:
     """A parsed text. `positions` holds the place of each key, for members of lists that of the value, and () for the top."""
 

@@ -1,7 +1,7 @@
 """One source of settings: a file, a variable, or a markdown file of a settings folder, with the places of its keys."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -10,6 +10,7 @@ from opencode_tui.config.notice import Notice, config_error, describe, dotted
 from opencode_tui.config.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 
 Origin = Literal["person", "repository", "administrator"]
 """Who wrote it: what a repository says is inert until it is trusted, what the administrator says comes last."""
@@ -17,7 +18,7 @@ Origin = Literal["person", "repository", "administrator"]
 _FORMER_NAMES = {"agent": "mode", "permission": "tools", "share": "autoshare", "steps": "maxSteps"}
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Layer:
     """Settings of one source. `source` is an absolute path or a variable's name; relative paths count from `folder`."""
 

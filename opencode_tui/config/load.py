@@ -5,7 +5,7 @@ no effect and stands in `ignored`. Nothing is fetched, started, imported or writ
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,10 +26,11 @@ from opencode_tui.config.substitute import Substitution
 from opencode_tui.config.trust import TrustedFolder, TrustStore, Verdict, judge
 from opencode_tui.schema.error import ConfigError, TrustError
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LoadedConfig:
     """The settings in force in a directory.
 

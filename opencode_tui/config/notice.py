@@ -1,12 +1,11 @@
 """What a person is told about settings: where, which key, what is wrong and what to do. One line each."""
 
-from dataclasses import dataclass
-
 from opencode_tui.config.jsonc import KeyPath, Position
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Notice:
     """A warning, or something that has no effect and why. `source` is a file or a variable, `key` is dotted."""
 

@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +20,7 @@ from opencode_tui.config.notice import dotted
 from opencode_tui.config.settings_folder import Extension
 from opencode_tui.config.substitute import resolve_file
 from opencode_tui.config.text_file import UnreadableFileError, read_bytes
+from opencode_tui.schema.value import immutable
 
 MAX_REVIEWED_FILES = 2_000
 MAX_REVIEWED_BYTES = 64 << 20
@@ -33,7 +33,7 @@ _NAMING_FOLDERS = ("plugin", "skills")
 _TEXT_ENDINGS = (".md", ".txt")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReviewItem:
     """A file or folder of a repository (`name` is relative to the worktree) and what it would do, one line an effect.
 

@@ -6,7 +6,6 @@ name is the path below the folder. Nothing here is ever imported or started.
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from opencode_tui.config.layer import Layer, Origin, visit
 from opencode_tui.config.notice import describe
 from opencode_tui.config.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.value import immutable
 
 MAX_FILES = 5000
 """Files and folders looked at below one folder; whoever has more points somewhere by mistake."""
@@ -37,7 +37,7 @@ _EXTENSIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Extension:
     """A plugin or tool file (Python), or the folder of a skill; found, not loaded. `top` is the folder of its kind.
 

@@ -8,13 +8,13 @@ Source: SPEC, section 1.
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.layer import Origin
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import APP_NAME, Paths
 
 FILE_NAMES = ("opencode.jsonc", "opencode.json")
@@ -23,7 +23,7 @@ FILE_NAMES = ("opencode.jsonc", "opencode.json")
 Kind = Literal["file", "folder", "text"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SettingsSource:
     """A file that may hold settings, a settings folder (markdown, plugins, tools, skills), or the text of a variable.
 

@@ -7,7 +7,6 @@ put in is not looked at again. Relative paths count from the file that names the
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,11 +14,12 @@ from opencode_tui.config.jsonc import KeyPath
 from opencode_tui.config.layer import Layer
 from opencode_tui.config.notice import Notice
 from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.schema.value import immutable
 
 _PLACEHOLDER = re.compile(r"\{(env|file):([^{}\n]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Placeholder:
     """A `{env:NAME}` or `{file:path}` in the text at `path`."""
 
@@ -28,7 +28,7 @@ class Placeholder:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Substituted:
     """A layer with its placeholders replaced, and what there was to say about it."""
 

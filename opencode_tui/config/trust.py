@@ -6,7 +6,6 @@ added later is not trusted. The home folder and what contains it are refused: th
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -15,12 +14,13 @@ from opencode_tui.config.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import TrustError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 Verdict = Literal["trusted", "changed", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TrustedFolder:
     """A worktree, when it was trusted (ms), and the fingerprint of each item by its name relative to the worktree."""
 

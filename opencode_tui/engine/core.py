@@ -2,7 +2,6 @@
 
 from asyncio import TaskGroup
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from opencode_tui.bus import Bus
 from opencode_tui.config.flags import Flags, read_flags
@@ -14,6 +13,7 @@ from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.ids import Clock, Identifier
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.migrations import Migrations
@@ -22,7 +22,7 @@ from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Core:
     """What a process has once."""
 

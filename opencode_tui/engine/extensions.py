@@ -1,7 +1,6 @@
 """What a folder's settings add to the engine: plugins, skills, slash commands; and the settings as the plugins want them."""
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.config.flags import Flags
@@ -13,10 +12,11 @@ from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.skill.places import SkillSearch, search_of
 from opencode_tui.engine.skill.skills import Skills, discover_skills
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Extensions:
     """What was found and loaded."""
 

@@ -1,6 +1,5 @@
 """Everything that is bound to one folder: its project, settings, agents, tools, permissions, and the verbs on its sessions."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.config.load import LoadedConfig
@@ -20,9 +19,10 @@ from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Instance:
     """One folder's services, built complete by `wire.build_instance`."""
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +47,7 @@ from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
 from opencode_tui.schema.event import FileEdited
 from opencode_tui.schema.permission import Action
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.killed_runs import find_killed_runs
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Parts:
     """What the verbs on conversations are made of."""
 

@@ -15,13 +15,13 @@ Stored: {name, data} with the names of `StoredError` (reference, section 12). Ev
 thing, the place and the remedy.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.value import immutable
 
 
 class OpencodeError(Exception):
@@ -129,7 +129,7 @@ class ModelNotFoundError(OpencodeError):
         self.suggestions = suggestions
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Failure:
     """What is known of a failed model call: its row in the failure table, and what the provider said and asked for."""
 

@@ -10,7 +10,6 @@ Order within a session: user message, its parts, `session.status` busy, assistan
 `session.status` idle, then `session.idle`. Late `session.updated`, `session.diff` and a user message's `summary` may follow.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import ConfigDict, Field, TypeAdapter
@@ -24,6 +23,7 @@ from opencode_tui.schema.project import ProjectInfo
 from opencode_tui.schema.record import JsonObject, Record, absent
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.value import immutable
 
 
 class IdleStatus(Record):
@@ -308,7 +308,7 @@ class LivePart(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PartGrowth:
     """Text was appended to a part; only between the first and the last `PartUpdated` of that part."""
 
@@ -319,7 +319,7 @@ class PartGrowth:
     live: LivePart
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PartProgress:
     """A running tool has news for the screen."""
 
@@ -329,7 +329,7 @@ class PartProgress:
     live: LivePart
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BusLagged:
     """This reader was too slow and lost structural events: it must read everything anew. Never published, only delivered."""
 
@@ -337,7 +337,7 @@ class BusLagged:
 Event = StructuralEvent | PartGrowth | PartProgress | BusLagged
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Envelope:
     """An event and the folder whose instance it belongs to (empty: the whole process)."""
 

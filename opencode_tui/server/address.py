@@ -6,15 +6,15 @@ names that cannot be bent this way are admitted. Source: design, reliability row
 
 import ipaddress
 import re
-from dataclasses import dataclass
 
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.value import immutable
 
 _LOCAL_ORIGIN = re.compile(r"http://(localhost|127\.0\.0\.1)(:\d{1,5})?")
 _WITH_PORT = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(?::(?P<port>\d{1,5}))?")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Listening:
     """Where a server is to listen (port 0: a free one), and which origins may use it beside those of this machine."""
 
@@ -23,7 +23,7 @@ class Listening:
     origins: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Address:
     """A host name or IP address (an IPv6 one without brackets) and a port; `origins` are further ones that may use it."""
 

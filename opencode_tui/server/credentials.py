@@ -3,12 +3,14 @@
 import base64
 import binascii
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from opencode_tui.schema.value import immutable
 
 DEFAULT_USERNAME = "opencode"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Credentials:
     """The user name and the password of a server."""
 

@@ -6,11 +6,11 @@ of all but `OPTIONS`), the body is no form and not too large. Event streams pass
 
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
-from dataclasses import dataclass
 from typing import Any
 
 from starlette.exceptions import HTTPException
 
+from opencode_tui.schema.value import immutable
 from opencode_tui.server.address import Address
 from opencode_tui.server.answer import error_body, value_bytes
 from opencode_tui.server.credentials import Credentials
@@ -37,7 +37,7 @@ _FORMS = (b"application/x-www-form-urlencoded", b"multipart/form-data", b"text/p
 """What a page can post anywhere without asking first."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Refusal:
     """Why a request goes no further."""
 

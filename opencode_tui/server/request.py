@@ -3,18 +3,18 @@
 Folder: `?directory=`, else the header `x-opencode-directory` (percent-encoded), else that of the process. Source: `http.md` 2.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Path, Query, Request
 
 from opencode_tui.client.client import Client, Clients
+from opencode_tui.schema.value import immutable
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.turns import Turns
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Services:
     """What the routes of one server work with; stands in `app.state.services`."""
 

@@ -7,10 +7,10 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from opencode_tui.schema.error import CorruptRecordError, StorageError
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
 from opencode_tui.storage.files import FILE_MODE, FOLDER_MODE
 from opencode_tui.storage.keys import is_segment, segment_of
@@ -25,7 +25,7 @@ _FRESH_S = 60
 """A temporary file lives for milliseconds; a younger one may belong to a process that cannot be seen from here (a container's)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Finding:
     """Something amiss: `text` is one line; `paths` are the files or folders that `mend` would treat, none when it cannot."""
 
@@ -39,7 +39,7 @@ class Finding:
         return bool(self.paths)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Place:
     path: str
     name: str

@@ -2,11 +2,12 @@
 
 import os
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 
+from opencode_tui.schema.value import immutable
 
-@dataclass(frozen=True, slots=True)
+
+@immutable
 class ProcessIdentity:
     """A process: `started` is its start time in the machine's own ticks (empty where unknown), as ids are used again."""
 

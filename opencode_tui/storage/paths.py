@@ -5,15 +5,15 @@ Nothing is created by looking at a path: `ensure` makes a folder with mode 0700 
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.value import immutable
 
 APP_NAME = "opencode-tui"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Paths:
     """Absolute folders; `home` is the person's, the rest are ours."""
 

@@ -1,11 +1,11 @@
 """Reading records without a lock: one, a folder of them, or the keys below a prefix. Every method blocks."""
 
 import json
-from dataclasses import dataclass
 from typing import cast
 
 from opencode_tui.schema.error import CorruptRecordError, StorageError
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import Key, folder_path, is_segment, record_path, segment_of
 from opencode_tui.storage.record_file import read_record, storage_error
@@ -14,7 +14,7 @@ _MAX_DEPTH = 8
 """Keys have at most three segments; what lies deeper is a loop of links."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FolderRecords:
     """The records of one folder, sorted by key, and what could not be read: a damaged one hides no other.
 

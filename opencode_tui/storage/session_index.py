@@ -10,13 +10,13 @@ import builtins
 import json
 import logging
 import time
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import cast
 
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.index_file import IndexFile
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
@@ -32,7 +32,7 @@ _YOUNG_NS = 100_000_000
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SessionListing:
     """A project's sessions, newest first by (creation, id), and the records that could not be read; neither hides the other."""
 
@@ -40,7 +40,7 @@ class SessionListing:
     damaged: list[StorageError]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Known:
     """Sessions by file state, and how many of them the index file lacks or has in vain."""
 

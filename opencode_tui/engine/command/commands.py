@@ -4,7 +4,6 @@ Later wins in that order, but a skill never takes a command's name. Source: refe
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from opencode_tui.engine.command.placeholder import hints
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.schema.catalog import CommandSummary
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.value import immutable
 
 _BUILT_IN: Mapping[str, tuple[str, bool | None]] = {
     "init": ("write or renew this project's AGENTS.md", None),
@@ -21,7 +21,7 @@ _BUILT_IN: Mapping[str, tuple[str, bool | None]] = {
 """Name to description and `subtask`."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Command:
     """A command. `is_own`: the person wrote it, or it is built in, so that its shell snippets need no further question."""
 

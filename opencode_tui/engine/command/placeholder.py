@@ -6,7 +6,8 @@ Source: reference, section 29.
 """
 
 import re
-from dataclasses import dataclass
+
+from opencode_tui.schema.value import immutable
 
 _PLACEHOLDER = re.compile(r"\$(?:(\d+)|ARGUMENTS)")
 _SNIPPET = re.compile(r"!`([^`\n]+)`")
@@ -14,14 +15,14 @@ _WORD = re.compile(r"""\[Image\s+\d+\]|(?:"[^"]*"|'[^']*'|[^\s"'])+|["']""")
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Prose:
     """Text of a filled template."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Snippet:
     """A shell command whose output is to stand here."""
 

@@ -4,14 +4,15 @@ What they print, errors included, stands in the prompt; an exit code other than 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from opencode_tui.schema.value import immutable
 
 TIMEOUT_MS = 60_000
 _WAIT_S = 3_600.0
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SnippetShell:
     """Runs snippets in a folder with the person's environment; `reserve_output` names a file for a long output."""
 

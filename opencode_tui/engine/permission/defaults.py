@@ -4,13 +4,13 @@ Source: reference, section 26, rules D.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.schema.permission import Action, Rule
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PermissionFolders:
     """Absolute folders that the built-in rules speak of: the person's home, cut tool outputs, the skills."""
 

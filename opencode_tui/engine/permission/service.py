@@ -7,7 +7,6 @@ Source: reference, section 27; SPEC, section 3, "children" and "always".
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from opencode_tui.engine.permission.decision import Query, is_granted, open_patterns
@@ -17,13 +16,14 @@ from opencode_tui.schema.error import PermissionRefused, RejectedError
 from opencode_tui.schema.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
+from opencode_tui.schema.value import immutable
 
 Publish = Callable[[PermissionAsked | PermissionReplied], None]
 Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]]]
 """Says what plugins think of a question before anybody is asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Pending:
     """A question that waits; `undecided` are those of its patterns that the person must allow."""
 
@@ -161,7 +161,7 @@ class PermissionService:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallPermission:
     """The questions of one tool call; an instance is what a tool gets as its `ask`.
 

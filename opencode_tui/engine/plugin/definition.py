@@ -7,7 +7,7 @@ it likes `description` and `args`: a pydantic model, a JSON schema, or a mapping
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from opencode_tui.engine.plugin.hooks import HOOK_NAMES, Hook
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 
 _TOOL_KEYS = ("tool", "tools")
 
@@ -23,7 +24,7 @@ class PluginError(Exception):
     """A plugin is not what it should be; the message says what to mend."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PluginContext:
     """What a plugin is told when it is loaded."""
 
@@ -32,7 +33,7 @@ class PluginContext:
     project_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolDefinition:
     """A tool of a plugin. `schema` is a JSON schema of type object; `model`, where there is one, makes its arguments."""
 
@@ -44,7 +45,7 @@ class ToolDefinition:
     model: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PluginDefinition:
     """What one plugin brings; `problems` are entries that were left out."""
 

@@ -11,11 +11,12 @@ import copy
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, get_args
 
 from opencode_tui.engine.plugin.thread import run_on_thread
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 
 HookName = Literal[
     "event",
@@ -46,7 +47,7 @@ class PluginTimeoutError(Exception):
     """A plugin took longer than it may."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PluginHooks:
     """The hooks of one plugin."""
 

@@ -6,7 +6,6 @@ first; of two plugins with one name the later stays.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import unquote, urlsplit
@@ -16,12 +15,13 @@ from opencode_tui.config.layer import Layer, parse_layer, read_layer
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.sources import SettingsSource, list_administrator_sources, list_sources
 from opencode_tui.config.substitute import resolve_file
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 _PATH_BEGINNINGS = ("./", "../", "/", "~/", "file://")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PluginSource:
     """A plugin or a tool file: `path` of a file, or the name of an installed module."""
 

@@ -6,7 +6,6 @@ the project is `global`; without a repository the worktree is the folder itself.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -14,10 +13,11 @@ from opencode_tui.engine.project.identity import identify
 from opencode_tui.engine.project.repository import Repository, find_repository
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
 from opencode_tui.schema.project import GLOBAL_PROJECT
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Project:
     """A folder's project. `directory` and `worktree` are real paths, `worktree` the top of this work tree.
 

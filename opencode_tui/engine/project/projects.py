@@ -7,7 +7,6 @@ Source: reference, sections 3 and 4.
 import asyncio
 import os
 from contextlib import suppress
-from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -17,6 +16,7 @@ from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.storage import Storage
@@ -28,7 +28,7 @@ _GLOBAL_WORKTREE = "/"
 """What OpenCode writes for the project of all folders without a repository."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpenedProject:
     """A project's record as it is now; `adopted` are the ids of sessions that moved into it, `warnings` one-line texts."""
 

@@ -6,15 +6,16 @@ Everything read may come from a hostile repository: only regular files, only the
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from opencode_tui.schema.value import immutable
 
 _HEAD_PREFIX = "ref: refs/heads/"
 _SMALL_FILE = 4096
 _REFTABLE_PLACEHOLDER = ".invalid"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Repository:
     """A work tree and its git folders; `common_dir` differs from `git_dir` in a linked worktree. All are real paths."""
 

@@ -5,7 +5,7 @@ OpenCode's form, absent values as None or not at all.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from opencode_tui.engine.provider.configured import Configured
@@ -17,12 +17,13 @@ from opencode_tui.schema.catalog import ProviderSummary
 from opencode_tui.schema.error import ModelNotFoundError
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 
 DEMO = ModelRef(provider_id="demo", model_id="tour")
 _SUGGESTIONS = 3
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CatalogSettings:
     """What the settings say of models, under OpenCode's keys and in its form, and which model was used last."""
 
@@ -34,7 +35,7 @@ class CatalogSettings:
     last_used: ModelRef | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DefaultModel:
     """The model that answers when none is named, and where the choice comes from."""
 

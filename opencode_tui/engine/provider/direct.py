@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Protocol
 
 from opencode_tui.engine.provider import failure
@@ -18,6 +17,7 @@ from opencode_tui.engine.provider.wire.delta import ProtocolError, WireDelta
 from opencode_tui.engine.provider.wire.openai_chat import OpenAiChatDecoder
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
+from opencode_tui.schema.value import immutable
 
 _DRAIN_S = 0.05
 """How long the end of an answered connection is waited for, so that it can be used again."""
@@ -35,7 +35,7 @@ class Decoder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dialect:
     """A wire format: where requests go, how they are written, how answers are read, how the key is shown."""
 

@@ -1,6 +1,8 @@
 """Where a provider is and what it wants with every request."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from opencode_tui.schema.value import immutable
 
 DEFAULT_CHUNK_TIMEOUT_MS = 300_000
 """Milliseconds without a byte after which a stream counts as dead."""
@@ -9,7 +11,7 @@ ENVIRONMENT_PROXY = "environment"
 """A proxy setting that means: whatever HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE of the environment say."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Endpoint:
     """A provider's address and credentials; times are milliseconds, `timeout_ms` None means no limit for the whole request.
 

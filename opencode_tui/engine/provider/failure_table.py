@@ -5,10 +5,12 @@ The rows are tried in order; the first that fits decides. Sources: reference, se
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reported:
     """What is known of a failure. `status` is 0 without one; `code` is every type, code and class name that was given.
 
@@ -24,7 +26,7 @@ class Reported:
     secrets: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Row:
     """A kind of failure: fits when one of the given tests does. `code` and `text` are patterns for lower-case texts."""
 

@@ -4,12 +4,11 @@ Those with a base address speak one of the two direct formats; the others go thr
 other provider of litellm's table works too, with the variable `<NAME>_API_KEY`. The order is that in which a model is chosen.
 """
 
-from dataclasses import dataclass
-
 from opencode_tui.schema.model import Adapter
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KnownProvider:
     """A provider. `tables` are its names in litellm's table; `is_open` when it has models that no table lists.
 

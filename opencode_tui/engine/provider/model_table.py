@@ -7,7 +7,6 @@ made anew when the installed table changes; a cache that cannot be read or writt
 import importlib.util
 import logging
 import os
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from pydantic_core import from_json, to_json
 from opencode_tui.engine.provider.wire.json_value import as_count, as_object, as_text
 from opencode_tui.schema.model import Adapter, Cost, Limit, Model
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
 
 _TABLE_FILE = "model_prices_and_context_window_backup.json"
 _CACHE_FILE = "models.json"
@@ -33,7 +33,7 @@ _OVER = "_above_200k_tokens"
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ListedModel:
     """A model as the table has it; prices are USD per million tokens in the order input, output, cache read, cache write.
 

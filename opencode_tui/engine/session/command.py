@@ -8,7 +8,7 @@ never in what a snippet printed. Source: reference, section 29.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,10 @@ from opencode_tui.schema.request import (
     SubtaskInput,
     TextInput,
 )
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CommandServices:
     """What commands need in the instance of one folder."""
 

@@ -5,11 +5,11 @@ Source: seed 001; reference, sections 9 and 16.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import FINISH_CONTINUES, AssistantMessage, UserMessage
 from opencode_tui.schema.part import CompactionPart
+from opencode_tui.schema.value import immutable
 
 
 def filter_compacted(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
@@ -42,7 +42,7 @@ def _compaction(message: MessageWithParts) -> CompactionPart | None:
     return next((part for part in message.parts if isinstance(part, CompactionPart)), None)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Position:
     """Where a conversation stands: indexes into the messages, None where there is none."""
 

@@ -1,7 +1,6 @@
 """The prompt loop: look at the history, decide the next step, nothing else. Source: seeds 001 and 004; reference, section 9."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.engine.agent.agents import AgentInfo
@@ -30,12 +29,13 @@ from opencode_tui.schema.message import FINISH_CONTINUES, AssistantMessage, Mess
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.value import immutable
 
 MAX_UNKNOWN = 2
 """Answers in a row that end for no known reason and call no tool, before the turn ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LoopServices:
     """What the loop works with in the instance of one folder."""
 
@@ -51,7 +51,7 @@ class LoopServices:
     output_token_max: int = OUTPUT_TOKEN_MAX
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Task:
     """What one step has to go by."""
 

@@ -5,7 +5,6 @@ bus; ids and times come from its arguments. Source: seed 000's event table; refe
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
 from typing import assert_never
 
@@ -27,16 +26,17 @@ from opencode_tui.engine.session.live import LiveText
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.tool_state import ToolStatePending
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stored:
     """A part was made or changed its state: write it, then tell."""
 
     part: AnyPart
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Grew:
     """Text was appended to a part that is already stored."""
 

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, TypedDict
 
 from opencode_tui.engine.plugin.hooks import Hooks
@@ -29,6 +29,7 @@ from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.tool_state import ToolStatePending, ToolStateRunning, fail
+from opencode_tui.schema.value import immutable
 
 Outcome = Literal["continue", "stop"]
 ABORTED_TOOL = "Tool execution aborted"
@@ -43,7 +44,7 @@ class _Ids(TypedDict):
     message_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StepServices:
     """What every step works with."""
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.catalog import DEMO
@@ -19,12 +18,13 @@ from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.request import CommandInput, PromptInput
+from opencode_tui.schema.value import immutable
 
 Stored = Callable[[str], None]
 """Is told the id of a request when it is on disk."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Request:
     """A prompt, and who waits for it to be on disk."""
 

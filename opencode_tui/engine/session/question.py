@@ -6,7 +6,6 @@ rejected, when the task that asked is cancelled. Later answers have no effect. A
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.schema.error import NobodyToAskError, QuestionDismissedError, ToolError
@@ -14,12 +13,13 @@ from opencode_tui.schema.event import QuestionAsked, QuestionRejected, QuestionR
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
 from opencode_tui.schema.question import Question, QuestionRequest
+from opencode_tui.schema.value import immutable
 
 Publish = Callable[[QuestionAsked | QuestionReplied | QuestionRejected], None]
 Answers = list[list[str]]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Pending:
     request: QuestionRequest
     answers: asyncio.Future[Answers]

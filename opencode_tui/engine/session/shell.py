@@ -4,7 +4,6 @@ The person gave the command, so nobody is asked for permission. Source: referenc
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.engine.agent.agents import AgentInfo
@@ -22,12 +21,13 @@ from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.request import PromptInput, ShellInput, TextInput
 from opencode_tui.schema.tool_state import ToolStatePending
+from opencode_tui.schema.value import immutable
 
 TOLD = "The person ran this command line; its output follows."
 EVERYTHING = Rule(permission="*", pattern="*", action="allow")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SessionShell:
     """Runs the person's command lines in the sessions of one folder."""
 

@@ -6,7 +6,6 @@ Interrupting the parent interrupts the child first. Source: reference, section 2
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from opencode_tui.bus import Bus
@@ -27,6 +26,7 @@ from opencode_tui.schema.permission import Rule, Ruleset
 from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.value import immutable
 
 NOT_FOR_CHILDREN = ("todowrite", "todoread", "task")
 """What an agent that works for another does not do: the list is its caller's, and it works alone."""
@@ -44,7 +44,7 @@ class Prompter(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SubagentServices:
     """What starting agents needs in the instance of one folder."""
 

@@ -6,12 +6,12 @@ character or a backtick is none (addresses, decorators in code). Each thing coun
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.engine.session.attachment import file_input
 from opencode_tui.schema.part import AgentSource, FilePartSource, SourceText
 from opencode_tui.schema.request import AgentInput, FileInput, PromptPart, TextInput
+from opencode_tui.schema.value import immutable
 
 _REFERENCE = re.compile(
     r'(?<![\w`@])@(?:"(?P<quoted>[^"\n]+)"(?P<lines>#L?\d+(?:-L?\d+)?)?|(?P<plain>(?!@)[^\s`,;"\'<>|]+))'
@@ -22,7 +22,7 @@ MAX_REFERENCES = 100
 """More in one text are no references but data."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReferencePlace:
     """What names stand for: paths count from the first of `folders` that has them, `~/` from home.
 
@@ -36,7 +36,7 @@ class ReferencePlace:
     is_confined: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reference:
     """An `@` in a text: what is named, where it stands, and the range of lines, `(start, end)`, end None for the rest."""
 

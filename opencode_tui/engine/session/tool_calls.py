@@ -7,7 +7,7 @@ their records are then closed by `StepProcessor.settle`.
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,12 @@ from opencode_tui.schema.error import OpencodeError, PermissionRefused, Rejected
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import Ruleset, ToolCallRef
+from opencode_tui.schema.value import immutable
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallScope:
     """Where and for whom a step's calls run.
 

@@ -4,7 +4,6 @@ Source: reference, section 23.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
@@ -22,6 +21,7 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.part import AgentPart, AnyPart, SubtaskPart, TextPart
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
+from opencode_tui.schema.value import immutable
 
 _PART_TYPES: Mapping[type[Record], type[TextPart | AgentPart | SubtaskPart]] = {
     TextInput: TextPart,
@@ -30,7 +30,7 @@ _PART_TYPES: Mapping[type[Record], type[TextPart | AgentPart | SubtaskPart]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Addressee:
     """Who answers a prompt."""
 

@@ -7,18 +7,18 @@ Source: reference, section 30.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.settings_folder import MAX_FILES
 from opencode_tui.config.sources import repository_folders
+from opencode_tui.schema.value import immutable
 
 FILE_NAME = "SKILL.md"
 _AGENT_FOLDERS = (".claude", ".agents")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SkillSearch:
     """What decides where skills are looked for; `paths` are the folders that the settings name."""
 

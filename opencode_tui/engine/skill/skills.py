@@ -7,12 +7,12 @@ skill costs itself alone. Source: reference, section 30.
 import logging
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.config.text_file import UnreadableFileError, read_text
 from opencode_tui.engine.skill.places import SkillSearch, find_skill_files
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 SAMPLE_FILES = 10
 """Files of a skill's folder that the model is told of. Source: reference, section 30."""
@@ -21,7 +21,7 @@ _WALK_LIMIT = 1_000
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Skill:
     """A skill and its file; its folder is what the text's relative paths count from."""
 

@@ -1,7 +1,8 @@
 """What the files were: states of a worktree, kept apart from the person's repository, and the way back to them.
 
-Bottom-up: `entry` (what a path is), `pack` and `store` (git objects in a folder of our own), `tree` and `manifest` (what a snapshot
-is made of), `view` (reading one), `disk` (calls that no link leads astray), `observe`, `ignore`, `scan` (from files to a snapshot),
-`claims` (who changed what), `plan`, `journal`, `restore` (the way back), `diff`, `quota`, and `snapshot`, the service.
-Source: SPEC, section 5.
+Bottom-up: `entry` (what a path is), `pack`, `tree`, `store`, `repack` (git objects in a folder of our own), `manifest` and `view`
+(what a snapshot says), `graft`, `compose`, `changes` (snapshots from snapshots), `disk` and `observe` (looking at one path, never
+through a link), `ignore`, `git_index`, `wanted`, `stat_cache`, `mode_table`, `frame`, `scan` (looking at all), `claims` (who did
+what), `report`, `plan`, `journal`, `restore` (the way back), `place`, `quota`, `diff`, `work` (what is done under the lock),
+`telling` (what is said of it), and `snapshot`, the service. Source: SPEC, section 5.
 """

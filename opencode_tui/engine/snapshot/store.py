@@ -48,10 +48,6 @@ class ObjectStore:
         self._damaged: dict[str, str] = {}
         self._trees: OrderedDict[str, Tree] = OrderedDict()
 
-    def exists(self) -> bool:
-        """Tell whether anything was ever stored."""
-        return os.path.isdir(self._pack_folder)
-
     def prepare(self) -> None:
         """Make the folder, and remove what a killed process left; raises StorageError. Needs the lock."""
         try:

@@ -1,9 +1,9 @@
 """Which paths a scan records although they are ignored or large: what the repository tracks, what an earlier snapshot holds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.entry import Entry, parents
+from opencode_tui.engine.snapshot.entry import Entry
 from opencode_tui.engine.snapshot.git_index import Tracked, find_git_dir, read_tracked, shared_dir
 from opencode_tui.engine.snapshot.graft import find
 from opencode_tui.engine.snapshot.ignore import Rules, text_of_rules
@@ -41,22 +41,16 @@ def _mark(index: Path) -> _Mark:
 
 
 class Wanted:
-    """What one scan wants in any case: paths given by name, files of earlier snapshots, files of repositories."""
+    """What one scan wants in any case: files of earlier snapshots, files of repositories."""
 
-    def __init__(self, tracked: TrackedPaths, *, views: Sequence[View] = (), paths: Iterable[str] = ()) -> None:
+    def __init__(self, tracked: TrackedPaths, *, views: Sequence[View] = ()) -> None:
         self._tracked = tracked
         self._views = views
-        self._paths = frozenset(paths)
         self._rules: dict[tuple[str, str], Rules] = {}
-        self._folders = frozenset(folder for path in self._paths for folder in parents(path))
-
-    def is_given(self, path: str) -> bool:
-        """Tell whether a path was given by name or is a file of an earlier snapshot; repositories are not asked."""
-        return path in self._paths or any(_is_file(view, path) for view in self._views)
 
     def wants(self, path: str, repository: str) -> bool:
         """Tell whether a file is wanted; `repository` is the base of the one that it lies in."""
-        return self.is_given(path) or path in self._tracked.of(repository).paths
+        return any(_is_file(view, path) for view in self._views) or path in self._tracked.of(repository).paths
 
     def was_visible(self, path: str, repository: str) -> bool:
         """Tell whether a file that is ignored now came after an earlier snapshot whose rules would not have ignored it.
@@ -89,7 +83,7 @@ class Wanted:
 
     def wants_below(self, folder: str, repository: str) -> bool:
         """Tell whether anything below a folder is wanted."""
-        if folder in self._folders or folder in self._tracked.of(repository).folders:
+        if folder in self._tracked.of(repository).folders:
             return True
         return any(
             item is not None and item[0] == FOLDER for item in (find(v.store, v.files, folder) for v in self._views)

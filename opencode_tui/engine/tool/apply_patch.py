@@ -5,7 +5,6 @@ Source: reference, section 28 (apply_patch).
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from opencode_tui.engine.tool.text_diff import TextDiff, compare
 from opencode_tui.engine.tool.text_format import TextFormat
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 _LETTERS = {"add": "A", "update": "M", "move": "M", "delete": "D"}
 
@@ -33,7 +33,7 @@ class ApplyPatchParameters(Parameters):
     patch_text: str = Field(description="the whole patch")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Step:
     """One section, verified: what it does to which file, and the changes of files that this takes."""
 

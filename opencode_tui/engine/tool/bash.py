@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from opencode_tui.engine.tool.process import Command, Ended, find_shell
 from opencode_tui.engine.tool.running_command import RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
@@ -34,7 +34,7 @@ ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[M
 """Returns the environment of a call's command that starts in a folder."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ShellSurroundings:
     """What commands get from the outside: the person's environment and home, and names for files with full outputs.
 

@@ -7,11 +7,11 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES, Cut, hint
+from opencode_tui.schema.value import immutable
 
 HALF_BYTES = MAX_BYTES // 2
 HALF_LINES = MAX_LINES // 2
@@ -27,7 +27,7 @@ _PARTIAL_LINE_BYTES = 2_000
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Excerpt:
     """A moment of an output: all of it in `head`, or, with `removed`, its first and last whole lines."""
 

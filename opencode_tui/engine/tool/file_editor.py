@@ -5,7 +5,6 @@ The path is held from the first read to the write, so that two calls on one file
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,13 @@ from opencode_tui.engine.tool.stamps import ReadStamps
 from opencode_tui.engine.tool.text_diff import TextDiff, compare
 from opencode_tui.engine.tool.text_format import TextFormat, presentable
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.value import immutable
 
 _KEPT_TEXT_CHARACTERS = 1_000_000
 """Above this many characters before and after, the texts are left out of a call's metadata; the diff stays."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rewrite:
     """The text that a file shall have, how it is stored, and what the model should know of how it was found."""
 
@@ -30,7 +30,7 @@ class Rewrite:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Edited:
     """A change that was made."""
 

@@ -10,7 +10,6 @@ import contextlib
 import os
 import stat
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from weakref import WeakValueDictionary
@@ -22,6 +21,7 @@ from opencode_tui.engine.tool.text_format import TextFormat, decode, is_binary
 from opencode_tui.engine.tool.thread import finish
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 EDIT_LIMIT_BYTES = 10 * 1024 * 1024
 """The largest file that is read whole for an edit."""
@@ -47,7 +47,7 @@ class Observer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TextFile:
     """A file's text as it was read, line ends as they are; `mode` are its permission bits, `names` counts its hard links."""
 

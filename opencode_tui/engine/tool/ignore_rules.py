@@ -1,15 +1,16 @@
 """What git ignores, read from `.gitignore` and `.ignore` files without asking git."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IgnoreRules:
     """The ignore rules of one folder, for paths below it; `folder` is relative to the top, empty for the top itself."""
 

@@ -1,10 +1,11 @@
 """Carries the indentation of a file over to a text that a model wrote with another one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reindent:
     """From the model's indentations to the file's; `delta` when the file's are the model's with a constant prefix."""
 

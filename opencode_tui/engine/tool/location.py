@@ -5,14 +5,14 @@ Links are resolved before anything is asked: what is asked for is what is opened
 
 import asyncio
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Location:
     """A place on disk: `path` absolute as written, `real` with all links resolved, both also relative to the worktree.
 

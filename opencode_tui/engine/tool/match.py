@@ -7,9 +7,9 @@ middle of a block. Texts here have `\\n` line ends only. Source: reference, sect
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from opencode_tui.engine.tool.indent import reindent
+from opencode_tui.schema.value import immutable
 
 _ANCHORED_SIMILARITY = 0.85
 _ANCHORED_EQUAL_SHARE = 0.5
@@ -18,7 +18,7 @@ _WORD_PAIR = re.compile(r"\w\w")
 _ESCAPE = re.compile(r"\\([ntr'\"`\\$])")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Replacement:
     """Characters [start, end) of the content become `text`; `exact` tells that they are what the model quoted."""
 
@@ -142,7 +142,7 @@ _STRATEGIES: tuple[Strategy, ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Block:
     """A run of whole lines of the content that answers to the lines of the old text; the last line's end is not part of it."""
 

@@ -15,13 +15,13 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
 from opencode_tui.engine.tool.command_output import CommandOutput
 from opencode_tui.engine.tool.process_family import MARK, ProcessFamily
+from opencode_tui.schema.value import immutable
 
 TIMEOUT_GRACE_S = 1.0
 CANCEL_GRACE_S = 0.1
@@ -44,7 +44,7 @@ _WITHHELD = frozenset({"OPENCODE_SERVER_PASSWORD", "PYDANTIC_DISABLE_PLUGINS"})
 Reason = Literal["exit", "timeout", "cancel"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Command:
     """What to run, where, and with which shell; `environ` is the person's environment."""
 
@@ -55,7 +55,7 @@ class Command:
     shell: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ended:
     """How a command ended; `exit_code` is None when it was ended by us, 128 + n when by signal n.
 

@@ -11,7 +11,8 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+
+from opencode_tui.schema.value import immutable
 
 MARK = "OPENCODE_CALL"
 """Environment variable that every process of a call inherits; its value is unique."""
@@ -25,7 +26,7 @@ _STATE, _PARENT, _SESSION, _START = 0, 1, 3, 19
 """Places of these fields in /proc/PID/stat after the name. Source: proc(5)."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Process:
     """A process; `start` (clock ticks since boot) tells it from a later one of the same id. A dead one waits to be collected."""
 

@@ -6,7 +6,6 @@ Blocks: call it in a thread; it looks at the stop event at least every 64 KiB.
 import os
 import stat
 import threading
-from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from opencode_tui.engine.tool.stamps import Stamp, stamp_of
 from opencode_tui.engine.tool.text_format import detect, is_binary, presentable
 from opencode_tui.engine.tool.truncate import MAX_BYTES
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 LINE_LIMIT_CHARACTERS = 2_000
 MEDIA_LIMIT_BYTES = 20 * 1024 * 1024
@@ -31,7 +31,7 @@ _MAGIC = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Window:
     """Lines of a file without their ends. `total` counts all lines when the end was reached; `full` tells that bytes ran out."""
 
@@ -41,7 +41,7 @@ class Window:
     full: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Media:
     """An image or document, whole."""
 
@@ -50,7 +50,7 @@ class Media:
     stamp: Stamp
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Listing:
     """A folder's entries in order; sub-folders end in `/`."""
 

@@ -6,7 +6,6 @@ Source: SPEC section 3, "prune".
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from pydantic import Field
@@ -14,6 +13,7 @@ from pydantic import Field
 from opencode_tui.engine.tool.description import read_description
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
 _LISTED = 20
@@ -26,7 +26,7 @@ class RecallParameters(Parameters):
     call_id: str = Field(alias="call_id", description="id of the earlier call")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StoredOutput:
     """A completed call and what it gave; `is_cleared` when the model no longer sees the output."""
 

@@ -8,12 +8,12 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.engine.tool.glob_pattern import matcher
 from opencode_tui.engine.tool.ripgrep import find_ripgrep
 from opencode_tui.engine.tool.search_process import run_search
+from opencode_tui.schema.value import immutable
 
 FILE_LIMIT = 20_000
 MATCH_LIMIT = 2_000
@@ -32,7 +32,7 @@ _FALLBACK = (sys.executable, "-P", "-m", "opencode_tui.engine.tool.python_search
 _MATCH = re.compile(rb"(.+?)\0(\d+):(.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Files:
     """Paths relative to the searched folder, in no order. `more` tells that the limit was hit."""
 
@@ -40,7 +40,7 @@ class Files:
     more: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Match:
     """One line that matches; `path` is relative to the searched folder, and empty where one file was searched."""
 
@@ -49,7 +49,7 @@ class Match:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Matches:
     """Matching lines. `more` tells that the limit was hit, `complete` that every path could be read."""
 

@@ -3,18 +3,18 @@
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.engine.tool.folder import Folder, open_folder
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 _CHUNK_BYTES = 64 * 1024
 _RECORD_LIMIT_BYTES = 1024 * 1024
 _ERROR_BYTES = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ending:
     """How a run ended. `stopped` tells that its reader had enough; `complete` that every path could be read."""
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from opencode_tui.engine.tool.folder import Folder, open_folder
 from opencode_tui.engine.tool.stamps import Stamp, stamp_of
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 _log = logging.getLogger(__name__)
 _REASONS = {
@@ -38,7 +39,7 @@ def explain(error: OSError, path: Path) -> ToolError:
     return ToolError(f"{path}: {reason}")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Change:
     """What a file shall become: `content` None deletes it; `expected` is its stamp now, None when it must not exist.
 

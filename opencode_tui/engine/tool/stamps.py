@@ -4,13 +4,13 @@ Kept in memory for the life of the engine; a resumed session reads again. Source
 """
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stamp:
     """What tells one state of a file from another without reading it."""
 

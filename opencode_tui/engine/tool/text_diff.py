@@ -2,16 +2,16 @@
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from opencode_tui.engine.tool.text_format import presentable
+from opencode_tui.schema.value import immutable
 
 _CONTEXT = 3
 _COMPARED_LINES = 4_000
 """Above this many differing lines on both sides together they are shown as one block: comparing grows with the square."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TextDiff:
     """A unified diff with an `Index:` header, and how many lines it adds and takes; empty when nothing changed."""
 
@@ -20,7 +20,7 @@ class TextDiff:
     deletions: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Block:
     """Old lines [old_start, old_end) became new lines [new_start, new_end)."""
 

@@ -4,10 +4,11 @@ Decoding and encoding are each other's inverse: `encode(decode(data))` gives the
 """
 
 import codecs
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.value import immutable
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -21,7 +22,7 @@ _CONTROL_SHARE = 0.3
 _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\x1b\b")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TextFormat:
     """The stored form of a text; `newline` is the line end that most of its lines have."""
 

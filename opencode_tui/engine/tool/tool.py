@@ -1,7 +1,7 @@
 """The shape of a tool: its name, parameters and act, and what a call is given to work with."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from opencode_tui.schema.question import Question
 from opencode_tui.schema.record import wire_name
+from opencode_tui.schema.value import immutable
 
 
 class Parameters(BaseModel):
@@ -49,7 +50,7 @@ class Inquire(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Assignment:
     """Work for another agent: `task_id` is the session of an earlier one that is to be gone on with."""
 
@@ -60,7 +61,7 @@ class Assignment:
     command: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AssignmentResult:
     """What came of it: the child session, the model that worked as `provider/model`, and its last text."""
 
@@ -85,7 +86,7 @@ class Subagents(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolContext:
     """One call's surroundings. `progress` (title, metadata) shows on the screen while the call runs; it never blocks.
 
@@ -104,7 +105,7 @@ class ToolContext:
     inquire: Inquire | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolResult:
     """What a call gave: `output` for the model, `title` and `metadata` for the screen.
 

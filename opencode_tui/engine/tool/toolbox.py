@@ -4,7 +4,6 @@ The tools' modules are imported when a tool is first called (`deferred.py`), hen
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.deferred import DeferredTool, read_specs
 from opencode_tui.engine.tool.tool import Tool
 from opencode_tui.engine.tool.truncate import Truncator
+from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from opencode_tui.engine.tool.bash import ExtendEnvironment
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.todo import TodoStore
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolSurroundings:
     """What tools get from the outside.
 

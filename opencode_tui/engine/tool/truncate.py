@@ -6,11 +6,11 @@ Source: seed 000 and reference, section 18.
 import asyncio
 import logging
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from opencode_tui.schema.ids import Clock, Identifier, time_field
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths, ensure
 
 MAX_LINES = 2_000
@@ -23,7 +23,7 @@ Direction = Literal["head", "tail"]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Limits:
     """How much is left of an output."""
 
@@ -31,7 +31,7 @@ class Limits:
     size_bytes: int = MAX_BYTES
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Cut:
     """What was kept of a text, and how much was left out; `removed` is 0 when it is whole."""
 
@@ -45,7 +45,7 @@ class Cut:
         return f"...{self.removed} {self.unit} truncated..."
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Truncation:
     """A text for the model; `output_path` is the file with the full text when it was cut."""
 

@@ -1,14 +1,15 @@
 """One simple command as the analysers see it, and what they can say about it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.runner import Runner
 from opencode_tui.engine.permission.shell.state import State, moved
 from opencode_tui.engine.permission.shell.words import Word, literal
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call:
     """A command: its program, its words after expansion, where it runs, and the text that it gets on standard input if known."""
 

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.paths import is_secret
 from opencode_tui.engine.permission.shell.words import Word
+from opencode_tui.schema.value import immutable
 
 
 class Role(StrEnum):
@@ -31,7 +32,7 @@ class Role(StrEnum):
     SPREAD = "*"  # no value; folders are read with everything below
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Spec:
     """How a command uses its arguments.
 

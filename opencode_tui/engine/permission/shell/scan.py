@@ -4,7 +4,7 @@ Pure: nothing is run, the file system is only asked about links, folders and nam
 cannot follow makes the command opaque.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from opencode_tui.engine.permission.shell.arity import command_prefix
 from opencode_tui.engine.permission.shell.filesystem import RealFileSystem, ShellFileSystem
@@ -13,12 +13,13 @@ from opencode_tui.engine.permission.shell.paths import is_inside, resolve
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.walker import Walker
 from opencode_tui.engine.permission.shell.words import PRIVATE
+from opencode_tui.schema.value import immutable
 
 _SEEN = dict.fromkeys(map(ord, "\n\t\u00a0\u3000\u200d"))
 """Characters that are no print but nothing strange either: line ends, wide blanks, the joiner inside emoji."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ExternalPath:
     """A path outside the project, links followed, and how it is used; `folder` is itself or the folder that it lies in."""
 
@@ -27,7 +28,7 @@ class ExternalPath:
     folder: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Member:
     """One command that would run. Every text must be allowed; the first is its source, others are the same with quoting resolved.
 
@@ -39,7 +40,7 @@ class Member:
     moves_only: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Scan:
     """The facts about a command line, in order of appearance.
 

@@ -4,9 +4,10 @@
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -35,7 +36,7 @@ _PREFIX = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Script:
     """A parsed text: its tree, the text as it was given, whether bash's grammar is certain to accept it.
 

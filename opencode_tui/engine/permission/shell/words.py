@@ -7,7 +7,8 @@ would otherwise be special, an unknown piece, a border where an unquoted variabl
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from opencode_tui.schema.value import immutable
 
 UNKNOWN = "\ue007"
 SPLIT = "\ue008"
@@ -31,7 +32,7 @@ WORD_LIMIT = 1_000
 """Words that one brace expansion may give; what is more is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Word:
     """One word after expansion.
 

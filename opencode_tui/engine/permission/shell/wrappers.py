@@ -5,18 +5,18 @@ root, words from standard input, a shell in between).
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
 from opencode_tui.engine.permission.shell.words import Word, literal
+from opencode_tui.schema.value import immutable
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Wrapper:
     """Options that take a value, words before the command, and what those are (`w` a path that is used, `t` text)."""
 

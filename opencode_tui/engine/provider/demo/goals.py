@@ -3,10 +3,10 @@
 A path of None means the file that was last spoken of.
 """
 
-from dataclasses import dataclass
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReadFile:
     """Show a file, or with `outline` tell what is in it."""
 
@@ -14,7 +14,7 @@ class ReadFile:
     outline: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FindText:
     """Search file contents for a text, in a folder or file when `where` is given; `defined` looks only for its definition."""
 
@@ -23,21 +23,21 @@ class FindText:
     defined: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FindFiles:
     """Search files whose path fits a glob pattern."""
 
     pattern: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ListFolder:
     """List the files of a folder; None is the one that the session works in."""
 
     folder: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CreateFile:
     """Write a new file; an existing one with other content is only replaced with `overwrite`."""
 
@@ -46,7 +46,7 @@ class CreateFile:
     overwrite: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReplaceText:
     """Replace a text everywhere in a file; with `whole_words` only when it is nowhere a part of a longer word."""
 
@@ -56,7 +56,7 @@ class ReplaceText:
     whole_words: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class InsertLine:
     """Add a line at the end of a file, or at its start."""
 
@@ -65,14 +65,14 @@ class InsertLine:
     at_start: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunCommand:
     """Run a shell command."""
 
     command: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunFile:
     """Run a program file with the interpreter that its ending names; `exact` when it need not be looked for."""
 
@@ -80,24 +80,24 @@ class RunFile:
     exact: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RunTests:
     """Run the tests of the folder, whatever they are made with."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WritePlan:
     """Write a todo list."""
 
     items: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FollowPlan:
     """Do what the latest todo list says."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unclear:
     """A request that begins like one of the others but cannot be followed; `reason` tells the person what is missing."""
 

@@ -1,8 +1,9 @@
 """Reads what tools answered, so that the demo model quotes real results and never its own expectations."""
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+
+from opencode_tui.schema.value import immutable
 
 _NUMBERED = re.compile(r"^\s*(\d+): ?(.*)$")
 _MORE = re.compile(r"(?:has more lines|output truncated|use 'offset'|more lines)", re.IGNORECASE)
@@ -11,7 +12,7 @@ _QUOTED_LINES = 30
 _QUOTED_WIDTH = 160
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReadText:
     """Lines of a file as the read tool gave them; `is_whole` is False when the file goes on."""
 

@@ -6,15 +6,15 @@ conversation itself is its only memory.
 
 import os.path
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any
 
 from opencode_tui.engine.provider.demo.output import one_line, read_paths
 from opencode_tui.engine.provider.demo.turn import Turn
 from opencode_tui.engine.provider.stream import ResultBlock
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call:
     """The next tool call, and the sentence that goes before it."""
 
@@ -23,7 +23,7 @@ class Call:
     say: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Outcome:
     """How a goal came out; after one that is not `is_done` the goals behind it are not begun."""
 

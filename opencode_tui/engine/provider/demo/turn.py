@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from opencode_tui.engine.provider.stream import (
@@ -15,6 +14,7 @@ from opencode_tui.engine.provider.stream import (
     ToolEntry,
     UserEntry,
 )
+from opencode_tui.schema.value import immutable
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _LATE = re.compile(
@@ -25,7 +25,7 @@ _ATTACHED = re.compile(r"Called the \w+ tool|<(?:path|file|content|directories)>
 _DIRECTORY = re.compile(r"^\s*Working directory: (.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Done:
     """A call of this turn and its answer."""
 
@@ -33,7 +33,7 @@ class Done:
     result: ResultBlock
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Turn:
     """What matters of a request: `asked` are the person's texts (late ones after the first), `done` what was called since.
 

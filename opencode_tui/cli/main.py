@@ -68,7 +68,9 @@ class _Commands(LazyGroup):
             "config": Entry(
                 "opencode_tui.cli.config:config", "The settings in force, where they come from, their schema."
             ),
-            "snapshot": Entry("opencode_tui.cli.snapshot:snapshot", "How much the recorded states of your files take; clean them."),
+            "snapshot": Entry(
+                "opencode_tui.cli.snapshot:snapshot", "How much the recorded states of your files take; clean them."
+            ),
             "completion": Entry(
                 "opencode_tui.cli.completion:completion", "A script that completes commands in your shell."
             ),

@@ -28,7 +28,7 @@ _TICKS_PER_MS = 4096
 _FIELD = 1 << 48
 _MASK = _FIELD - 1
 _MAX_LEAD = 60_000 * _TICKS_PER_MS
-_SHAPE = re.compile(r"^[a-z]{3,4}_[0-9A-Za-z]{1,60}$")
+_SHAPE = re.compile(r"[a-z]{3,4}_[0-9A-Za-z]{1,60}")
 _TIME_FIELD = re.compile(r"^[a-z]{3,4}_([0-9a-f]{12})")
 
 
@@ -39,7 +39,7 @@ def system_clock() -> int:
 
 def is_identifier(text: str, prefix: Prefix) -> bool:
     """Tell whether `text` has the shape of an id with this prefix; such a text is safe as a file name."""
-    return text.startswith(prefix + "_") and _SHAPE.match(text) is not None
+    return text.startswith(prefix + "_") and _SHAPE.fullmatch(text) is not None
 
 
 def time_field(identifier: str) -> int | None:

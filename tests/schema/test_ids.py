@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from opencode_tui.schema.ids import Identifier, is_identifier, spans_wrap, time_field
@@ -59,6 +59,8 @@ def test_names_without_a_time_field_have_no_order_of_their_own():
     assert spans_wrap(["msg_old1"])
 
 
+@example("a\n")
+@example("a/../b")
 @given(st.text())
 def test_no_text_with_a_path_in_it_passes_as_an_id(text: str):
     if is_identifier("ses_" + text, "ses"):

@@ -16,19 +16,18 @@ from opencode_tui.cli.terminal import make_safe
 from opencode_tui.cli.tool_line import activity_of, tool_lines
 from opencode_tui.schema.event import (
     BusLagged,
-    BusyStatus,
     Event,
     MessageUpdated,
     PartGrowth,
     PartRemoved,
     PartUpdated,
-    RetryStatus,
     SessionFailed,
     SessionStatusChanged,
 )
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
+from opencode_tui.schema.status import BusyStatus, RetryStatus
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 
 _MAX_ATTEMPTS = 8

@@ -11,12 +11,12 @@ from opencode_tui.schema.catalog import (
     SkillSummary,
     ToolSummary,
 )
-from opencode_tui.schema.event import ScreenEvent
 from opencode_tui.schema.file import FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.screen_event import ScreenEvent
 
 
 class RulesFacet(Protocol):

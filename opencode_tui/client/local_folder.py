@@ -20,11 +20,11 @@ from opencode_tui.schema.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.event import ScreenEvent
 from opencode_tui.schema.file import FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.screen_event import ScreenEvent
 
 if TYPE_CHECKING:
     from opencode_tui.engine.file.browser import FileBrowser

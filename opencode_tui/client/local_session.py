@@ -9,7 +9,6 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.template import expand_prompt
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import NoSuchMessageError
-from opencode_tui.schema.event import AnyStatus
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.part import AnyPart
@@ -17,6 +16,7 @@ from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.question import QuestionRequest
 from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, UpdateSession
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.status import AnyStatus
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.totals import SessionTotals
 

@@ -4,13 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.event import AnyStatus
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.question import QuestionRequest
 from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, UpdateSession
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.status import AnyStatus
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.totals import SessionTotals
 

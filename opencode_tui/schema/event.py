@@ -21,34 +21,11 @@ from opencode_tui.schema.part import AnyPart, Part
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.project import ProjectInfo
 from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.screen_event import ScreenEvent
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.status import SessionStatus
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.value import immutable
-
-
-class IdleStatus(Record):
-    """Nothing runs."""
-
-    type: Literal["idle"] = "idle"
-
-
-class BusyStatus(Record):
-    """A run works on the session."""
-
-    type: Literal["busy"] = "busy"
-
-
-class RetryStatus(Record):
-    """A run waits before it asks the provider again; `next` is when, in milliseconds since 1970."""
-
-    type: Literal["retry"] = "retry"
-    attempt: int
-    message: str
-    next: int
-
-
-AnyStatus = IdleStatus | BusyStatus | RetryStatus
-SessionStatus = Annotated[AnyStatus, Field(discriminator="type")]
 
 
 class SessionCreated(Record):
@@ -222,41 +199,6 @@ class BranchUpdated(Record):
     branch: str | None = absent()
 
 
-class ScreenTextAppended(Record):
-    """Text that screens put into their prompt."""
-
-    type: Literal["tui.prompt.append"] = "tui.prompt.append"
-    text: str
-
-
-class ScreenCommandGiven(Record):
-    """An action that screens carry out, such as `session.new`."""
-
-    type: Literal["tui.command.execute"] = "tui.command.execute"
-    command: str
-
-
-class ScreenToastShown(Record):
-    """A short note that screens show; `duration` in milliseconds."""
-
-    type: Literal["tui.toast.show"] = "tui.toast.show"
-    title: str | None = absent()
-    message: str
-    variant: Literal["info", "success", "warning", "error"]
-    duration: float = 5000
-
-
-class ScreenSessionSelected(Record):
-    """A session that screens go to."""
-
-    type: Literal["tui.session.select"] = "tui.session.select"
-    session_id: str
-
-
-ScreenEvent = ScreenTextAppended | ScreenCommandGiven | ScreenToastShown | ScreenSessionSelected
-"""What a client tells the screens of a folder to do; no record stands behind it."""
-
-
 class InstanceDisposed(Record):
     """Everything bound to a folder was closed; clients read all anew."""
 
@@ -287,10 +229,7 @@ StructuralEvent = (
     | FileEdited
     | ProjectUpdated
     | BranchUpdated
-    | ScreenTextAppended
-    | ScreenCommandGiven
-    | ScreenToastShown
-    | ScreenSessionSelected
+    | ScreenEvent
     | InstanceDisposed
 )
 

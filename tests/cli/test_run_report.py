@@ -10,16 +10,15 @@ from opencode_tui.cli.style import PLAIN, Style
 from opencode_tui.engine.session.live import LiveText
 from opencode_tui.schema.event import (
     BusLagged,
-    BusyStatus,
     MessageUpdated,
     PartGrowth,
     PartRemoved,
     PartUpdated,
-    RetryStatus,
     SessionStatusChanged,
 )
 from opencode_tui.schema.message import MessageTime, Tokens
 from opencode_tui.schema.part import PartTime, StepFinishPart
+from opencode_tui.schema.status import BusyStatus, RetryStatus
 from tests.support.build import SESSION, assistant, call, owner, reasoning, text, user
 from tests.support.hostile import HOSTILE, steering
 

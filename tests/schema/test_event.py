@@ -1,12 +1,6 @@
-from opencode_tui.schema.event import (
-    STRUCTURAL,
-    BusyStatus,
-    PartGrowth,
-    PermissionAsked,
-    SessionStatusChanged,
-    to_wire,
-)
+from opencode_tui.schema.event import STRUCTURAL, PartGrowth, PermissionAsked, SessionStatusChanged, to_wire
 from opencode_tui.schema.part import TextPart
+from opencode_tui.schema.status import BusyStatus
 
 
 class Live:

@@ -24,10 +24,10 @@ from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.tool_calls import CallScope, ToolCalls
 from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, StoredError
-from opencode_tui.schema.event import RetryStatus
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, TextPart, ToolPart
+from opencode_tui.schema.status import RetryStatus
 from opencode_tui.schema.tool_state import ToolStatePending, ToolStateRunning, fail
 from opencode_tui.schema.value import immutable
 

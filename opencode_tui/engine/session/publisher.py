@@ -1,14 +1,7 @@
 """Sends session events to the bus under the folder whose instance works on the session."""
 
 from opencode_tui.bus import Bus
-from opencode_tui.schema.event import (
-    Event,
-    MessageUpdated,
-    PartUpdated,
-    SessionCreated,
-    SessionDeleted,
-    SessionUpdated,
-)
+from opencode_tui.schema.event import Event, MessageUpdated, PartUpdated, SessionCreated, SessionDeleted, SessionUpdated
 
 
 class Publisher:

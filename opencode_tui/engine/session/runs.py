@@ -14,8 +14,9 @@ from opencode_tui.engine.session.publisher import Publisher
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.schema.error import OpencodeError, SessionError, StoredError, aborted, to_stored
-from opencode_tui.schema.event import IdleStatus, SessionFailed
+from opencode_tui.schema.event import SessionFailed
 from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.status import IdleStatus
 from opencode_tui.storage.locks import Locks
 
 logger = logging.getLogger(__name__)

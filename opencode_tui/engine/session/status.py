@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from opencode_tui.schema.event import AnyStatus, BusyStatus, Event, IdleStatus, SessionIdle, SessionStatusChanged
+from opencode_tui.schema.event import Event, SessionIdle, SessionStatusChanged
+from opencode_tui.schema.status import AnyStatus, BusyStatus, IdleStatus
 
 
 class SessionStatuses:

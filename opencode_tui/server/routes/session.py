@@ -8,10 +8,10 @@ from pydantic import Field
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import SessionError
-from opencode_tui.schema.event import SessionStatus
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.request import CreateSession, UpdateSession
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.status import SessionStatus
 from opencode_tui.schema.todo import Todo
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient, SessionId

@@ -1,0 +1,32 @@
+"""Whether a session works, waits or rests. Source: reference, section 33."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.record import Record
+
+
+class IdleStatus(Record):
+    """Nothing runs."""
+
+    type: Literal["idle"] = "idle"
+
+
+class BusyStatus(Record):
+    """A run works on the session."""
+
+    type: Literal["busy"] = "busy"
+
+
+class RetryStatus(Record):
+    """A run waits before it asks the provider again; `next` is when, in milliseconds since 1970."""
+
+    type: Literal["retry"] = "retry"
+    attempt: int
+    message: str
+    next: int
+
+
+AnyStatus = IdleStatus | BusyStatus | RetryStatus
+SessionStatus = Annotated[AnyStatus, Field(discriminator="type")]

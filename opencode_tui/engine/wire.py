@@ -1,4 +1,4 @@
-"""What the instance of a folder is made of: with `core`, the only file that constructs services."""
+"""What the instance of a folder is made of: with `core` and `wire_verbs`, the only place that constructs services."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.load import LoadedConfig, load_config
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
-from opencode_tui.engine.command.snippet import SnippetShell
 from opencode_tui.engine.core import Core
 from opencode_tui.engine.extensions import Extensions, load_extensions
 from opencode_tui.engine.instance import Instance
@@ -22,32 +21,21 @@ from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.rules import Rules
-from opencode_tui.engine.session.attachment import Attachments
-from opencode_tui.engine.session.command import CommandServices, SessionCommands
-from opencode_tui.engine.session.instruction import Instructions
-from opencode_tui.engine.session.loop import LoopServices, SessionLoop
 from opencode_tui.engine.session.nearby import NearbyInstructions
 from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
-from opencode_tui.engine.session.processor import StepServices
-from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
-from opencode_tui.engine.session.remote_instruction import RemoteInstructions
 from opencode_tui.engine.session.sessions import Sessions
-from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.stored_output import SessionOutputs
 from opencode_tui.engine.session.subagent import SubagentServices
-from opencode_tui.engine.session.system import SystemPrompts
 from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
-from opencode_tui.engine.session.tool_calls import ToolCalls
-from opencode_tui.engine.session.user_message import UserMessages
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
+from opencode_tui.engine.wire_verbs import VerbParts, build_verbs
 from opencode_tui.schema.event import FileEdited
 from opencode_tui.schema.permission import Action
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.killed_runs import find_killed_runs
 
 if TYPE_CHECKING:
@@ -65,37 +53,18 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     agents = _build_agents(core, extensions)
     catalog = _build_catalog(core, config)
     providers = Providers(catalog=catalog, log=core.paths.log / "litellm.log", clock=core.clock)
-    grants = Grants(
-        store=core.storage, lock=core.locks.store, project_id=project.id, worktree=project.worktree, clock=core.clock
-    )
-    permissions = PermissionService(
-        publish=core.publisher.publish,
-        identifier=core.identifier,
-        grants=grants,
-        advise=partial(advise_permission, extensions.hooks),
-    )
+    grants = _build_grants(core, project)
+    permissions = _build_permissions(core, grants, extensions)
     questions = QuestionService(publish=core.publisher.publish, identifier=core.identifier)
-    references = ReferencePlace(
-        folders=list(dict.fromkeys((directory, project.worktree))),
-        home=core.paths.home,
-        agents=[agent.name for agent in agents.all() if agent.mode != "primary" and not agent.hidden],
-    )
+    references = _build_references(core, directory, project, agents)
     todos = SessionTodos(storage=core.storage, locks=core.locks, publish=core.publisher.publish)
     tools = _build_tools(core, directory, agents, todos, extensions)
-    sessions = Sessions(
-        store=core.store,
-        runs=core.runs,
-        locks=core.locks,
-        killed_runs=partial(find_killed_runs, core.paths),
-        identifier=core.identifier,
-        clock=core.clock,
-        project=project,
-    )
+    sessions = _build_sessions(core, project)
     subagents = SubagentServices(store=core.store, sessions=sessions, agents=agents, bus=core.bus)
     extensions.plugins.follow(core.bus, str(directory))
-    prompts, shell = _build_verbs(
+    prompts, shell = build_verbs(
         core,
-        _Parts(project, extensions, subagents, catalog, providers, tools, permissions, questions, references),
+        VerbParts(project, extensions, subagents, catalog, providers, tools, permissions, questions, references),
     )
     return Instance(
         directory=directory,
@@ -118,21 +87,6 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         prompts=prompts,
         shell=shell,
     )
-
-
-@immutable
-class _Parts:
-    """What the verbs on conversations are made of."""
-
-    project: Project
-    extensions: Extensions
-    subagents: SubagentServices
-    catalog: Catalog
-    providers: Providers
-    tools: ToolRegistry
-    permissions: PermissionService
-    questions: QuestionService
-    references: ReferencePlace
 
 
 def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project]:
@@ -165,6 +119,41 @@ def _build_catalog(core: Core, config: LoadedConfig) -> Catalog:
         table=ModelTable(cache=core.paths.cache),
         keys=credentials.key,
         environment=core.environ,
+    )
+
+
+def _build_grants(core: Core, project: Project) -> Grants:
+    return Grants(
+        store=core.storage, lock=core.locks.store, project_id=project.id, worktree=project.worktree, clock=core.clock
+    )
+
+
+def _build_permissions(core: Core, grants: Grants, extensions: Extensions) -> PermissionService:
+    return PermissionService(
+        publish=core.publisher.publish,
+        identifier=core.identifier,
+        grants=grants,
+        advise=partial(advise_permission, extensions.hooks),
+    )
+
+
+def _build_references(core: Core, directory: Path, project: Project, agents: AgentRegistry) -> ReferencePlace:
+    return ReferencePlace(
+        folders=list(dict.fromkeys((directory, project.worktree))),
+        home=core.paths.home,
+        agents=[agent.name for agent in agents.all() if agent.mode != "primary" and not agent.hidden],
+    )
+
+
+def _build_sessions(core: Core, project: Project) -> Sessions:
+    return Sessions(
+        store=core.store,
+        runs=core.runs,
+        locks=core.locks,
+        killed_runs=partial(find_killed_runs, core.paths),
+        identifier=core.identifier,
+        clock=core.clock,
+        project=project,
     )
 
 
@@ -205,102 +194,3 @@ def _added_tools(extensions: Extensions) -> "list[PluginTool]":
     from opencode_tui.engine.tool.plugin_tool import PluginTool  # only where a plugin brings tools
 
     return [PluginTool(definition) for definition in extensions.plugins.tools]
-
-
-def _build_verbs(core: Core, parts: _Parts) -> tuple[SessionPrompt, SessionShell]:
-    project, hooks = parts.project, parts.extensions.hooks
-    calls = ToolCalls(
-        store=core.store,
-        tools=parts.tools,
-        permissions=parts.permissions,
-        truncator=core.truncator,
-        clock=core.clock,
-        questions=parts.questions,
-        hooks=hooks,
-    )
-    attachments = Attachments(
-        tools=parts.tools, identifier=core.identifier, directory=project.directory, worktree=project.worktree
-    )
-    users = UserMessages(
-        store=core.store,
-        agents=parts.subagents.agents,
-        catalog=parts.catalog,
-        attachments=attachments,
-        identifier=core.identifier,
-        clock=core.clock,
-        hooks=hooks,
-    )
-    step = StepServices(
-        store=core.store,
-        statuses=core.statuses,
-        identifier=core.identifier,
-        clock=core.clock,
-        calls=calls,
-        hooks=hooks,
-    )
-    loop = SessionLoop(
-        LoopServices(
-            step=step,
-            agents=parts.subagents.agents,
-            subagents=parts.subagents,
-            tools=parts.tools,
-            catalog=parts.catalog,
-            providers=parts.providers,
-            system=_build_system(core, project, parts.extensions.config),
-            directory=project.directory,
-            worktree=project.worktree,
-            output_token_max=core.flags.output_token_max,
-        )
-    )
-    prompts = SessionPrompt(
-        store=core.store,
-        runs=core.runs,
-        loop=loop,
-        users=users,
-        recent=core.recent,
-        commands=_build_commands(core, parts),
-        clock=core.clock,
-    )
-    return prompts, SessionShell(step, core.runs, users, project.directory, project.worktree)
-
-
-def _build_commands(core: Core, parts: _Parts) -> SessionCommands:
-    shell = SnippetShell(
-        environ=core.environ,
-        home=core.paths.home,
-        folder=parts.project.directory,
-        reserve_output=core.truncator.reserve,
-    )
-    return SessionCommands(
-        CommandServices(
-            commands=parts.extensions.commands,
-            agents=parts.subagents.agents,
-            store=core.store,
-            permissions=parts.permissions,
-            shell=shell,
-            place=parts.references,
-            worktree=parts.project.worktree,
-            hooks=parts.extensions.hooks,
-            publish=core.publisher.publish,
-        )
-    )
-
-
-def _build_system(core: Core, project: Project, config: LoadedConfig) -> SystemPrompts:
-    instructions = Instructions(
-        config_dir=core.paths.config,
-        home=core.paths.home,
-        extra_dir=core.flags.config_dir,
-        use_claude=not core.flags.is_claude_code_disabled,
-        patterns=config.settings.instructions or [],
-    )
-    return SystemPrompts(
-        directory=project.directory,
-        worktree=project.worktree,
-        is_git=project.vcs == "git",
-        clock=core.clock,
-        instructions=instructions,
-        remote=RemoteInstructions(
-            [one for one in config.settings.instructions or [] if one.startswith(("http://", "https://"))]
-        ),
-    )

@@ -1,0 +1,109 @@
+"""The colours of one theme at one colour depth, by the job they do, and the styles made of them."""
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Literal
+
+from rich.style import Style
+
+Depth = Literal["truecolor", "256", "16", "none"]
+
+AREAS = frozenset(
+    {"background", "panel", "surface", "selection", "diff_add_line", "diff_add_word", "diff_del_line", "diff_del_word"}
+)
+"""Tokens that stand behind text; all others are text or lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """Words in rich's style language, one for each job: `#979dad`, `color(13)`, `dim`, `bold`, `reverse`; empty means "as it is".
+
+    With 16 colours and with none there are no tones behind text (empty areas), the selection is reverse video and muted text is
+    dim, so a token is a style, not always a colour: ask `style` instead of reading the words.
+    """
+
+    name: str
+    dark: bool
+    depth: Depth
+    background: str
+    panel: str
+    surface: str
+    selection: str
+    border: str
+    guide: str
+    text: str
+    muted: str
+    accent: str
+    user: str
+    assistant: str
+    success: str
+    warning: str
+    error: str
+    diff_add: str
+    diff_del: str
+    diff_add_line: str
+    diff_add_word: str
+    diff_del_line: str
+    diff_del_word: str
+    code_keyword: str
+    code_string: str
+    code_number: str
+    code_function: str
+    code_builtin: str
+    code_comment: str
+    _made: dict[tuple[object, ...], Style] = field(
+        default_factory=dict[tuple[object, ...], Style], compare=False, repr=False
+    )
+
+    @property
+    def tones(self) -> bool:
+        """Whether areas differ by a tone behind the text; without, rules and reverse video stand in."""
+        return bool(self.surface)
+
+    @property
+    def line_tones(self) -> bool:
+        """Whether a changed line has a tone of its own; without, the whole line takes the colour of `diff_add` or `diff_del`."""
+        return bool(self.diff_add_line)
+
+    def style(
+        self, token: str, on: str = "background", *, bold: bool = False, italic: bool = False, underline: bool = False
+    ) -> Style:
+        """The style of a text token on an area token; made once, then the same object again.
+
+        Raises:
+            AttributeError: there is no such token.
+        """
+        key = (token, on, bold, italic, underline)
+        found = self._made.get(key)
+        if found is None:
+            found = self._made[key] = self._make(token, on) + Style(
+                bold=bold or None, italic=italic or None, underline=underline or None
+            )
+        return found
+
+    def area(self, token: str) -> Style:
+        """The style of an empty cell of an area."""
+        return self.style("text", token)
+
+    def _make(self, token: str, on: str) -> Style:
+        behind: str = getattr(self, on) or self.background  # no tone of its own: the page shows through
+        if behind == "reverse":  # the hue would be lost in it, and dim text on it unreadable
+            return Style(reverse=True)
+        front: str = getattr(self, token)
+        return Style.parse(front) + (Style.parse(f"on {behind}") if behind else Style.null())
+
+
+def without_hues(palette: Palette) -> Palette:
+    """The same with attributes only (`NO_COLOR`): bold for what is loud, dim for what is quiet, reverse for the selection."""
+    loud = {
+        "accent": "bold",
+        "user": "bold",
+        "warning": "bold",
+        "error": "bold",
+        "diff_add": "bold",
+        "muted": "dim",
+        "guide": "dim",
+        "border": "dim",
+    }
+    kept = {"selection": "reverse", "code_comment": "dim"}
+    words = {one.name: "" for one in fields(palette) if one.name not in {"name", "dark", "depth", "_made"}}
+    return replace(palette, depth="none", _made={}, **{**words, **loud, **kept})  # pyright: ignore[reportArgumentType] - names come from the class itself

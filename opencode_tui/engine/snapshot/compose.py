@@ -6,7 +6,8 @@ from dataclasses import replace
 from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OUTSIDE, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.graft import find, graft
 from opencode_tui.engine.snapshot.manifest import Manifest
-from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter
+from opencode_tui.engine.snapshot.object_writer import ObjectWriter
+from opencode_tui.engine.snapshot.store import ObjectStore
 from opencode_tui.engine.snapshot.tree import EMPTY_TREE, EXECUTABLE, LINK, PLAIN
 from opencode_tui.engine.snapshot.view import View, write_snapshot
 

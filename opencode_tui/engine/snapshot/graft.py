@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 
-from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter
+from opencode_tui.engine.snapshot.object_writer import ObjectWriter
+from opencode_tui.engine.snapshot.store import ObjectStore
 from opencode_tui.engine.snapshot.tree import EMPTY_TREE, FOLDER, Tree, encode
 
 

@@ -11,6 +11,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 from opencode_tui.storage.files import FileSystem
@@ -20,6 +21,7 @@ Kind = Literal["blob", "tree"]
 FLUSH_BYTES = 32 * 1024 * 1024
 _NUMBERS: dict[Kind, int] = {"tree": 2, "blob": 3}
 _KINDS: dict[int, Kind] = {number: kind for kind, number in _NUMBERS.items()}
+_ID_HEADS: dict[Kind, bytes] = {"tree": b"tree %d\0", "blob": b"blob %d\0"}
 _PACK_HEAD = struct.Struct(">4sII")
 _INDEX_HEAD = b"\377tOc\0\0\0\2"
 _FANOUT = struct.Struct(">256I")
@@ -33,7 +35,7 @@ class DamagedPackError(Exception):
 
 def object_id(kind: Kind, data: bytes) -> bytes:
     """Return the id of an object."""
-    return hashlib.sha1(b"%s %d\0%s" % (kind.encode(), len(data), data), usedforsecurity=False).digest()
+    return hashlib.sha1(_ID_HEADS[kind] % len(data) + data, usedforsecurity=False).digest()
 
 
 @dataclass(slots=True)
@@ -85,6 +87,7 @@ class PackBuilder:
         return content + hashlib.sha1(content, usedforsecurity=False).digest()
 
 
+@lru_cache(maxsize=4096)
 def _object_head(kind: Kind, size: int) -> bytes:
     byte = _NUMBERS[kind] << 4 | size & 15
     size >>= 4

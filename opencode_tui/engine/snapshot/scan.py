@@ -28,9 +28,10 @@ from opencode_tui.engine.snapshot.git_index import find_git_dir, shared_dir
 from opencode_tui.engine.snapshot.ignore import Rules
 from opencode_tui.engine.snapshot.manifest import Manifest
 from opencode_tui.engine.snapshot.mode_table import ModeTable
+from opencode_tui.engine.snapshot.object_writer import ObjectWriter, StoreFullError
 from opencode_tui.engine.snapshot.observe import HUGE_BYTES
 from opencode_tui.engine.snapshot.stat_cache import YOUNG, KnownFile, KnownFolder, StatCache, young_since
-from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter, StoreFullError
+from opencode_tui.engine.snapshot.store import ObjectStore
 from opencode_tui.engine.snapshot.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
 from opencode_tui.engine.snapshot.view import View, write_snapshot
 from opencode_tui.engine.snapshot.wanted import Wanted
@@ -87,6 +88,8 @@ class Scan:
         except StoreFullError:
             self._writer.discard()
             raise
+        finally:
+            self._writer.settle()
         view = write_snapshot(self._store, self._writer, files, self._manifest())
         self._new.packs = self._store.pack_sizes()
         return view, self._new

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.pack import FLUSH_BYTES, DamagedPackError, Kind, Pack, PackBuilder, object_id, unpack
+from opencode_tui.engine.snapshot.pack import DamagedPackError, Kind, Pack, PackBuilder, object_id, unpack
 from opencode_tui.engine.snapshot.tree import EMPTY_TREE, Tree, decode
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
@@ -124,6 +124,12 @@ class ObjectStore:
 
     def write_pack(self, builder: PackBuilder) -> str:
         """Store a pack, durably, index last, and return the name of its index; raises StorageError."""
+        name = self.write_files(builder)
+        self.admit(name)
+        return name
+
+    def write_files(self, builder: PackBuilder) -> str:
+        """Write a pack's files as `write_pack` does; it is not looked into before `admit`. May be called in another thread."""
         name, pack, index = builder.finish()
         path = f"{self._pack_folder}/pack-{name}"
         try:
@@ -131,10 +137,13 @@ class ObjectStore:
             self._writer.write(f"{path}.idx", index, durable=True)
         except OSError as error:
             raise storage_error(error, "write", f"{path}.pack") from error
-        self._damaged.pop(f"pack-{name}.idx", None)
-        self._packs.pop(f"pack-{name}.idx", None)
-        self.refresh()
         return f"pack-{name}.idx"
+
+    def admit(self, name: str) -> None:
+        """Look into a pack that was written, by the name of its index."""
+        self._damaged.pop(name, None)
+        self._packs.pop(name, None)
+        self.refresh()
 
     def remove_packs(self, names: set[str]) -> None:
         """Remove packs by the name of their index; raises StorageError. Needs the lock."""
@@ -200,42 +209,3 @@ def _problems(pack: Pack) -> Iterator[str]:
     except (DamagedPackError, OSError) as error:
         told = str(error)
         yield told if pack.path in told else f"{pack.path}: {told}"
-
-
-class ObjectWriter:
-    """Takes new objects and stores them as packs, 32 MiB each; what is stored already is passed by. Used under the lock."""
-
-    def __init__(self, store: ObjectStore, *, level: int = 1, limit: int | None = None) -> None:
-        self._store = store
-        self._level = level
-        self._room = limit
-        self._builder = PackBuilder(level)
-        self._written: set[str] = set()
-
-    def add(self, kind: Kind, data: bytes) -> str:
-        """Take an object and return its id; raises StoreFullError when it would not fit the limit."""
-        name = object_id(kind, data)
-        if name not in self._builder and not self._store.contains(name):
-            if self._room is not None:
-                self._room -= len(data)
-                if self._room < 0:
-                    raise StoreFullError
-            self._builder.add(name, kind, data)
-            if self._builder.size > FLUSH_BYTES:
-                self.flush()
-        return name.hex()
-
-    def flush(self) -> None:
-        """Store what was taken; raises StorageError."""
-        if self._builder:
-            self._written.add(self._store.write_pack(self._builder))
-            self._builder = PackBuilder(self._level)
-
-    def discard(self) -> None:
-        """Forget what was taken, and remove the packs that were written of it; raises StorageError."""
-        self._builder = PackBuilder(self._level)
-        self._store.remove_packs(self._written)
-
-
-class StoreFullError(Exception):
-    """The objects of a scan do not fit into the quota."""

@@ -11,7 +11,8 @@ from opencode_tui.engine.snapshot import manifest as manifests
 from opencode_tui.engine.snapshot.entry import LINK_MODE, NOT_LOOKED, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.graft import find
 from opencode_tui.engine.snapshot.manifest import Manifest
-from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter
+from opencode_tui.engine.snapshot.object_writer import ObjectWriter
+from opencode_tui.engine.snapshot.store import ObjectStore
 from opencode_tui.engine.snapshot.tree import EXECUTABLE, FOLDER, LINK, PLAIN, encode
 from opencode_tui.schema.error import SnapshotError
 

@@ -16,6 +16,7 @@ from opencode_tui.engine.snapshot.compose import compose, nothing_known, with_pa
 from opencode_tui.engine.snapshot.disk import Disk, split
 from opencode_tui.engine.snapshot.entry import OVER_QUOTA, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.journal import Journal, Undertaking
+from opencode_tui.engine.snapshot.object_writer import ObjectWriter, StoreFullError
 from opencode_tui.engine.snapshot.observe import Observation, observe
 from opencode_tui.engine.snapshot.place import StorePlace
 from opencode_tui.engine.snapshot.plan import CHANGED_SINCE, Link, Plan, make_plan
@@ -24,7 +25,7 @@ from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.restore import Outcome, Restore
 from opencode_tui.engine.snapshot.scan import Scan
 from opencode_tui.engine.snapshot.stat_cache import StatCache, load_cache, save_cache
-from opencode_tui.engine.snapshot.store import ObjectStore, ObjectWriter, StoreFullError
+from opencode_tui.engine.snapshot.store import ObjectStore
 from opencode_tui.engine.snapshot.view import View, open_view
 from opencode_tui.engine.snapshot.wanted import TrackedPaths, Wanted
 from opencode_tui.schema.error import SnapshotError

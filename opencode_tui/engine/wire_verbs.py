@@ -16,6 +16,7 @@ from opencode_tui.engine.session.processor import StepServices
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.remote_instruction import RemoteInstructions
+from opencode_tui.engine.session.request_builder import RequestBuilder, RequestServices
 from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.subagent import SubagentServices
 from opencode_tui.engine.session.system import SystemPrompts
@@ -76,15 +77,12 @@ def build_verbs(core: Core, parts: VerbParts) -> tuple[SessionPrompt, SessionShe
     loop = SessionLoop(
         LoopServices(
             step=step,
-            agents=parts.subagents.agents,
+            requests=build_requests(core, parts),
             subagents=parts.subagents,
-            tools=parts.tools,
             catalog=parts.catalog,
             providers=parts.providers,
-            system=_build_system(core, project, parts.extensions.config),
             directory=project.directory,
             worktree=project.worktree,
-            output_token_max=core.flags.output_token_max,
         )
     )
     prompts = SessionPrompt(
@@ -97,6 +95,19 @@ def build_verbs(core: Core, parts: VerbParts) -> tuple[SessionPrompt, SessionShe
         clock=core.clock,
     )
     return prompts, SessionShell(step, core.runs, users, project.directory, project.worktree)
+
+
+def build_requests(core: Core, parts: VerbParts) -> RequestBuilder:
+    """Return what builds the requests of a folder's sessions."""
+    return RequestBuilder(
+        RequestServices(
+            tools=parts.tools,
+            system=_build_system(core, parts.project, parts.extensions.config),
+            subagents=parts.subagents,
+            hooks=parts.extensions.hooks,
+            output_token_max=core.flags.output_token_max,
+        )
+    )
 
 
 def _build_commands(core: Core, parts: VerbParts) -> SessionCommands:

@@ -1,33 +1,23 @@
 """The prompt loop: look at the history, decide the next step, nothing else. Source: seeds 001 and 004; reference, section 9."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from opencode_tui.engine.agent.agents import AgentInfo
-from opencode_tui.engine.agent.registry import AgentRegistry
-from opencode_tui.engine.permission.ruleset import disabled
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
-from opencode_tui.engine.provider.stream import LlmRequest, ToolSpec
 from opencode_tui.engine.session.doom import calls_of_turn
 from opencode_tui.engine.session.history import Position, filter_compacted, is_answered, position
-from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
-from opencode_tui.engine.session.model_message import to_model_messages
-from opencode_tui.engine.session.plugin_hooks import change_history, change_request, change_tools
 from opencode_tui.engine.session.processor import Outcome, StepProcessor, StepServices
-from opencode_tui.engine.session.reminder import LAST_STEP, remind_of_mode, with_reminder, wrap_late
+from opencode_tui.engine.session.reminder import wrap_late
+from opencode_tui.engine.session.request_builder import RequestBuilder, RequestTask, request_of
 from opencode_tui.engine.session.runs import Run
-from opencode_tui.engine.session.structured import INSTRUCTION, StructuredAnswer, structured_answer
-from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices, parent_layers
+from opencode_tui.engine.session.structured import StructuredAnswer, structured_answer
+from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices
 from opencode_tui.engine.session.subtask import find_request_with_subtasks, run_subtasks, subtasks_of
-from opencode_tui.engine.session.system import SystemPrompts
 from opencode_tui.engine.session.tool_calls import CallScope
-from opencode_tui.engine.tool.registry import ToolRegistry
-from opencode_tui.schema.error import ConfigError, SessionError
+from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import FINISH_CONTINUES, AssistantMessage, MessagePath, MessageTime, UserMessage
-from opencode_tui.schema.model import Model
-from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.value import immutable
 
@@ -40,15 +30,12 @@ class LoopServices:
     """What the loop works with in the instance of one folder."""
 
     step: StepServices
-    agents: AgentRegistry
-    tools: ToolRegistry
+    requests: RequestBuilder
     catalog: Catalog
     providers: Providers
-    system: SystemPrompts
     subagents: SubagentServices
     directory: Path
     worktree: Path
-    output_token_max: int = OUTPUT_TOKEN_MAX
 
 
 @immutable
@@ -87,10 +74,10 @@ class SessionLoop:
             if (is_answered(messages, where) and not is_asked_again) or unknown >= MAX_UNKNOWN:
                 return _last_assistant(messages, where)
             steps += 1
-            user = _request_of(messages)
+            user = request_of(messages)
             if form is None:
                 form = structured_answer(user.format)
-            agent = self._agent(user)
+            agent = self._services.requests.agent(user)
             step = StepProcessor(self._services.step, self._new_message(session, user, agent))
             run.settle = step.settle
             if steps > 1:
@@ -107,11 +94,19 @@ class SessionLoop:
                 return _last_assistant(await store.messages(session.id), None)
 
     async def _take_step(self, step: StepProcessor, task: _Task) -> Outcome:
-        user = _request_of(task.messages)
-        model = self._services.catalog.resolve(user.model)
+        model = self._services.catalog.resolve(request_of(task.messages).model)
         scope = await self._scope(step, task, position(task.messages).last_user)
-        request = await self._request(task, scope.agent, model, scope.layers)
-        return await step.run(self._services.providers.llm(model), request, scope)
+        built = await self._services.requests.build(
+            RequestTask(
+                messages=task.messages,
+                agent=scope.agent,
+                model=model,
+                rules=scope.layers,
+                form=task.form,
+                is_last=task.is_last,
+            )
+        )
+        return await step.run(self._services.providers.llm(model), built.request, scope)
 
     async def _take_subtasks(self, step: StepProcessor, task: _Task, work: MessageWithParts) -> Outcome:
         """Let the agents work that a request names, before the model is asked."""
@@ -129,24 +124,20 @@ class SessionLoop:
 
     async def _scope(self, step: StepProcessor, task: _Task, last_user: int | None) -> CallScope:
         """Return where the calls of a step run; `last_user` is the place of the request that they serve."""
-        agent = self._agent(_request_of(task.messages))
-        layers = [_rules(task.session, agent), *await self._parent_layers(task.session)]
+        agent = self._services.requests.agent(request_of(task.messages))
         return CallScope(
             session_id=task.session.id,
             message_id=step.message.id,
             agent=agent,
             directory=self._services.directory,
             worktree=self._services.worktree,
-            layers=layers,
+            layers=await self._services.requests.rules(task.session, agent),
             policy=task.run.policy,
             earlier=calls_of_turn(task.messages, -1 if last_user is None else last_user),
             subagents=self._subagents(task, last_user),
             form=task.form,
+            is_last=task.is_last,
         )
-
-    async def _parent_layers(self, session: SessionInfo) -> list[Ruleset]:
-        services = self._services.subagents
-        return await parent_layers(session, store=services.store, agents=services.agents)
 
     def _subagents(self, task: _Task, last_user: int | None) -> SessionSubagents | None:
         if last_user is None:
@@ -155,44 +146,6 @@ class SessionLoop:
         return SessionSubagents(
             self._services.subagents, prompter=task.prompter, request=request, policy=task.run.policy
         )
-
-    async def _request(self, task: _Task, agent: AgentInfo, model: Model, layers: Sequence[Ruleset]) -> LlmRequest:
-        user = _request_of(task.messages)
-        limit, hooks = self._services.output_token_max, self._services.step.hooks
-        messages = remind_of_mode(task.messages, agent.name)
-        if task.is_last:
-            messages = with_reminder(messages, LAST_STEP)
-        tools = self._tool_specs(user, layers) if model.tool_call else ()
-        extra, choice = user.system, "none" if task.is_last else "auto"
-        if task.form is not None:
-            tools, choice = (*tools, task.form.spec), "required"
-            extra = "\n\n".join(filter(None, (extra, INSTRUCTION)))
-        messages = await change_history(hooks, messages)
-        request = LlmRequest(
-            model=model,
-            system=await self._services.system.build(agent=agent, model=model, extra=extra),
-            messages=to_model_messages(messages, model),
-            tools=await change_tools(hooks, tools),
-            tool_choice=choice,
-            max_output=min(model.limit.output or limit, limit),
-            temperature=agent.temperature if model.temperature else None,
-            top_p=agent.top_p,
-            options=agent.options,
-        )
-        return await change_request(hooks, request, user, agent.name)
-
-    def _tool_specs(self, user: UserMessage, layers: Sequence[Ruleset]) -> tuple[ToolSpec, ...]:
-        names = self._services.tools.names
-        hidden = {name for name, is_on in (user.tools or {}).items() if not is_on}
-        for layer in layers:
-            hidden |= disabled(names, layer)
-        return self._services.tools.specs(lambda name: name not in hidden)
-
-    def _agent(self, user: UserMessage) -> AgentInfo:
-        agent = self._services.agents.get(user.agent)
-        if agent is None:
-            raise ConfigError(f"agent {user.agent!r} of this request no longer exists; name another with --agent")
-        return agent
 
     def _new_message(self, session: SessionInfo, user: UserMessage, agent: AgentInfo) -> AssistantMessage:
         return AssistantMessage(
@@ -203,6 +156,7 @@ class SessionLoop:
             provider_id=user.model.provider_id,
             mode=agent.name,
             agent=agent.name,
+            variant=user.variant,
             path=MessagePath(cwd=str(self._services.directory), root=str(self._services.worktree)),
             time=MessageTime(created=self._services.step.clock()),
         )
@@ -219,16 +173,6 @@ async def _take_form(form: StructuredAnswer, step: StepProcessor) -> bool:
         return True
     await step.amend(error=form.failure())
     return False
-
-
-def _request_of(messages: list[MessageWithParts]) -> UserMessage:
-    """Return the newest request; the loop has made sure that there is one."""
-    return next(message.info for message in reversed(messages) if isinstance(message.info, UserMessage))
-
-
-def _rules(session: SessionInfo, agent: AgentInfo) -> Ruleset:
-    """Return the rules in force, the session's last, so that they win."""
-    return [*agent.permission, *(session.permission or [])]
 
 
 def _is_last(agent: AgentInfo, steps: int) -> bool:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.prompts import read_prompt
@@ -16,14 +17,29 @@ from opencode_tui.engine.session.instruction import Instructions
 from opencode_tui.engine.session.remote_instruction import RemoteInstructions
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.value import immutable
+
+LayerKind = Literal["agent", "environment", "instruction", "message", "form", "plugin"]
+"""Where a layer comes from: the agent, the folder, a rules file, the request itself, the form of its answer, a plugin."""
+
+INSTRUCTION_HEAD = "Instructions from: "
+"""What stands before the place that a block of rules comes from."""
 
 
-def system_prompt(
-    *, agent_prompt: str, environment: str, instructions: Sequence[str], extra: str | None
-) -> tuple[str, ...]:
-    """Return the two segments; the second is missing when there is nothing in it."""
-    rest = "\n\n".join(block for block in (environment, *instructions, extra or "") if block.strip())
-    return tuple(segment for segment in (agent_prompt.strip(), rest) if segment)
+@immutable
+class SystemLayer:
+    """A piece of the system prompt; `name` says which one of its kind, such as the path of a rules file."""
+
+    kind: LayerKind
+    name: str
+    text: str
+
+
+def system_prompt(layers: Sequence[SystemLayer]) -> tuple[str, ...]:
+    """Return the two segments of these layers, the agent's and all others; a segment with nothing in it is missing."""
+    agent = "\n\n".join(layer.text.strip() for layer in layers if layer.kind == "agent")
+    rest = "\n\n".join(layer.text for layer in layers if layer.kind != "agent" and layer.text.strip())
+    return tuple(segment for segment in (agent, rest) if segment)
 
 
 def environment(*, model: Model, directory: Path, worktree: Path, is_git: bool, now: int) -> str:
@@ -65,8 +81,8 @@ class SystemPrompts:
         self._instructions = instructions
         self._remote = remote
 
-    async def build(self, *, agent: AgentInfo, model: Model, extra: str | None) -> tuple[str, ...]:
-        """Return the segments of the system prompt."""
+    async def layers(self, *, agent: AgentInfo, model: Model) -> list[SystemLayer]:
+        """Return the layers that every request of this agent has, in order."""
         blocks = await asyncio.to_thread(self._instructions.blocks, self._directory, self._worktree)
         blocks += await self._remote.blocks()
         about = environment(
@@ -76,5 +92,12 @@ class SystemPrompts:
             is_git=self._is_git,
             now=self._clock(),
         )
-        prompt = agent.prompt or read_prompt("default")
-        return system_prompt(agent_prompt=prompt, environment=about, instructions=blocks, extra=extra)
+        return [
+            SystemLayer("agent", agent.name, agent.prompt or read_prompt("default")),
+            SystemLayer("environment", str(self._directory), about),
+            *(SystemLayer("instruction", _origin(block), block) for block in blocks),
+        ]
+
+
+def _origin(block: str) -> str:
+    return block.partition("\n")[0].removeprefix(INSTRUCTION_HEAD)

@@ -7,7 +7,8 @@ It runs in a thread of its own, so that plain tests, coroutine tests and child p
         …                                   # point a provider at server.url("openai")
         assert server.requests[0].body["model"] == "fake-model"
 
-Each request takes the next scripted answer; when none is left, `DirectiveModel` reads the prompt. By hand:
+Each request takes the next scripted answer; when none is left, `DirectiveModel` reads the prompt. With a `Window` the server counts
+what it is sent with a real tokenizer, reports that as usage, and refuses what exceeds it, as providers do. By hand:
 
     python -m tests.support.model_server --port 4010 [--log requests.jsonl]
 """
@@ -22,13 +23,14 @@ import struct
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from tests.support.model_script import Answer, Api, DirectiveModel, failure
 from tests.support.model_wire import body_chunks
+from tests.support.token_counter import TokenCounter, Window, refusal
 
 _STALL_LIMIT_S = 120
 _PATHS: dict[str, Api] = {"/openai/v1/chat/completions": "openai", "/anthropic/v1/messages": "anthropic"}
@@ -36,13 +38,14 @@ _PATHS: dict[str, Api] = {"/openai/v1/chat/completions": "openai", "/anthropic/v
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A request as it arrived; `time` is seconds of the monotonic clock."""
+    """A request as it arrived; `time` is seconds of the monotonic clock, `tokens` its true count where the server counts."""
 
     api: Api
     path: str
     headers: dict[str, str]
     body: dict[str, Any]
     time: float
+    tokens: int = 0
 
 
 def provider_config(base_url: str) -> dict[str, Any]:
@@ -75,8 +78,12 @@ def provider_config(base_url: str) -> dict[str, Any]:
 class ModelServer:
     """A server that answers by script; start and stop it with `with` or `async with`."""
 
-    def __init__(self, *, port: int = 0, log: Path | None = None) -> None:
+    def __init__(self, *, port: int = 0, log: Path | None = None, window: Window | None = None) -> None:
         self.requests: list[Received] = []
+        self.refused = 0
+        """Requests that exceeded the window."""
+        self._window = window
+        self._counter = TokenCounter(window.vocabulary) if window is not None else None
         self.disconnects = threading.Semaphore(0)
         """Released once for each answer during which the client went away."""
         self._answers: deque[Answer] = deque()
@@ -180,14 +187,26 @@ class ModelServer:
         except ValueError:
             await _send_answer(writer, failure(400, "the body is not JSON"), [])
             return True
-        self._record(Received(api, request.path, request.headers, body, time.monotonic()))
-        with self._lock:
-            answer = self._answers.popleft() if self._answers else self._model.answer(body)
+        tokens = 0 if self._counter is None else self._counter.request(body, api=api)
+        self._record(Received(api, request.path, request.headers, body, time.monotonic(), tokens))
+        answer = self._next_answer(body, tokens, api)
         try:
             return await self._stream(answer, writer, api=api, body=body, reader=reader)
         except ConnectionError:
             self.disconnects.release()
             raise
+
+    def _next_answer(self, body: dict[str, Any], tokens: int, api: Api) -> Answer:
+        if self._window is not None and self._window.tokens:
+            asked = body.get("max_tokens", body.get("max_completion_tokens", 0))
+            if tokens + (asked if self._window.counts_output else 0) > self._window.tokens:
+                self.refused += 1
+                return refusal(self._window, tokens, api=api)
+        with self._lock:
+            answer = self._answers.popleft() if self._answers else self._model.answer(body)
+        if self._counter is None or answer.usage is not None:
+            return answer
+        return replace(answer, usage=(tokens, self._counter.answer(answer), 0))
 
     async def _stream(
         self,

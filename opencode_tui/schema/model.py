@@ -51,6 +51,7 @@ class Model(Record):
     """A model that can be used: its limits, prices, abilities, and the adapter that reaches it.
 
     `options` and `headers` go with every call to it, as the settings give them; headers may hold a key and are never shown.
+    `variants` are named sets of options; a request may choose one.
     """
 
     provider_id: str
@@ -65,6 +66,7 @@ class Model(Record):
     attachment: bool = False
     temperature: bool = True
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
+    variants: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
     headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False, exclude=True)
 
     @property

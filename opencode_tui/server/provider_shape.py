@@ -39,7 +39,7 @@ def _model(model: Model, provider: ProviderSummary) -> JsonObject:
         "options": {},
         "headers": {},
         "release_date": "",
-        "variants": {},
+        "variants": model.variants,
     }
 
 

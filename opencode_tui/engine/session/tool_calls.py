@@ -36,12 +36,15 @@ from opencode_tui.schema.value import immutable
 
 logger = logging.getLogger(__name__)
 
+NO_STEP_LEFT = "Not run: this was the agent's last step of the turn"
+
 
 @immutable
 class CallScope:
     """Where and for whom a step's calls run.
 
     `layers` are the rulesets of the session and of its ancestors, `earlier` the calls of the turn before this step, in order.
+    In the last step that an agent has (`is_last`) no call runs, whatever the model asks for.
     """
 
     session_id: str
@@ -54,6 +57,7 @@ class CallScope:
     earlier: Sequence[CallKey] = ()
     subagents: Subagents | None = None
     form: StructuredAnswer | None = None
+    is_last: bool = False
 
 
 class ToolCalls:
@@ -94,7 +98,7 @@ class ToolCalls:
             await self._take_form(scope.form, part, call)
             return False
         tool = self._tools.get(call.tool)
-        problem = call.error
+        problem = NO_STEP_LEFT if scope.is_last else call.error
         arguments = None
         if problem is None and tool is None:
             problem = f"There is no tool {call.tool!r}. Use one of: {', '.join(self._tools.names)}."

@@ -88,7 +88,7 @@ class UserMessages:
             model=addressee.model,
             system=prompt.system,
             tools=prompt.tools,
-            variant=prompt.variant,
+            variant=_variant(prompt, addressee),
             format=prompt.format,
         )
         parts = await self._parts(message, prompt.parts, addressee.agent)
@@ -140,6 +140,12 @@ class UserMessages:
             return self._identifier.ascending("prt")
         self._identifier.observe(given.id)
         return given.id
+
+
+def _variant(prompt: PromptInput, addressee: Addressee) -> str | None:
+    """Return which set of the model's options is wanted: the prompt's, else the agent's where its own model answers."""
+    agent = addressee.agent
+    return prompt.variant or (agent.variant if addressee.model == agent.model else None)
 
 
 def _invitation(name: str, addressee: AgentInfo) -> str:

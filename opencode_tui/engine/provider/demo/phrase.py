@@ -19,6 +19,7 @@ _QUOTED = re.compile(
 _MARK = re.compile("\x01(\\d+)\x02")
 _PATH_TOKEN = re.compile("\x01\\d+\x02|[^\\s,;:()?!]+")
 _FILE_ENDING = re.compile(r"[^\s/]\.[A-Za-z][A-Za-z0-9]{0,9}\Z|(?:\A|/)\.[A-Za-z][\w.-]*\Z")
+_LINE_RANGE = re.compile(r"#L?\d+(?:-L?\d+)?\Z")
 _BARE_NAMES = {"makefile", "dockerfile", "license", "readme", "changelog", "todo.txt", "gemfile", "procfile"}
 
 
@@ -52,8 +53,21 @@ class Phrase:
 
     def paths(self, masked: str) -> list[str]:
         """Return what looks like a file or folder in a masked piece, in order, each once."""
-        tokens = (self.plain(token).rstrip(".").removeprefix("./") for token in _PATH_TOKEN.findall(masked))
+        tokens = (
+            _unreferenced(self.plain(token).rstrip(".")).removeprefix("./") for token in _PATH_TOKEN.findall(masked)
+        )
         return list(dict.fromkeys(token for token in tokens if is_path(token)))
+
+    def name(self, masked: str) -> str:
+        """Return a piece as `words` does, a reference to a file as the file's name."""
+        words = self.words(masked)
+        named = _unreferenced(words)
+        return named if is_path(named) else words
+
+
+def _unreferenced(word: str) -> str:
+    """Return a word without the `@` and the range of lines by which a person refers to a file."""
+    return _LINE_RANGE.sub("", word[1:]) if word.startswith("@") else word
 
 
 def is_path(text: str) -> bool:

@@ -59,8 +59,9 @@ def _target(reader: Reader, masked: str | None) -> str | None:
 def _replace(reader: Reader, match: re.Match[str]) -> Goal | None:
     old, new = reader.phrase.words(match["old"]), reader.phrase.words(match["new"])
     is_rename = match["verb"].lower() == "rename"
-    if match["file"] is None and is_rename and is_path(old) and is_path(new):
-        return RunCommand(create_intent.move_command(old, new))
+    names = (reader.phrase.name(match["old"]), reader.phrase.name(match["new"]))
+    if match["file"] is None and is_rename and all(map(is_path, names)):
+        return RunCommand(create_intent.move_command(*names))
     if not old or old == new:
         return Unclear("tell me what to replace with what")
     return ReplaceText(_target(reader, match["file"]), old, new, whole_words=is_rename)
@@ -81,7 +82,7 @@ def _run_it(reader: Reader, _: re.Match[str]) -> Goal:
 
 def _run(reader: Reader, match: re.Match[str]) -> Goal | None:
     masked = match["command"].strip()
-    command = reader.phrase.words(masked)
+    command = reader.phrase.name(masked)
     if not command:
         return Unclear("tell me which command to run")
     is_file = is_path(command) and not command.startswith(("./", "/")) and create_intent.is_runnable(command)
@@ -93,7 +94,7 @@ def _run_tests(reader: Reader, _: re.Match[str]) -> Goal:
 
 
 def _where(reader: Reader, match: re.Match[str]) -> Goal | None:
-    text, how = reader.phrase.words(match["text"]), (match["how"] or "").lower()
+    text, how = reader.phrase.name(match["text"]), (match["how"] or "").lower()
     if not text:
         return None
     if is_path(text) and not how:
@@ -112,7 +113,7 @@ def _find(reader: Reader, match: re.Match[str]) -> Goal | None:
         )
         where = named[0] if named and named[0].lower() not in {"here", "code", "files", "project", "repo"} else None
         masked = masked[: scope.start()]
-    text = reader.phrase.words(masked)
+    text = reader.phrase.name(masked)
     if not text:
         return Unclear("tell me which text to find")
     return _files_of(text, quoted=re.fullmatch(MARK, masked.strip()) is not None) or FindText(
@@ -145,7 +146,7 @@ def _files_of(text: str, *, quoted: bool) -> FindFiles | None:
 
 
 def _search_for(reader: Reader, match: re.Match[str]) -> Goal | None:
-    return FindText(reader.phrase.words(match["text"]), reader.phrase.words(match["where"]))
+    return FindText(reader.phrase.words(match["text"]), reader.phrase.name(match["where"]))
 
 
 def _list(reader: Reader, match: re.Match[str]) -> Goal | None:

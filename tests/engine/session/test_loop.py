@@ -1,0 +1,206 @@
+"""Claims about turns: how they go on, what they may do, when they end."""
+
+import asyncio
+
+import pytest
+
+from opencode_tui.engine.permission.policy import AutoApprove, RefuseQuestions
+from opencode_tui.engine.session.runs import RunAborted
+from opencode_tui.engine.session.tool_calls import NO_STEP_LEFT
+from opencode_tui.schema.error import ProviderError
+from opencode_tui.schema.event import PermissionAsked, SessionStatusChanged
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.status import RetryStatus
+from tests.support.model_script import Answer, Call, content_text, failure
+from tests.support.opened import MODEL, opened, react, while_reacting
+from tests.support.settings_world import SettingsWorld
+
+READ = Call("read", {"filePath": "a.txt"})
+SLEEP = Call("bash", {"command": "sleep 30", "description": "wait"})
+
+
+def request(text, **fields):
+    return PromptInput(model=MODEL, parts=[TextInput(text=text)], **fields)
+
+
+def infos(messages):
+    return [one.info for one in messages if isinstance(one.info, AssistantMessage)]
+
+
+def offered(body):
+    return {tool["function"]["name"] for tool in body.get("tools", [])}
+
+
+@pytest.mark.parametrize("finish", ["length", "content_filter"])
+async def test_an_answer_that_was_cut_ends_the_turn_without_an_error(environ, tmp_path, finish):
+    async with opened(environ, tmp_path, Answer(text="half of", finish=finish), Answer(text="never")) as world:
+        session = await world.prompt("go")
+        (info,) = infos(await world.messages(session))
+        assert (info.finish, info.error, await world.answer(session)) == (finish.replace("_", "-"), None, "half of")
+        assert len(world.server.bodies) == 1
+
+
+async def test_an_end_for_an_unknown_reason_is_asked_on_once_more(environ, tmp_path):
+    answers = [Answer(text=text, finish="because") for text in ("one", "two", "three")]
+    async with opened(environ, tmp_path, *answers) as world:
+        session = await world.prompt("go")
+        assert [info.finish for info in infos(await world.messages(session))] == ["unknown", "unknown"]
+
+
+async def test_the_last_step_runs_no_tool_whatever_the_model_asks_for(environ, tmp_path):
+    write = Call("write", {"filePath": "made.txt", "content": "x"})
+    settings = {"agent": {"build": {"steps": 2}}}
+    answers = [Answer(calls=(READ,)), Answer(text="I go on", calls=(write,)), Answer(text="never")]
+    async with opened(environ, tmp_path, *answers, settings=settings) as world:
+        session = await world.prompt("go")
+        first, last = await world.calls(session)
+        assert (last.state.status, last.state.error) == ("error", NO_STEP_LEFT)
+        assert first.state.error != NO_STEP_LEFT
+        assert not (tmp_path / "made.txt").exists()
+        assert [body.get("tool_choice") for body in world.server.bodies] == [None, "none"]
+        assert "This is the last step" in str(world.server.bodies[1]["messages"])
+        assert "This is the last step" not in str(await world.parts(session))
+
+
+async def test_tools_that_a_request_switches_off_are_not_offered_and_stay_denied(environ, tmp_path):
+    async with opened(environ, tmp_path) as world:
+        session = await world.new_session()
+        await world.client.prompts.prompt(session.id, request("go", tools={"bash": False}))
+        await world.client.prompts.prompt(session.id, request("again"))
+        rules = (await world.client.sessions.get(session.id)).permission
+        assert rules == [Rule(permission="bash", pattern="*", action="deny")]
+        assert ["bash" in offered(body) for body in world.server.bodies] == [False, False]
+
+
+@pytest.mark.parametrize("side_by_side", [True, False])
+async def test_the_third_equal_call_of_a_turn_is_asked_for(environ, tmp_path, side_by_side):
+    (tmp_path / "a.txt").write_text("x")
+    steps = [Answer(calls=(READ,) * 3)] if side_by_side else [Answer(calls=(READ,))] * 3
+    async with opened(environ, tmp_path, *steps, Answer(text="ok")) as world:
+
+        async def allow(event):
+            await world.client.permissions.reply(event.id, "once")
+
+        session, asked = await while_reacting(world, PermissionAsked, allow, world.prompt("go"))
+        calls = await world.calls(session)
+        assert (asked.permission, asked.patterns, asked.metadata["tool"]) == ("doom_loop", ["read"], "read")
+        assert asked.tool.call_id == calls[2].call_id
+        assert [call.state.status for call in calls] == ["completed"] * 3
+        assert await world.answer(session) == "ok"
+
+
+async def test_a_loop_that_the_person_stops_ends_the_turn_and_says_so(environ, tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    async with opened(environ, tmp_path, Answer(calls=(READ,) * 3), Answer(text="never")) as world:
+
+        async def refuse(event):
+            await world.client.permissions.reply(event.id, "reject")
+
+        session, _ = await while_reacting(world, PermissionAsked, refuse, world.prompt("go"))
+        states = [call.state for call in await world.calls(session)]
+        assert [state.status for state in states] == ["completed", "completed", "error"]
+        assert "rejected" in states[2].error
+        assert len(world.server.bodies) == 1
+
+
+async def test_a_loop_is_not_waved_through(environ, tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    auto = AutoApprove(RefuseQuestions())
+    async with opened(environ, tmp_path, Answer(calls=(READ,) * 3), Answer(text="ok"), policy=auto) as world:
+        states = [call.state.status for call in await world.calls(await world.prompt("go"))]
+        assert states == ["completed", "completed", "error"]
+
+
+async def test_a_plan_changes_no_file_and_what_it_is_told_is_not_stored(environ, tmp_path):
+    write = Call("write", {"filePath": "a.py", "content": "x"})
+    note = Call("write", {"filePath": ".opencode/plans/a.md", "content": "# Plan"})
+    async with opened(environ, tmp_path, Answer(calls=(write, note)), Answer(text="planned")) as world:
+        session = await world.new_session()
+        await world.client.prompts.prompt(session.id, request("go", agent="plan"))
+        refused, made = [call.state for call in await world.calls(session)]
+        assert ("denies edit" in refused.error, made.status) == (True, "completed")
+        assert [path.name for path in tmp_path.rglob("*") if path.suffix in (".py", ".md")] == ["a.md"]
+        assert "Plan mode is on" in world.sent(0)
+        await world.client.prompts.prompt(session.id, request("do it", agent="build"))
+        assert "from plan to build" in world.sent()
+        assert "system-reminder" not in str(await world.parts(session))
+
+
+async def test_a_request_that_comes_during_a_turn_is_answered_by_it_and_wrapped_for_the_model(environ, tmp_path):
+    wait = Call("bash", {"command": "sleep 0.5", "description": "wait"})
+    async with opened(environ, tmp_path, Answer(calls=(wait,)), Answer(text="both done")) as world:
+        session = await world.new_session()
+        first = asyncio.create_task(world.client.prompts.prompt(session.id, request("one")))
+        while not any(call.state.status == "running" for call in await world.calls(session)):
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(world.client.prompts.prompt(session.id, request("two")))
+        answers = await asyncio.gather(first, second)
+        assert answers[0].info.id == answers[1].info.id
+        assert "The user sent the following message:\ntwo" in world.sent()
+        assert len(world.server.bodies) == 2
+
+
+async def test_after_an_abort_the_model_is_told_what_there_was(environ, tmp_path):
+    async with opened(environ, tmp_path, Answer(text="I try", calls=(SLEEP,)), Answer(text="ok")) as world:
+        session = await world.new_session()
+        turn = asyncio.create_task(world.client.prompts.prompt(session.id, request("go")))
+        while not any(call.state.status == "running" for call in await world.calls(session)):
+            await asyncio.sleep(0.01)
+        await world.client.prompts.abort(session.id)
+        with pytest.raises(RunAborted):
+            await turn
+        await world.client.prompts.prompt(session.id, request("and now?"))
+        _, _, tried, result, _ = world.server.bodies[-1]["messages"]
+        assert (tried["content"], content_text(result["content"])) == ("I try", "Tool execution aborted")
+
+
+async def test_an_abort_ends_a_wait_for_the_provider_at_once(environ, tmp_path):
+    async with opened(environ, tmp_path, failure(529, "busy", retry_after="200")) as world:
+        session = await world.new_session()
+
+        async def abort(event):
+            if isinstance(event.status, RetryStatus):
+                await world.client.prompts.abort(session.id)
+
+        async def watch():
+            while not isinstance((await react(world, SessionStatusChanged, abort)).status, RetryStatus):
+                pass
+
+        turn = asyncio.create_task(world.client.prompts.prompt(session.id, request("go")))
+        async with asyncio.timeout(5):
+            await watch()
+            with pytest.raises(RunAborted):
+                await turn
+        (info,) = infos(await world.messages(session))
+        assert info.error.name == "MessageAbortedError"
+
+
+async def test_a_provider_that_asks_for_too_long_a_wait_ends_the_turn_and_it_is_said(environ, tmp_path):
+    async with opened(environ, tmp_path, failure(429, "later", retry_after="900")) as world:
+        with pytest.raises(ProviderError, match="asks to wait 900 s, longer than the 5 minutes"):
+            await world.prompt("go")
+        assert len(world.server.bodies) == 1
+        (session,) = await world.client.sessions.list()
+        (info,) = infos(await world.messages(session))
+        assert "900 s" in info.error.data.message
+
+
+async def test_a_variant_adds_its_options_to_the_request(environ, tmp_path):
+    given = {"fake": {"models": {"fake-model": {"variants": {"high": {"reasoningEffort": "high"}}}}}}
+    SettingsWorld(tmp_path, environ).person({"provider": given})
+    async with opened(environ, tmp_path) as world:
+        session = await world.new_session()
+        await world.client.prompts.prompt(session.id, request("go", variant="high"))
+        await world.client.prompts.prompt(session.id, request("go"))
+        assert [body.get("reasoning_effort") for body in world.server.bodies] == ["high", None]
+        assert [info.variant for info in infos(await world.messages(session))] == ["high", None]
+
+
+async def test_rules_of_the_session_hide_what_they_deny(environ, tmp_path):
+    async with opened(environ, tmp_path) as world:
+        rules = [Rule(permission="edit", pattern="*", action="deny")]
+        session = await world.client.sessions.create(CreateSession(permission=rules))
+        await world.prompt("go", session=session)
+        assert offered(world.server.bodies[0]) & {"edit", "write", "multiedit", "apply_patch", "bash"} == {"bash"}

@@ -1,0 +1,200 @@
+"""What a conversation consists of on the screen: one item for each thing that is seen, from the first message to the last."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from opencode_tui.schema.error import StoredError
+from opencode_tui.schema.part import RetryPart, ToolPart
+from opencode_tui.schema.value import immutable
+
+Wait = Literal["", "asks", "waits"]
+"""A call that the person must allow first (`asks`), or that stands behind such a one (`waits`)."""
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A request and everything that answers it; times in milliseconds since 1970, cost in USD."""
+
+    started: int = 0
+    ended: int | None = None
+    costs: dict[str, float] = field(default_factory=dict[str, float])
+    last_tool: "ToolItem | None" = None
+
+    @property
+    def cost(self) -> float:
+        """What the answer's steps cost together."""
+        return sum(self.costs.values())
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """One thing that is seen. `at` is its place among all, `revision` grows with each change of what it says."""
+
+    kind: ClassVar[str] = ""
+    id: str
+    message_id: str
+    revision: int = 0
+    at: int = 0
+
+    @property
+    def is_hidden(self) -> bool:
+        """Tell whether there is nothing to see of it yet."""
+        return False
+
+
+@dataclass(slots=True, eq=False)
+class UserItem(Item):
+    """What the person asked. `attachments` are names of files; `is_queued` tells that it waits for the turn before."""
+
+    kind: ClassVar[str] = "user"
+    text: str = ""
+    attachments: tuple[str, ...] = ()
+    turn: Turn = field(default_factory=Turn)
+    is_queued: bool = False
+
+    @property
+    def is_hidden(self) -> bool:
+        """A message without a word of the person's: one that the program sent."""
+        return not self.text and not self.attachments
+
+
+@dataclass(slots=True, eq=False)
+class GrowingItem(Item):
+    """A text that is written while it is seen, kept as pieces: nothing is joined per token."""
+
+    pieces: list[str] = field(default_factory=list[str])
+    is_closed: bool = True
+    has_words: bool = False
+    generation: int = 0
+    """Grows when the text is another one, not a longer one."""
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        if len(self.pieces) > 1:
+            return "".join(self.pieces)
+        return self.pieces[0] if self.pieces else ""
+
+    @property
+    def is_hidden(self) -> bool:
+        """A text without a letter."""
+        return not self.has_words
+
+    def grow(self, delta: str) -> None:
+        """Append; costs nothing that depends on what is there already."""
+        self.pieces.append(delta)
+        self.has_words = self.has_words or not delta.isspace()
+
+    def settle(self, text: str, *, is_closed: bool) -> None:
+        """Take the stored text; a mere end (its trailing white space gone) leaves what is drawn as it is."""
+        if self.text.rstrip() != text.rstrip():
+            self.pieces = [text]
+            self.generation += 1
+            self.has_words = bool(text.strip())
+        self.is_closed = is_closed
+
+
+@dataclass(slots=True, eq=False)
+class TextItem(GrowingItem):
+    """A piece of the answer."""
+
+    kind: ClassVar[str] = "text"
+
+
+@dataclass(slots=True, eq=False)
+class ThoughtItem(GrowingItem):
+    """What the model thought; `started` and `ended` in milliseconds since 1970."""
+
+    kind: ClassVar[str] = "thought"
+    started: int = 0
+    ended: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class ToolItem(Item):
+    """A tool call."""
+
+    kind: ClassVar[str] = "tool"
+    part: ToolPart = None  # pyright: ignore[reportAssignmentType] - always given; a default must follow the base's
+    wait: Wait = ""
+    is_last: bool = False
+    """Whether it is the last call of its turn so far."""
+
+
+@dataclass(slots=True, eq=False)
+class RetryItem(Item):
+    """Attempts of one model call that failed and were tried again; `began` is when the call was first made."""
+
+    kind: ClassVar[str] = "retry"
+    provider: str = ""
+    began: int = 0
+    attempts: list[RetryPart] = field(default_factory=list[RetryPart])
+
+
+@dataclass(slots=True, eq=False)
+class CompactionItem(Item):
+    """Where a summary took the place of what stands above; token counts are 0 while they are unknown."""
+
+    kind: ClassVar[str] = "compaction"
+    time: int = 0
+    before: int = 0
+    after: int = 0
+    is_auto: bool = False
+    is_running: bool = False
+    failure: str = ""
+    summary: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class ErrorItem(Item):
+    """A turn that failed."""
+
+    kind: ClassVar[str] = "error"
+    error: StoredError = None  # pyright: ignore[reportAssignmentType] - always given; a default must follow the base's
+    provider: str = ""
+    model: str = ""
+    time: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class StopItem(Item):
+    """A turn that the person interrupted while no tool ran."""
+
+    kind: ClassVar[str] = "stop"
+    time: int = 0
+
+
+@immutable
+class UndoneFile:
+    """What an undo did with a file; `note` says why it was kept or removed."""
+
+    status: str
+    path: str
+    fate: Literal["restored", "removed", "kept"]
+    note: str = ""
+    additions: int = 0
+    deletions: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class UndoItem(Item):
+    """Where the undone stretch begins: a rule while it is only shown (`is_preview`), else all that is left of the stretch."""
+
+    kind: ClassVar[str] = "undo"
+    is_preview: bool = False
+    messages: int = 0
+    files: Sequence[UndoneFile] = ()
+
+
+AnyItem = (
+    UserItem
+    | TextItem
+    | ThoughtItem
+    | ToolItem
+    | RetryItem
+    | CompactionItem
+    | ErrorItem
+    | StopItem
+    | UndoItem
+)

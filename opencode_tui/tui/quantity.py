@@ -1,0 +1,43 @@
+"""Numbers as people read them. Source: design, visual, section 8."""
+
+from decimal import Decimal
+
+
+def duration(seconds: float) -> str:
+    """Return a time as `12 s`, `1 m 12 s` or `2 h 3 m`."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} m {whole % 60} s" if whole < 3_600 else f"{whole // 3_600} h {whole % 3_600 // 60} m"
+
+
+def age(then: int, now: int) -> str:
+    """Return how long ago a moment (ms since 1970) was, as `12 s`, `4 m`, `2 h` or `5 d`."""
+    seconds = max(0, (now - then) // 1000)
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def amount(number: int) -> str:
+    """Return a number as `812`, `3.1 k`, `104 k` or `1.2 M`."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            scaled = number / size
+            return f"{scaled:.0f} {unit}" if scaled >= 100 else f"{scaled:.1f}".removesuffix(".0") + f" {unit}"
+    return str(number)
+
+
+def plural(number: int, noun: str) -> str:
+    """Return `1 tool` or `9 tools`."""
+    many = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("ch") else "s")
+    return f"{number} {noun if number == 1 else many}"
+
+
+def money(usd: Decimal | float) -> str:
+    """Return `$0.42`, with four digits below a cent; `$0` for nothing."""
+    value = Decimal(str(usd))
+    if not value:
+        return "$0"
+    return f"${value:.2f}" if value >= Decimal("0.01") else f"${value:.4f}"

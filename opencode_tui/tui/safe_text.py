@@ -1,0 +1,75 @@
+"""The one way of a text from outside (a model, a tool, a file name, a provider) onto a screen.
+
+Nothing that steers a terminal gets through: control characters, direction overrides and invisible tags are written out as
+`\\x1b`; what terminals measure differently (joiners, emoji variants) is left out, so that every cell is where the program thinks.
+"""
+
+import re
+
+TAB = 4
+"""Cells between two tab stops."""
+
+_UNSAFE_IN_LINE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_UNSAFE_IN_TEXT = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+_UNSTEADY = re.compile(r"[\u00ad\u200b\u2060\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|(?<=[\u2190-\U0010ffff])\u200d")
+"""Drawn in no cell, one or two, as the terminal likes: soft hyphens, joiners between emoji, variants and skin tones."""
+
+_SEQUENCE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[0-9=>A-OQ-WYZa-z|}~]|\x9b[0-?]*[ -/]*[@-~]"
+)
+
+
+def make_safe(text: str, *, multiline: bool = False) -> str:
+    r"""Return the text with control, direction and surrogate characters written as `\x1b` or `\u202e`.
+
+    With `multiline` line feeds and tabs stay as they are.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return (_UNSAFE_IN_TEXT if multiline else _UNSAFE_IN_LINE).sub(_escape, text)
+
+
+def screen_line(text: str) -> str:
+    """Return one line for a widget: safe, each letter in the cells that the program counts, tabs as blanks."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = _UNSTEADY.sub("", text)
+    return make_safe(expand_tabs(text) if "\t" in text else text)
+
+
+def screen_lines(text: str) -> list[str]:
+    """Return a text's lines for a widget."""
+    return [screen_line(line) for line in text.replace("\r\n", "\n").split("\n")]
+
+
+def output_line(text: str) -> str:
+    """Return a line that a command printed: without its colours, and of a line drawn anew only the last form."""
+    if text.isascii() and text.isprintable():
+        return text
+    plain = _SEQUENCE.sub("", text).rstrip("\r")
+    return screen_line(plain.rpartition("\r")[2]).rstrip()
+
+
+def expand_tabs(text: str) -> str:
+    """Return the text with each tab as the blanks up to the next stop, counted in cells."""
+    from rich.cells import cell_len  # only where there are tabs; the command line has no use for it
+
+    pieces = text.split("\t")
+    used = 0
+    for number, piece in enumerate(pieces[:-1]):
+        used += cell_len(piece)
+        blanks = TAB - used % TAB
+        pieces[number] = piece + " " * blanks
+        used += blanks
+    return "".join(pieces)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code >= 0x10000:
+        return f"\\U{code:08x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -57,7 +57,9 @@ def from_child(reported: Reported, *, now_ms: int) -> ProviderError:
 
 def truncated(provider_id: str, detail: str = "the answer broke off") -> ProviderError:
     """Return the error for a stream that ended before the model said why it stopped."""
-    return _plain(provider_id, detail, kind="stream_truncated", is_retryable=True)
+    error = _plain(provider_id, detail, kind="stream_truncated", is_retryable=True)
+    error.failure = replace(error.failure, metadata={"code": "ECONNRESET"})
+    return error
 
 
 def unreachable(provider_id: str, detail: str) -> ProviderError:

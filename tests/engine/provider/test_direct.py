@@ -95,6 +95,7 @@ async def test_a_lost_connection_can_be_tried_again(server: ModelServer, adapter
     heard = await ask_once(direct(server, adapter), request())
     assert heard.error is not None
     assert (heard.error.failure.kind, heard.error.failure.retryable) == ("stream_truncated", True)
+    assert heard.error.failure.metadata == {"code": "ECONNRESET"}
     assert "one two three four".startswith(heard.joined("text"))
 
 

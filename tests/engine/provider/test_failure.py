@@ -105,6 +105,8 @@ def test_a_provider_that_says_whether_to_retry_is_believed() -> None:
         ({"retry-after": "2"}, 2000),
         ({"retry-after": "1.5"}, 1500),
         ({"retry-after-ms": "1500", "retry-after": "60"}, 1500),
+        ({"retry-after-ms": "700000"}, 700_000),
+        ({"retry-after": "Invalid Date String"}, None),
         ({"retry-after": "Fri, 20 Nov 2026 00:00:20 GMT"}, 20_000),
         ({"retry-after": "Thu, 19 Nov 2026 00:00:00 GMT"}, None),
         ({"retry-after": "not-a-number"}, None),
@@ -145,6 +147,9 @@ def test_a_wait_inside_the_body_counts_too() -> None:
         ),
         ({"error": "something odd"}, ("api", True)),
         ({"error": {"message": "no_kv_space"}}, ("overloaded", True)),
+        ({"type": "error", "error": {"type": "too_many_requests"}}, ("rate_limit", True)),
+        ({"error": {"code": "resource_exhausted"}}, ("api", True)),
+        ({"type": "error", "error": {"code": 123}}, ("api", True)),
         ({"error": {"type": "authentication_error", "message": "invalid x-api-key"}}, ("auth", False)),
     ],
 )

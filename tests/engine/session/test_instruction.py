@@ -41,6 +41,7 @@ def test_the_persons_own_file_is_the_first_that_exists(tmp_path):
     assert global_file(config, home, extra=None, use_claude=False) is None
     (config / "AGENTS.md").write_text("own")
     assert global_file(config, home, extra=None, use_claude=True) == config / "AGENTS.md"
+    assert global_file(config, home, extra=str(extra), use_claude=True) == config / "AGENTS.md"
     (extra / "AGENTS.md").write_text("extra")
     assert global_file(config, home, extra=str(extra), use_claude=True) == extra / "AGENTS.md"
 

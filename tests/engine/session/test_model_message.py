@@ -16,7 +16,8 @@ from opencode_tui.engine.provider.stream import (
 )
 from opencode_tui.engine.session.model_message import GO_ON, INTERRUPTED, PRUNED_OUTPUT, to_model_messages
 from opencode_tui.schema.error import ApiData, StoredApiError, aborted
-from tests.support.build import MODEL, assistant, call, compaction, image, reasoning, step_start, text, user
+from opencode_tui.schema.part import FilePart, SubtaskPart
+from tests.support.build import MODEL, assistant, call, compaction, image, owner, reasoning, step_start, text, user
 
 SEES = MODEL.changed(attachment=True)
 
@@ -36,8 +37,53 @@ def test_ignored_text_stays_here_and_synthetic_text_goes():
     assert entry == UserEntry((TextBlock("b"),))
 
 
+def test_what_the_program_wrote_into_an_answer_goes_too():
+    entries = to_model_messages([user("x"), assistant(text("a", synthetic=True)), user("y")], MODEL)
+    assert entries[1] == AssistantEntry((TextBlock("a"),))
+
+
 def test_messages_without_anything_to_send_vanish():
     assert to_model_messages([user(), user(text("  ")), assistant(step_start())], MODEL) == ()
+    assert to_model_messages([user(), user("next")], MODEL) == (UserEntry((TextBlock("next"),)),)
+
+
+def test_each_part_of_a_request_is_sent_as_what_it_is():
+    plain = FilePart(**owner(), mime="text/plain", filename="a.txt", url="data:text/plain;base64,eA==")
+    folder = plain.changed(mime="application/x-directory", url="file:///p")
+    task = SubtaskPart(**owner(), prompt="look", description="d", agent="explore")
+    parts = [text("ignored", ignored=True), image(), plain, folder, compaction(), task]
+    (entry,) = to_model_messages([user("hi", *parts)], SEES)
+    assert entry == UserEntry(
+        (
+            TextBlock("hi"),
+            MediaBlock("image/png", "iVBOR", "a.png"),
+            TextBlock("What did we do so far?"),
+            TextBlock("The person ran this as a subtask of agent explore: look"),
+        )
+    )
+
+
+def with_picture(**fields):
+    picture = {"type": "file", "mime": "image/png", "filename": "a.png", "url": "data:image/png;base64,iVBOR"}
+    part: Any = call("c1", metadata={"openai": {"k": 1}})
+    return assistant(part.changed(state=part.state.changed(attachments=[picture])), finish="tool-calls", **fields)
+
+
+def test_what_a_tool_attached_goes_with_its_result():
+    _, asked, given = to_model_messages([user("x"), with_picture()], SEES)
+    assert asked == AssistantEntry((CallBlock("c1", "read", {"filePath": "a"}, {"openai": {"k": 1}}),))
+    picture = MediaBlock("image/png", "iVBOR", "a.png")
+    assert given == ToolEntry((ResultBlock("c1", "read", "out", media=(picture,)),))
+
+
+def test_another_model_gets_a_tools_picture_without_what_only_its_provider_knows():
+    _, asked, _ = to_model_messages([user("x"), with_picture(model_id="other")], SEES)
+    assert asked == AssistantEntry((CallBlock("c1", "read", {"filePath": "a"}),))
+
+
+def test_a_failed_call_is_answered_with_its_error():
+    _, _, given = to_model_messages([user("x"), assistant(call("c1", status="error", output="no such file"))], MODEL)
+    assert given == ToolEntry((ResultBlock("c1", "read", "no such file", is_error=True),))
 
 
 def test_an_interrupted_call_is_answered_with_an_error():
@@ -53,6 +99,19 @@ def test_a_failed_answer_is_left_out_and_an_aborted_one_is_kept():
     assert to_model_messages([user("x"), failed, user("y")], MODEL) == (UserEntry((TextBlock("x"), TextBlock("y"))),)
     kept = to_model_messages([user("x"), assistant("half ", error=aborted()), user("y")], MODEL)
     assert kept[1] == AssistantEntry((TextBlock("half"),))
+
+
+def test_of_an_aborted_answer_thoughts_alone_are_left_out():
+    thought = reasoning("hm", metadata={"anthropic": {"signature": "s"}})
+    alone = assistant(step_start(), thought, error=aborted())
+    assert to_model_messages([user("x"), alone, user("y")], MODEL) == (UserEntry((TextBlock("x"), TextBlock("y"))),)
+    _, kept, _ = to_model_messages([user("x"), assistant(thought, "half", error=aborted()), user("y")], MODEL)
+    assert kept == AssistantEntry((ThinkingBlock("hm", {"anthropic": {"signature": "s"}}), TextBlock("half")))
+
+
+def test_texts_of_two_steps_in_one_message_stay_one_answer():
+    _, entry, _ = to_model_messages([user("x"), assistant("one", step_start(), "two"), user("y")], MODEL)
+    assert entry == AssistantEntry((TextBlock("one"), TextBlock("two")))
 
 
 def test_a_pruned_output_says_how_to_get_it_back():

@@ -12,5 +12,13 @@ def test_the_longest_entry_that_fits_decides() -> None:
         "gcloud compute ssh x": "gcloud compute ssh",
         "python3 -m pytest -q": "python3 -m pytest",
         "git": "git",
+        "git checkout main": "git checkout",
+        "touch foo.txt": "touch",
+        "docker run nginx": "docker run",
+        "aws s3 ls bucket": "aws s3 ls",
+        "npm run dev x": "npm run dev",
+        "consul kv get config": "consul kv get",
+        "unknown command here": "unknown",
+        "": "",
     }
     assert {text: " ".join(command_prefix(text.split())) for text in table} == table

@@ -1,0 +1,72 @@
+"""Claims about what is attached to a request: files, ranges of lines, folders, images, PDF, data."""
+
+import base64
+
+import pytest
+
+from opencode_tui.engine.session.attachment import MAX_BYTES, file_input
+from opencode_tui.schema.part import FilePart, TextPart
+from opencode_tui.schema.request import FileInput, PromptInput
+from tests.support.opened import MODEL, opened
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+
+
+async def parts_of(world, *given):
+    """Store a request without an answer and return its parts."""
+    session = await world.new_session()
+    await world.client.prompts.prompt(session.id, PromptInput(model=MODEL, no_reply=True, parts=list(given)))
+    (message,) = await world.messages(session)
+    return message.parts
+
+
+async def test_a_file_that_is_not_there_is_told_and_the_request_stands(environ, tmp_path):
+    async with opened(environ, tmp_path) as world:
+        note, file = await parts_of(world, file_input(tmp_path / "gone.txt"))
+        assert (note.synthetic, file.filename) == (True, "gone.txt")
+        assert "could not be read: file not found" in note.text
+        assert world.server.requests == []
+
+
+async def test_a_file_is_shown_as_the_read_tool_shows_it(environ, tmp_path):
+    (tmp_path / "a b.txt").write_text("one\ntwo\nthree\n")
+    given = file_input(tmp_path / "a b.txt")
+    async with opened(environ, tmp_path) as world:
+        call, text, file = await parts_of(world, given.changed(url=f"{given.url}?start=2&end=3"))
+        assert (call.synthetic, text.synthetic) == (True, True)
+        assert call.text.startswith("Called the Read tool") and '"offset": 2, "limit": 2' in call.text
+        assert "2: two\n3: three" in text.text and "1: one" not in text.text
+        assert file.url.endswith("/a%20b.txt?start=2&end=3")
+
+
+async def test_a_folder_is_listed(environ, tmp_path):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").write_text("x")
+    async with opened(environ, tmp_path) as world:
+        _, text, folder = await parts_of(world, file_input(tmp_path / "src"))
+        assert ("<entries>\na.py" in text.text, folder.mime) == (True, "application/x-directory")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "mime"), [("a.png", PNG, "image/png"), ("a.pdf", b"%PDF-1.7", "application/pdf")]
+)
+async def test_images_and_pdf_go_as_they_are(environ, tmp_path, name, data, mime):
+    (tmp_path / name).write_bytes(data)
+    async with opened(environ, tmp_path) as world:
+        _, file = await parts_of(world, file_input(tmp_path / name))
+        assert isinstance(file, FilePart)
+        assert (file.mime, file.url) == (mime, f"data:{mime};base64,{base64.b64encode(data).decode()}")
+
+
+async def test_too_large_an_image_is_left_out_and_told(environ, tmp_path):
+    with (tmp_path / "a.png").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    async with opened(environ, tmp_path) as world:
+        note, _ = await parts_of(world, file_input(tmp_path / "a.png"))
+        assert isinstance(note, TextPart) and f"more than {MAX_BYTES} can be attached" in note.text
+
+
+async def test_text_that_comes_as_data_is_read(environ, tmp_path):
+    given = FileInput(mime="text/plain", filename="stdin", url="data:text/plain,one%20two")
+    async with opened(environ, tmp_path) as world:
+        assert [part.text for part in (await parts_of(world, given))[:2]][1] == "one two"

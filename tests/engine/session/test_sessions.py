@@ -1,0 +1,35 @@
+"""Claims about sessions as a whole: what is told of them, what a change moves."""
+
+import pytest
+
+from opencode_tui.schema.error import NotFoundError
+from opencode_tui.schema.event import SessionCreated
+from opencode_tui.schema.request import CreateSession, UpdateSession
+from tests.support.collect import drain
+from tests.support.opened import opened
+
+
+async def test_a_new_session_is_told_before_anything_else_of_it(environ, tmp_path):
+    async with opened(environ, tmp_path) as world:
+        with world.client.events() as reader:
+            info = await world.client.sessions.create(CreateSession(title="one"))
+            told = [event for event in drain(reader) if "session" in event.type]
+        assert isinstance(told[0], SessionCreated)
+        assert told[0].info == info
+        assert (info.directory, info.title) == (str(tmp_path), "one")
+        assert info.id.startswith("ses_") and info.project_id
+
+
+async def test_a_name_or_an_archive_date_does_not_move_the_time(environ, tmp_path):
+    async with opened(environ, tmp_path) as world:
+        info = await world.new_session()
+        changed = await world.client.sessions.update(info.id, UpdateSession(title="two", archived=7))
+        assert (changed.title, changed.time.archived, changed.time.updated) == ("two", 7, info.time.updated)
+
+
+async def test_a_deleted_session_is_unknown(environ, tmp_path):
+    async with opened(environ, tmp_path) as world:
+        info = await world.new_session()
+        await world.client.sessions.remove(info.id)
+        with pytest.raises(NotFoundError):
+            await world.client.sessions.get(info.id)

@@ -1,0 +1,37 @@
+"""Claims about where a path leads: reference tests "paths"; reference, section 28."""
+
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.tool.location import locate
+from tests.support.tools import Workbench
+
+
+@pytest.mark.parametrize(
+    ("written", "inside"),
+    [
+        ("src", True),
+        (".", True),
+        ("src/../a", True),
+        ("../project", True),
+        ("../project-other/a", False),
+        ("../../etc/passwd", False),
+        ("src/../../x", False),
+        ("/etc/passwd", False),
+        ("/", False),
+    ],
+)
+async def test_only_what_lies_below_the_project_is_inside(tmp_path: Path, written: str, inside: bool) -> None:
+    folder = tmp_path / "project"
+    (folder / "src").mkdir(parents=True)
+    place = await locate(written, Workbench(folder).context)
+    assert place.is_inside is inside
+
+
+@pytest.mark.parametrize(("worktree", "inside"), [("..", True), ("/", False), (".", False)])
+async def test_a_neighbour_is_inside_where_the_worktree_holds_both(tmp_path: Path, worktree: str, inside: bool) -> None:
+    folder = tmp_path / "packages" / "one"
+    folder.mkdir(parents=True)
+    bench = Workbench(folder, worktree=(folder / worktree).resolve())
+    assert (await locate("../two/a.py", bench.context)).is_inside is inside

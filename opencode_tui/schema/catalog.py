@@ -36,6 +36,33 @@ class ProviderSummary(Record):
     base_url: str = Field(default="", exclude=True)
 
 
+class ProviderFacts(Record):
+    """All of a provider, what `ProviderSummary` does not send too."""
+
+    summary: ProviderSummary
+    is_ready: bool
+    default_model: str | None = absent()
+    package: str = ""
+    base_url: str = ""
+
+    def whole(self) -> ProviderSummary:
+        """Return the summary with all of it."""
+        return self.summary.changed(
+            is_ready=self.is_ready, default_model=self.default_model, package=self.package, base_url=self.base_url
+        )
+
+
+def provider_facts(summary: ProviderSummary) -> ProviderFacts:
+    """Return all of a provider in a form that can be sent."""
+    return ProviderFacts(
+        summary=summary,
+        is_ready=summary.is_ready,
+        default_model=summary.default_model,
+        package=summary.package,
+        base_url=summary.base_url,
+    )
+
+
 class CommandSummary(Record):
     """A slash command; `hints` are the placeholders of its template, in order."""
 

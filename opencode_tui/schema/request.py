@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from opencode_tui.schema.message import OutputFormat
 from opencode_tui.schema.model import ModelRef
@@ -56,6 +56,9 @@ class SubtaskInput(Record):
 
 
 PromptPart = Annotated[TextInput | FileInput | AgentInput | SubtaskInput, Field(discriminator="type")]
+
+PROMPT_PARTS: TypeAdapter[list[PromptPart]] = TypeAdapter(list[PromptPart], config=ConfigDict(defer_build=True))
+"""Validates parts of a prompt from JSON."""
 
 
 class PromptInput(Record):

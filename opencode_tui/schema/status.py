@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from opencode_tui.schema.record import Record
 
@@ -30,3 +30,6 @@ class RetryStatus(Record):
 
 AnyStatus = IdleStatus | BusyStatus | RetryStatus
 SessionStatus = Annotated[AnyStatus, Field(discriminator="type")]
+
+STATUSES: TypeAdapter[dict[str, AnyStatus]] = TypeAdapter(dict[str, SessionStatus], config=ConfigDict(defer_build=True))
+"""Validates statuses by session id from JSON."""

@@ -17,6 +17,8 @@ from opencode_tui.server.routes import (
     health,
     instance,
     message,
+    own_folder,
+    own_session,
     permission,
     project,
     provider,
@@ -40,6 +42,8 @@ ROUTERS = (
     extension.router,
     screen.router,
     instance.router,
+    own_session.router,
+    own_folder.router,
 )
 
 

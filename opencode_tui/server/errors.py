@@ -21,6 +21,7 @@ from opencode_tui.schema.error import (
     SessionError,
     ToolError,
 )
+from opencode_tui.schema.header import KIND_HEADER
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.server.answer import answer_value, error_body, value_bytes
 
@@ -77,7 +78,10 @@ async def _answer_failure(request: Request, error: Exception) -> Response:
     status, body = describe_error(error)
     if status >= 500 and isinstance(error, OpencodeError):  # the guard logs what nobody expected
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return answer_value(body, status=status)
+    answer = answer_value(body, status=status)
+    if isinstance(error, OpencodeError):
+        answer.headers[KIND_HEADER] = type(error).__name__
+    return answer
 
 
 async def _answer_invalid(request: Request, error: Exception) -> Response:

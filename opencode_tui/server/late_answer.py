@@ -10,6 +10,7 @@ from collections.abc import Awaitable
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from opencode_tui.schema.header import MESSAGE_HEADER
 from opencode_tui.server.answer import JSON_TYPE
 from opencode_tui.server.disconnect import until_disconnected
 
@@ -18,12 +19,12 @@ BLANK_S = 30.0
 
 
 class LateAnswer(Response):
-    """Sends the bytes that `body` brings; a client that goes away does not end the work behind it."""
+    """Sends the id of the request at once, and the bytes that `body` brings; a client that goes away ends no work."""
 
     media_type = JSON_TYPE
 
-    def __init__(self, body: Awaitable[bytes]) -> None:
-        super().__init__()
+    def __init__(self, body: Awaitable[bytes], request_id: str | None = None) -> None:
+        super().__init__(headers={MESSAGE_HEADER: request_id} if request_id else None)
         del self.headers["content-length"]
         self._late = body
 

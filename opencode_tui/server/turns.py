@@ -38,6 +38,11 @@ class Turn:
         self._answer: MessageWithParts | None = None
         self._error: Exception | None = None
 
+    @property
+    def request_id(self) -> str | None:
+        """The id of the request, once it is on disk."""
+        return self._request_id
+
     async def run(self) -> None:
         """Have the request answered; raises nothing of what goes wrong in it."""
         try:

@@ -47,7 +47,7 @@ async def send_message(
     """Send a request: the head of the answer tells that it is stored, the body is the last message when the turn is over."""
     await client.sessions.get(session_id)
     turn = await services.turns.prompt(client, session_id, request)
-    return LateAnswer(turn.answer())
+    return LateAnswer(turn.answer(), turn.request_id)
 
 
 @router.post("/session/{sessionID}/prompt_async", status_code=204, response_class=Response)
@@ -67,7 +67,7 @@ async def send_command(
     """Send the prompt that a slash command stands for, and answer as a message is answered."""
     await client.sessions.get(session_id)
     turn = await services.turns.command(client, session_id, request)
-    return LateAnswer(turn.answer())
+    return LateAnswer(turn.answer(), turn.request_id)
 
 
 @router.post("/session/{sessionID}/shell", response_model=MessageWithParts)
@@ -77,7 +77,7 @@ async def run_shell(
     """Run a command line of the person's; answers with the message that holds its call when it has ended."""
     await client.sessions.get(session_id)
     turn = await services.turns.shell(client, session_id, request)
-    return LateAnswer(turn.answer())
+    return LateAnswer(turn.answer(), turn.request_id)
 
 
 @router.post("/session/{sessionID}/init", response_model=bool)

@@ -1,0 +1,139 @@
+"""A server's event stream, read once and handed on through a bus of our own, so that readers are those of the process.
+
+When the stream breaks it is opened again, and every reader is told by `BusLagged` to read everything anew.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from typing import cast
+
+from pydantic import ValidationError
+
+from opencode_tui.bus import Bus
+from opencode_tui.client.remote_link import Link
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.event import STRUCTURAL, BusLagged, Event, PartGrowth, PartUpdated, SessionIdle
+from opencode_tui.schema.part import AnyPart
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.screen_event import ScreenToastShown
+from opencode_tui.schema.value import immutable
+
+logger = logging.getLogger(__name__)
+
+SILENCE_S = 25.0
+"""Seconds without a byte after which a stream counts as lost: more than two heartbeats of the server."""
+
+WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""Seconds before the next try to open a lost stream; the last one repeats."""
+
+_OF_THE_STREAM = ("server.connected", "server.heartbeat")
+
+
+@immutable
+class TakenPart:
+    """A part as the server last told it."""
+
+    part: AnyPart
+
+    def record(self) -> AnyPart:
+        """Return it."""
+        return self.part
+
+
+class RemoteEvents:
+    """Reads the stream of one folder; `run` is its task."""
+
+    def __init__(self, link: Link, bus: Bus) -> None:
+        self._link = link
+        self._bus = bus
+        self._is_connected = asyncio.Event()
+        self._idle: dict[str, asyncio.Event] = {}
+
+    async def connected(self) -> None:
+        """Wait until the stream is open: from then on no event is missed."""
+        await self._is_connected.wait()
+
+    async def idle(self, session_id: str, *, seconds: float) -> None:
+        """Wait until the session's next idle has come by the stream, so long at most."""
+        seen = self._idle.setdefault(session_id, asyncio.Event())
+        try:
+            async with asyncio.timeout(seconds):
+                await seen.wait()
+        except TimeoutError:
+            logger.info("no idle of session %s came by the event stream", session_id)
+
+    def expect_idle(self, session_id: str) -> None:
+        """Begin to watch for the session's next idle."""
+        self._idle[session_id] = asyncio.Event()
+
+    async def run(self) -> None:
+        """Read until cancelled. Raises OpencodeError when the first try fails; later ones are repeated."""
+        tries = 0
+        while True:
+            try:
+                async for event in self._events():
+                    tries = 0
+                    self._publish(event)
+            except OpencodeError as error:
+                if not self._is_connected.is_set():
+                    raise
+                logger.warning("event stream lost: %s", error)
+            if tries == 0:
+                self._bus.publish(_toast(f"The connection to {self._link.url} is lost, trying again.", "warning"))
+            await asyncio.sleep(WAITS_S[min(tries, len(WAITS_S) - 1)])
+            tries += 1
+
+    async def _events(self) -> AsyncIterator[Event]:
+        """Open the stream and yield its events."""
+        async with self._link.stream("GET", "/event", silence_s=SILENCE_S) as answer:
+            async for line in answer.aiter_lines():
+                if not line.startswith("data: "):
+                    continue
+                told = _parsed(line[6:])
+                if told.get("type") in _OF_THE_STREAM:
+                    if told["type"] == "server.connected":
+                        self._connect()
+                    continue
+                event = decode(told)
+                if event is not None:
+                    yield event
+
+    def _connect(self) -> None:
+        if self._is_connected.is_set():
+            self._bus.publish(BusLagged())
+            self._bus.publish(_toast(f"Connected to {self._link.url} again.", "success"))
+        self._is_connected.set()
+
+    def _publish(self, event: Event) -> None:
+        self._bus.publish(event)
+        if isinstance(event, SessionIdle):
+            self._idle.setdefault(event.session_id, asyncio.Event()).set()
+
+
+def decode(told: JsonObject) -> Event | None:
+    """Return an event of the wire; None for one that this version does not know."""
+    properties = cast("JsonObject", told.get("properties") or {})
+    try:
+        event = STRUCTURAL.validate_python({**properties, "type": told.get("type")})
+    except ValidationError:
+        logger.debug("an event of type %s is not known", told.get("type"))
+        return None
+    if isinstance(event, PartUpdated) and event.delta is not None:
+        part = event.part
+        return PartGrowth(part.session_id, part.message_id, part.id, event.delta, TakenPart(part))
+    return event
+
+
+def _parsed(line: str) -> JsonObject:
+    """Return one event of the stream; an empty one for a line that is none."""
+    try:
+        return cast("JsonObject", json.loads(line))
+    except ValueError:
+        logger.warning("a line of the event stream cannot be read")
+        return {}
+
+
+def _toast(message: str, variant: str) -> ScreenToastShown:
+    return ScreenToastShown.model_validate({"message": message, "variant": variant})

@@ -1,0 +1,116 @@
+"""The connection to a server: requests that bring records, and failures as exceptions."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+from opencode_tui.client.remote_error import told_error
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.header import KIND_HEADER
+from opencode_tui.schema.record import Record
+
+R = TypeVar("R", bound=Record)
+Query = Mapping[str, str | int | bool | None]
+
+ANSWER_S = 60
+"""Seconds that a server has for an answer that is no turn."""
+
+CONNECT_S = 5
+
+
+class Link:
+    """One server, seen from one folder of it; without a folder from the one that it was started in."""
+
+    def __init__(self, http: httpx.AsyncClient, directory: str | None) -> None:
+        self._http = http
+        self.url = str(http.base_url).rstrip("/")
+        self._headers = {"x-opencode-directory": quote(directory)} if directory else {}
+
+    async def get(self, path: str, kind: type[R], query: Query | None = None) -> R:
+        """Return a record."""
+        return kind.model_validate_json(await self.bytes("GET", path, query=query))
+
+    async def records(self, path: str, kind: type[R], query: Query | None = None) -> Sequence[R]:
+        """Return records."""
+        told = await self.value("GET", path, query=query)
+        return [kind.model_validate(one) for one in told]
+
+    async def value(self, method: str, path: str, body: object = None, query: Query | None = None) -> Any:
+        """Return plain JSON data."""
+        return json.loads(await self.bytes(method, path, body=body, query=query) or b"null")
+
+    async def send(self, method: str, path: str, kind: type[R], body: object = None) -> R:
+        """Send a body and return the record that answers it."""
+        return kind.model_validate_json(await self.bytes(method, path, body=body))
+
+    async def bytes(self, method: str, path: str, *, body: object = None, query: Query | None = None) -> bytes:
+        """Return the answer's body; raises OpencodeError for one that is no success, or none at all."""
+        try:
+            answer = await self._http.request(
+                method, path, content=_encoded(body), params=_asked(query), headers=self._headers_for(body)
+            )
+        except httpx.HTTPError as error:
+            raise self._lost(error) from error
+        if answer.is_success:
+            return answer.content
+        raise told_error(answer.status_code, answer.headers.get(KIND_HEADER), answer.content)
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, body: object = None, *, silence_s: float | None = None
+    ) -> AsyncGenerator[httpx.Response]:
+        """Give an answer whose body is still to come; raises as `bytes`. `silence_s` ends one that says nothing for so long."""
+        limits = httpx.Timeout(silence_s, connect=CONNECT_S)
+        try:
+            async with self._http.stream(
+                method, path, content=_encoded(body), headers=self._headers_for(body), timeout=limits
+            ) as answer:
+                if not answer.is_success:
+                    raise told_error(answer.status_code, answer.headers.get(KIND_HEADER), await answer.aread())
+                yield answer
+        except httpx.HTTPError as error:
+            raise self._lost(error) from error
+
+    def _headers_for(self, body: object) -> dict[str, str]:
+        return {**self._headers, "content-type": "application/json"} if body is not None else self._headers
+
+    def _lost(self, error: httpx.HTTPError) -> "LinkLostError":
+        reason = str(error) or type(error).__name__
+        return LinkLostError(f"no connection to {self.url} ({reason}); is the server running there?")
+
+
+class LinkLostError(OpencodeError):
+    """The server does not answer."""
+
+
+@asynccontextmanager
+async def open_link(url: str, *, password: str | None, username: str, directory: str | None) -> AsyncGenerator[Link]:
+    """Give the connection to a server; nothing is sent yet. Raises OpencodeError for an address that is none."""
+    try:
+        base = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise OpencodeError(f"{url!r} is no address; give one like http://127.0.0.1:4096") from error
+    if base.scheme not in ("http", "https") or not base.host:
+        raise OpencodeError(f"{url!r} is no address of a server; give one like http://127.0.0.1:4096")
+    auth = httpx.BasicAuth(username, password) if password else None
+    is_near = base.host in ("localhost", "127.0.0.1", "::1")
+    async with httpx.AsyncClient(
+        base_url=base, auth=auth, trust_env=not is_near, timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S)
+    ) as http:
+        yield Link(http, directory)
+
+
+def _encoded(body: object) -> bytes | None:
+    if body is None:
+        return None
+    return json.dumps(body.to_dict() if isinstance(body, Record) else body).encode()
+
+
+def _asked(query: Query | None) -> dict[str, str]:
+    """Return a query without what was left open; truth values as JSON has them."""
+    given = {name: value for name, value in (query or {}).items() if value is not None}
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}

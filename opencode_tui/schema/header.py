@@ -1,0 +1,10 @@
+"""Names below which the HTTP API says what OpenCode's has no place for."""
+
+OWN = "/opencode-tui"
+"""Routes of ours stand below it."""
+
+KIND_HEADER = "x-opencode-tui-error"
+"""Of an answer that is no success: the class of the exception; OpenCode's bodies know fewer kinds."""
+
+MESSAGE_HEADER = "x-opencode-tui-message"
+"""Of an answer that is still to come: the id of the request that it answers, which is on disk."""

@@ -1,0 +1,69 @@
+"""Every test of the contract runs twice: with the door inside the process, and with the one over HTTP."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import pytest
+import pytest_asyncio
+
+from opencode_tui.client.client import Client
+from opencode_tui.client.local import open_client
+from opencode_tui.client.remote import open_remote
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.session import SessionInfo
+from tests.support.http_face import PASSWORD, served
+from tests.support.model_server import ModelServer
+from tests.support.repo import Repo, make_repo
+
+MODEL = ModelRef(provider_id="fake", model_id="fake-model")
+SETTINGS = {"permission": {"webfetch": "ask", "bash": {"*": "allow", "rm *": "ask"}}}
+
+
+@dataclass
+class Door:
+    """A client of one of the two kinds, and short ways to use it."""
+
+    client: Client
+    model: ModelServer
+    project: Repo
+
+    async def new_session(self, **fields: str) -> SessionInfo:
+        return await self.client.sessions.create(CreateSession(**fields))
+
+    @staticmethod
+    def request(text: str) -> PromptInput:
+        return PromptInput(model=MODEL, parts=[TextInput(text=text)])
+
+    async def say(self, session: SessionInfo, text: str):
+        return await self.client.prompts.prompt(session.id, self.request(text))
+
+
+@pytest.fixture
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def project(tmp_path) -> Repo:
+    repo = make_repo(tmp_path / "project")
+    repo.commit("begin", **{"a.py": "x = 1\n", "b/c.py": "import a\n"})
+    return repo
+
+
+@pytest_asyncio.fixture(params=["in the process", "over HTTP"])
+async def door(request, project: Repo, environ: dict[str, str], model: ModelServer) -> AsyncIterator[Door]:
+    async with AsyncExitStack() as stack:
+        if request.param == "in the process":
+            content = {**SETTINGS, "provider": model.config()}
+            variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}
+            client = await stack.enter_async_context(open_client(variables, project.path))
+        else:
+            face = await stack.enter_async_context(
+                served(project.path, environ, provider=model.config(), settings=SETTINGS)
+            )
+            client = await stack.enter_async_context(open_remote(face.address.url, password=PASSWORD))
+        yield Door(client, model, project)

@@ -1,0 +1,80 @@
+"""Sessions, through either door."""
+
+import json
+
+import pytest
+
+from opencode_tui.schema.error import NotFoundError, SessionError
+from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.request import CreateSession, UpdateSession
+
+UNKNOWN = "ses_000000000000AAAAAAAAAAAAAA"
+
+
+async def test_a_session_is_made_as_asked_and_found_again(door):
+    rules = [Rule(permission="bash", pattern="*", action="deny")]
+    made = await door.client.sessions.create(CreateSession(title="first", permission=rules))
+    assert (made.title, made.permission, made.directory) == ("first", rules, str(door.project.path))
+    assert await door.client.sessions.get(made.id) == made
+
+
+async def test_the_list_has_the_newest_first_and_children_stand_with_their_parent(door):
+    parent = await door.new_session(title="parent")
+    child = await door.new_session(parent_id=parent.id)
+    other = await door.new_session()
+    assert [info.id for info in await door.client.sessions.list()] == [other.id, child.id, parent.id]
+    assert [info.id for info in await door.client.sessions.children(parent.id)] == [child.id]
+
+
+async def test_the_latest_is_the_one_worked_on_last_without_children_and_archived_ones(door):
+    assert await door.client.sessions.latest() is None
+    first, second = await door.new_session(), await door.new_session()
+    await door.say(first, "hello")
+    await door.new_session(parent_id=first.id)
+    archived = await door.new_session()
+    await door.client.sessions.update(archived.id, UpdateSession(archived=5))
+    latest = await door.client.sessions.latest()
+    assert latest is not None and latest.id == first.id != second.id
+
+
+async def test_a_session_is_renamed_and_put_away(door):
+    session = await door.new_session(title="old")
+    renamed = await door.client.sessions.update(session.id, UpdateSession(title="new"))
+    archived = await door.client.sessions.update(session.id, UpdateSession(archived=7))
+    assert (renamed.title, renamed.time.archived) == ("new", None)
+    assert (archived.title, archived.time.archived) == ("new", 7)
+
+
+async def test_a_session_is_deleted_with_its_children(door):
+    parent = await door.new_session()
+    child = await door.new_session(parent_id=parent.id)
+    await door.client.sessions.remove(parent.id)
+    for session in (parent, child):
+        with pytest.raises(NotFoundError, match=session.id):
+            await door.client.sessions.get(session.id)
+
+
+async def test_what_is_not_there_is_named(door):
+    with pytest.raises(NotFoundError, match=UNKNOWN):
+        await door.client.sessions.get(UNKNOWN)
+    with pytest.raises(SessionError):
+        await door.client.sessions.get("nonsense")
+
+
+async def test_totals_add_up_what_was_used(door):
+    session = await door.new_session()
+    await door.say(session, "hello <<usage 100 20 40>>")
+    totals = await door.client.sessions.totals(session.id)
+    assert (totals.steps, totals.input, totals.output, totals.cached) == (1, 60, 20, 40)
+
+
+async def test_todos_are_those_that_the_agent_wrote(door):
+    session = await door.new_session()
+    todo = {"id": "1", "content": "think", "status": "pending", "priority": "high"}
+    await door.say(session, f"<<tool todowrite {json.dumps({'todos': [todo]})}>>")
+    assert [one.content for one in await door.client.sessions.todos(session.id)] == ["think"]
+
+
+async def test_nothing_is_to_mend_where_nothing_died(door):
+    await door.new_session()
+    assert await door.client.sessions.mend_all() == 0

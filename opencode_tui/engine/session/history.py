@@ -13,33 +13,50 @@ from opencode_tui.schema.value import immutable
 
 
 def filter_compacted(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
-    """Return the messages from the newest finished compaction on: its marker, its summary, its tail, everything later."""
-    summarised: dict[str, int] = {}
-    for index in range(len(messages) - 1, -1, -1):
-        info = messages[index].info
-        if isinstance(info, AssistantMessage):
-            if info.summary and info.finish and info.error is None:
-                summarised[info.parent_id] = index
-        elif info.id in summarised:
-            marker = _compaction(messages[index])
-            if marker is not None:
-                return _from_boundary(messages, index, summarised[info.id], marker)
-    return list(messages)
+    """Return the messages from the newest finished compaction on: its marker, its summary, its tail, everything later.
+
+    A summary without a marker, as programs of generation 1.0 wrote it, is a boundary by itself. What a compaction that failed
+    or was interrupted left behind is not part of the conversation.
+    """
+    summary_at = next((i for i in reversed(range(len(messages))) if _is_whole_summary(messages[i])), None)
+    if summary_at is None:
+        return _talk(messages)
+    marker_id = _parent(messages[summary_at])
+    marker_at = next((i for i in range(summary_at) if messages[i].info.id == marker_id), None)
+    if marker_at is None or compaction_of(messages[marker_at]) is None:
+        return [messages[summary_at], *_talk(messages[summary_at + 1 :])]
+    return _from_boundary(messages, marker_at, summary_at)
 
 
-def _from_boundary(
-    messages: Sequence[MessageWithParts], marker_at: int, summary_at: int, marker: CompactionPart
-) -> list[MessageWithParts]:
-    tail: Sequence[MessageWithParts] = ()
-    if marker.tail_id is not None:
-        start = next((i for i in range(marker_at) if messages[i].info.id == marker.tail_id), marker_at)
-        tail = messages[start:marker_at]
-    later = [message for i, message in enumerate(messages) if i > marker_at and i != summary_at]
-    return [messages[marker_at], messages[summary_at], *tail, *later]
-
-
-def _compaction(message: MessageWithParts) -> CompactionPart | None:
+def compaction_of(message: MessageWithParts) -> CompactionPart | None:
+    """Return what marks a message as the boundary of a compaction, None for any other message."""
     return next((part for part in message.parts if isinstance(part, CompactionPart)), None)
+
+
+def _from_boundary(messages: Sequence[MessageWithParts], marker_at: int, summary_at: int) -> list[MessageWithParts]:
+    marker = compaction_of(messages[marker_at])
+    tail_id = marker.tail_id if marker is not None else None
+    start = next((i for i in range(marker_at) if messages[i].info.id == tail_id), marker_at)
+    rest = [*messages[start:marker_at], *messages[marker_at + 1 :]]
+    return [messages[marker_at], messages[summary_at], *_talk(rest)]
+
+
+def _talk(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
+    """Return the messages without markers and summaries."""
+    return [one for one in messages if compaction_of(one) is None and not _is_summary(one)]
+
+
+def _is_summary(message: MessageWithParts) -> bool:
+    return isinstance(message.info, AssistantMessage) and bool(message.info.summary)
+
+
+def _is_whole_summary(message: MessageWithParts) -> bool:
+    info = message.info
+    return isinstance(info, AssistantMessage) and bool(info.summary and info.finish) and info.error is None
+
+
+def _parent(message: MessageWithParts) -> str | None:
+    return message.info.parent_id if isinstance(message.info, AssistantMessage) else None
 
 
 @immutable

@@ -23,13 +23,32 @@ def test_only_the_newest_compaction_counts():
     assert filter_compacted([user("a"), first, one, user("b"), second, two]) == [second, two]
 
 
-def test_an_unfinished_or_failed_summary_hides_nothing():
-    marker = user(compaction())
+def test_an_unfinished_or_failed_summary_hides_nothing_and_is_not_sent_itself():
+    old, marker = [user("a"), assistant("b")], user(compaction())
     unfinished = assistant("so", parent=marker, summary=True, finish=None)
     failed = assistant("so", parent=marker, summary=True, error=aborted())
     for summary in (unfinished, failed):
-        messages = [user("a"), marker, summary]
-        assert filter_compacted(messages) == messages
+        assert filter_compacted([*old, marker, summary]) == old
+
+
+def test_after_a_failed_compaction_the_one_before_still_counts():
+    first, second = user(compaction()), user(compaction())
+    one = assistant("1", parent=first, summary=True)
+    failed = assistant("2", parent=second, summary=True, error=aborted())
+    later = user("b")
+    assert filter_compacted([user("a"), first, one, later, second, failed]) == [first, one, later]
+
+
+def test_a_summary_of_generation_one_is_a_boundary_by_itself():
+    trigger, later = user("a"), user("b")
+    summary = assistant("so far", parent=trigger, summary=True)
+    assert filter_compacted([trigger, summary, later]) == [summary, later]
+
+
+def test_a_request_that_came_while_the_summary_was_written_follows_it():
+    marker, late = user(compaction()), user("late")
+    summary = assistant("so far", parent=marker, summary=True)
+    assert filter_compacted([user("a"), marker, late, summary]) == [marker, summary, late]
 
 
 def test_a_tail_that_is_kept_in_full_follows_the_summary():

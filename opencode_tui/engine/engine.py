@@ -9,6 +9,7 @@ from opencode_tui.bus import Bus
 from opencode_tui.engine.core import Core, build_core
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.engine.wire import build_instance
 from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.event import InstanceDisposed
@@ -18,6 +19,11 @@ from opencode_tui.storage.paths import find_paths
 
 CLOSE_GRACE_MS = 250
 """Milliseconds that interrupted runs have to close their records when the engine ends."""
+
+FIRST_CLEANING_S = 1.0
+"""Seconds after its start that an engine looks for full texts of tools that are too old; then once a day."""
+
+_DAY_S = 24 * 3600
 
 
 class Engine:
@@ -94,11 +100,20 @@ async def open_engine(
                 files=files,
             )
         )
+        cleaning = group.create_task(_clean_daily(engine.core.truncator))
         try:
             yield engine
         except Exception as error:  # noqa: BLE001 - raised again below, outside the group, which would wrap it
             failure = error
         finally:
+            cleaning.cancel()
             await engine.close()
     if failure is not None:
         raise failure
+
+
+async def _clean_daily(truncator: Truncator) -> None:
+    await asyncio.sleep(FIRST_CLEANING_S)
+    while True:
+        await truncator.clean()
+        await asyncio.sleep(_DAY_S)

@@ -39,7 +39,7 @@ from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
 PRUNED_OUTPUT = "[Old tool result content cleared. Call recall with call_id {call_id} to read it again.]"
 INTERRUPTED = "[Tool execution was interrupted]"
 SO_FAR = "What did we do so far?"
-NO_BEGINNING = "(The beginning of this conversation is not available.)"
+NO_BEGINNING = "<system-reminder>\nThe beginning of this conversation is not available.\n</system-reminder>"
 GO_ON = "<system-reminder>\nContinue where you stopped.\n</system-reminder>"
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_ID = 40

@@ -191,7 +191,8 @@ def _tool_results(entry: ToolEntry) -> list[JsonObject]:
     ]
     shown = [(result.tool, media) for result in entry.results for media in result.media]
     if shown:
-        intro = "Attached by " + ", ".join(dict.fromkeys(tool for tool, _ in shown)) + ":"
+        names = ", ".join(dict.fromkeys(tool for tool, _ in shown))
+        intro = f"<system-reminder>\nWhat follows was attached by the tools called above: {names}\n</system-reminder>"
         parts = [{"type": "text", "text": intro}, *(_media_part(media) for _, media in shown)]
         messages.append({"role": "user", "content": parts})
     return messages

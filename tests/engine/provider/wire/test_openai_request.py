@@ -53,6 +53,7 @@ def test_media_of_a_result_follow_in_a_message_of_the_user() -> None:
     sent = build_messages(request(user("hi"), assistant(call()), result(media=(PICTURE,))))
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "user"]
     assert sent[-1]["content"][1]["type"] == "image_url"
+    assert sent[-1]["content"][0]["text"].startswith("<system-reminder>")
 
 
 def test_thoughts_go_back_with_a_call_under_the_name_they_came_with() -> None:

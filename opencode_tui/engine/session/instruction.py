@@ -3,6 +3,7 @@
 Source: reference, section 25; SPEC row 17.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,15 +44,25 @@ def configured_files(patterns: Sequence[str], directory: Path, worktree: Path, h
             continue
         expanded = home / pattern[2:] if pattern.startswith("~/") else Path(pattern)
         if expanded.is_absolute():
-            found.extend(sorted(expanded.parent.glob(expanded.name)))
+            found.extend(_fitting(Path(expanded.anchor), expanded.parts[1:]))
             continue
         folder = directory
         while True:
-            found.extend(sorted(folder.glob(pattern)))
+            found.extend(_fitting(folder, expanded.parts))
             if folder in (worktree, folder.parent):
                 break
             folder = folder.parent
     return [path for path in dict.fromkeys(found) if path.is_file()]
+
+
+def _fitting(folder: Path, parts: Sequence[str]) -> list[Path]:
+    """Return what fits a pattern, given as its segments, below a folder, in order."""
+    plain = 0
+    while plain < len(parts) - 1 and not any(sign in parts[plain] for sign in "*?["):
+        plain += 1
+    # Of two stars inside a longer segment older versions of pathlib make an error, newer ones one star.
+    segments = [part if part == "**" else re.sub(r"\*+", "*", part) for part in parts[plain:]]
+    return sorted(folder.joinpath(*parts[:plain]).glob("/".join(segments))) if segments else []
 
 
 def render(paths: Sequence[Path]) -> list[str]:

@@ -60,5 +60,5 @@ class TaskTool:
     def _check(name: str, agents: Subagents, context: ToolContext) -> None:
         offered = agents.offered(context.agent)
         if name not in [offer for offer, _ in offered]:
-            listed = "; ".join(f"{offer}: {description}" for offer, description in offered) or "none"
+            listed = "; ".join(f"{offer}: {description.rstrip('.')}" for offer, description in offered) or "none"
             raise ToolError(f"there is no agent {name!r} for tasks; choose one of: {listed}")

@@ -51,6 +51,24 @@ def test_settings_name_files_by_path_and_by_glob(tree):
     assert found == [tree / "docs" / "x.md", tree / "docs" / "y.md", tree / "AGENTS.md"]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("{root}/**/*.md", ["AGENTS.md", "a/AGENTS.md", "a/b/CLAUDE.md", "docs/x.md", "docs/y.md"]),
+        ("~/docs/[x]*.md", ["docs/x.md"]),
+        ("~/doc**/y.md", ["docs/y.md"]),
+        ("../docs/x.md", ["docs/x.md"]),
+        ("~/none/**/*.md", []),
+        ("", []),
+        (".", []),
+        ("{root}", []),
+    ],
+)
+def test_any_pattern_gives_the_files_that_fit(tree, pattern, names):
+    found = configured_files([pattern.format(root=tree)], tree / "a", tree / "a", tree)
+    assert [str(path.resolve().relative_to(tree)) for path in found] == names
+
+
 def test_each_file_is_given_once_under_its_path(tree):
     assert render([tree / "AGENTS.md", tree / "AGENTS.md"]) == [f"Instructions from: {tree / 'AGENTS.md'}\nroot"]
 

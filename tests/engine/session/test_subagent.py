@@ -90,6 +90,27 @@ async def test_a_parents_denial_holds_in_the_child(environ, tmp_path):
         assert "denies read" in part.state.error
 
 
+async def test_a_denial_holds_in_the_childs_child_too(environ, tmp_path):
+    (tmp_path / "a.txt").write_text("secret")
+    agent = tmp_path / "home" / ".config" / "opencode-tui" / "agents" / "middle.md"
+    agent.parent.mkdir(parents=True)
+    agent.write_text("---\nmode: subagent\npermission:\n  task: allow\n  read: allow\n---\nYou pass it on.\n")
+    answers = [
+        Answer(calls=(Call("task", {**FIND, "subagent_type": "middle"}),)),
+        Answer(calls=(TASK,)),
+        Answer(calls=(Call("read", {"filePath": "a.txt"}),)),
+        *[Answer(text="no")] * 3,
+    ]
+    async with opened(environ, tmp_path, *answers) as (_, client):
+        rules = [Rule(permission="read", pattern="*a.txt", action="deny")]
+        session = await prompt(client, "go", permission=rules)
+        (child,) = await client.sessions.children(session.id)
+        (grandchild,) = await client.sessions.children(child.id)
+        (part,) = await tool_parts(client, grandchild.id)
+        assert part.state.status == "error"
+        assert "denies read" in part.state.error
+
+
 async def test_an_agent_that_does_not_exist_is_told_with_those_that_do(environ, tmp_path):
     wrong = Call("task", {**FIND, "subagent_type": "wizard"})
     async with opened(environ, tmp_path, Answer(calls=(wrong,)), Answer(text="ok")) as (_, client):

@@ -4,10 +4,10 @@ import asyncio
 import gc
 import os
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,7 +15,11 @@ from opencode_tui.cli.log import start_log
 from opencode_tui.cli.main import Frame
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.schema.header import DEFAULT_USERNAME
 from opencode_tui.storage.paths import find_paths
+
+if TYPE_CHECKING:
+    from opencode_tui.client.remote import RemoteClient
 
 T = TypeVar("T")
 
@@ -26,16 +30,37 @@ def with_client(work: Callable[[LocalClient], Awaitable[T]], *, policy: Policy |
     Ctrl-C, a hang-up and a plain kill end the work in order and raise KeyboardInterrupt.
     """
 
-    frame = click.get_current_context().find_object(Frame)
-    start_log(find_paths(os.environ).log, frame.log_level if frame else None)
-
     async def main() -> T:
-        _cancel_on_signals()
         async with open_client(os.environ, Path.cwd(), policy=policy) as client:
             return await work(client)
 
+    return _run(main)
+
+
+def with_server(work: Callable[["RemoteClient"], Awaitable[T]], url: str, *, directory: str | None = None) -> T:
+    """Do the work with the client of a server, by default for the folder that it was started in; returns as `with_client`."""
+
+    async def main() -> T:
+        from opencode_tui.client.remote import open_remote  # only who attaches needs it
+
+        password = os.environ.get("OPENCODE_SERVER_PASSWORD", "").strip() or None
+        username = os.environ.get("OPENCODE_SERVER_USERNAME", "").strip() or DEFAULT_USERNAME
+        async with open_remote(url, password=password, username=username, directory=directory) as client:
+            return await work(client)
+
+    return _run(main)
+
+
+def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    frame = click.get_current_context().find_object(Frame)
+    start_log(find_paths(os.environ).log, frame.log_level if frame else None)
+
+    async def begin() -> T:
+        _cancel_on_signals()
+        return await main()
+
     try:
-        return asyncio.run(main())
+        return asyncio.run(begin())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:

@@ -36,6 +36,7 @@ Exit codes: 0 done, 1 the work failed, 2 bad arguments or settings, 130 interrup
 @click.option("--command", metavar="NAME", help="Run this slash command; MESSAGE is what stands behind it.")
 @click.option("--title", help="Name of a new session; the first 50 characters of the message otherwise.")
 @click.option("--auto", is_flag=True, help="Allow whatever your rules would ask for; what they deny stays denied.")
+@click.option("--attach", metavar="URL", help="Let the server there do it, for the folder that it was started in.")
 @click.pass_obj
 def run(
     _frame: Frame,

@@ -19,10 +19,10 @@ Request = PromptInput | CommandInput
 
 
 async def make_prompt(
-    client: Client, *, typed: str, piped: str, files: Sequence[str], model: ModelRef | None, agent: str | None
+    client: Client, *, typed: str, piped: str, attached: Sequence[FileInput], model: ModelRef | None, agent: str | None
 ) -> PromptInput:
-    """Return the prompt for a message; raises ConfigError for a file that is not there."""
-    parts: list[PromptPart] = [*await _attached(files)]
+    """Return the prompt for a message with attachments beside it."""
+    parts: list[PromptPart] = [*attached]
     text = "\n".join(one for one in (typed, piped) if one.strip())
     if text:
         parts.append(TextInput(text=text))
@@ -36,7 +36,7 @@ async def make_command(
     *,
     arguments: str,
     piped: str,
-    files: Sequence[str],
+    attached: Sequence[FileInput],
     model: ModelRef | None,
     agent: str | None,
 ) -> CommandInput:
@@ -44,16 +44,15 @@ async def make_command(
     known = [command.name for command in await client.catalog.commands()]
     if name.removeprefix("/") not in known:
         raise ConfigError(f"--command {name!r}: there is no such command; there are {', '.join(known)}")
-    attached = await _attached(files)
+    given = list(attached)
     if piped.strip():
-        data = base64.b64encode(piped.encode("utf-8", "replace")).decode("ascii")
-        attached.append(FileInput(mime="text/plain", filename="stdin", url=f"data:text/plain;base64,{data}"))
+        given.append(_carried(FileInput(mime="text/plain", filename="stdin", url=""), piped.encode("utf-8", "replace")))
     return CommandInput(
         command=name.removeprefix("/"),
         arguments=arguments,
         model=str(model) if model else None,
         agent=agent,
-        parts=attached or None,
+        parts=given or None,
     )
 
 
@@ -72,11 +71,28 @@ async def send(client: Client, session_id: str, request: Request) -> MessageWith
     return await client.prompts.prompt(session_id, request)
 
 
-async def _attached(files: Sequence[str]) -> list[FileInput]:
+async def attach(files: Sequence[str], *, is_elsewhere: bool) -> list[FileInput]:
+    """Return the attachments for files; for an engine elsewhere, which cannot read them here, with their bytes.
+
+    Raises ConfigError for one that is not there, or cannot be sent.
+    """
     found: list[FileInput] = []
     for name in files:
         path = Path(name)
         if not await asyncio.to_thread(path.exists):
             raise ConfigError(f"--file {name}: there is no such file or folder")
-        found.append(await asyncio.to_thread(file_input, path))
+        given = await asyncio.to_thread(file_input, path)
+        found.append(await asyncio.to_thread(_packed, given, path) if is_elsewhere else given)
     return found
+
+
+def _packed(given: FileInput, path: Path) -> FileInput:
+    """Return the attachment with the file's bytes in it."""
+    try:
+        return _carried(given, path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"--file {path}: cannot be sent to the server ({error.strerror}); name a file") from error
+
+
+def _carried(given: FileInput, data: bytes) -> FileInput:
+    return given.changed(url=f"data:{given.mime};base64,{base64.b64encode(data).decode('ascii')}")

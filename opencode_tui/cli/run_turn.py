@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from opencode_tui.cli.door import with_client
+from opencode_tui.cli.door import with_client, with_server
 from opencode_tui.cli.run_json import JsonReporter
-from opencode_tui.cli.run_request import Request, check, make_command, make_prompt, send
+from opencode_tui.cli.run_request import Request, attach, check, make_command, make_prompt, send
 from opencode_tui.cli.run_scope import RunScope
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import Style, style_of
@@ -17,8 +17,8 @@ from opencode_tui.cli.terminal import say
 from opencode_tui.cli.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.client.local import choose_policy
-from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.schema.error import ConfigError, NobodyToAskError, OpencodeError
+from opencode_tui.engine.permission.policy import AskPerson, Policy
+from opencode_tui.schema.error import ConfigError, NobodyToAskError, OpencodeError, PermissionRefused
 from opencode_tui.schema.event import Event, PermissionAsked, QuestionAsked
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage
@@ -52,6 +52,7 @@ class TurnOptions:
     files: tuple[str, ...] = ()
     title: str | None = None
     auto: bool = False
+    attach: str | None = None
 
     @classmethod
     def from_command_line(cls, options: Mapping[str, Any]) -> Self:
@@ -68,7 +69,7 @@ class TurnOptions:
             raise ConfigError('nothing to do; give a message: opencode-tui run "explain this folder"')
         fields = {
             name: options[name]
-            for name in ("is_continued", "session_id", "agent", "style", "files", "title", "auto", "command")
+            for name in ("is_continued", "session_id", "agent", "style", "files", "title", "auto", "command", "attach")
         }
         return cls(message=message, piped=piped, model=model, **fields)
 
@@ -106,18 +107,19 @@ def run_turn(options: TurnOptions) -> int:
         told = await _tell_notices(client)
         request = await _request(client, options)
         session = await _choose_session(client, options, request)
-        prompts = _Prompts(lines, client, style)
+        prompts = _Prompts(lines, client, style, policy if options.attach else AskPerson())
         code = await _answer(client, session, request, _reporter(session, options, style), prompts)
         await _tell_notices(client, told)
         return code
 
-    return with_client(work, policy=policy)
+    return with_server(work, options.attach) if options.attach else with_client(work, policy=policy)
 
 
 class _Prompts:
-    """How the person is asked; loaded with the first question."""
+    """How the person is asked; loaded with the first question. `policy` answers first: a server knows nothing of ours."""
 
-    def __init__(self, lines: TerminalLines | None, client: Client, style: Style) -> None:
+    def __init__(self, lines: TerminalLines | None, client: Client, style: Style, policy: Policy) -> None:
+        self._policy = policy
         self._lines = lines
         self._client = client
         self._style = style
@@ -135,6 +137,16 @@ class _Prompts:
         from opencode_tui.cli.question_prompt import QuestionPrompt
 
         return QuestionPrompt(self._lines, self._client, self._style)
+
+    async def settles(self, request: PermissionRequest) -> bool:
+        """Answer a question without the person, if the policy can; tells whether it did."""
+        try:
+            if not self._policy.settle(request):
+                return False
+            await self._client.permissions.reply(request.id, "once")
+        except PermissionRefused as error:
+            await self._client.permissions.reply(request.id, "reject", str(error))
+        return True
 
 
 class _TellRefusals:
@@ -204,7 +216,9 @@ async def _follow(events: EventReader, scope: RunScope, reporter: Reporter, prom
         event = envelope.event
         if scope.has(event):
             reporter.show(event)
-        if isinstance(event, PermissionAsked) and await prompts.permissions.is_open(event):
+        if isinstance(event, PermissionAsked) and not await prompts.settles(event):
+            if not await prompts.permissions.is_open(event):
+                continue
             reporter.pause()
             await prompts.permissions.ask(event)
         elif isinstance(event, QuestionAsked):
@@ -253,13 +267,14 @@ async def _choose_session(client: Client, options: TurnOptions, request: Request
 
 
 async def _request(client: Client, options: TurnOptions) -> Request:
+    attached = await attach(options.files, is_elsewhere=options.attach is not None)
     if options.command is not None:
         return await make_command(
             client,
             options.command,
             arguments=options.message,
             piped=options.piped,
-            files=options.files,
+            attached=attached,
             model=options.model,
             agent=options.agent,
         )
@@ -267,7 +282,7 @@ async def _request(client: Client, options: TurnOptions) -> Request:
         client,
         typed=options.message,
         piped=options.piped,
-        files=options.files,
+        attached=attached,
         model=options.model,
         agent=options.agent,
     )

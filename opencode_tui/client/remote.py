@@ -23,8 +23,7 @@ from opencode_tui.client.remote_session import (
     RemoteQuestions,
     RemoteSessions,
 )
-
-DEFAULT_USERNAME = "opencode"
+from opencode_tui.schema.header import DEFAULT_USERNAME
 
 
 class RemoteClient:

@@ -46,7 +46,7 @@ _KINDS: dict[str, type[OpencodeError]] = {
         ToolError,
     )
 }
-_REFUSED = "the server refuses this password; give it with --password or OPENCODE_SERVER_PASSWORD"
+_REFUSED = "the server refuses this password; set OPENCODE_SERVER_PASSWORD to the one that it was started with"
 
 
 def told_error(status: int, kind: str | None, body: bytes) -> OpencodeError:

@@ -1,4 +1,7 @@
-"""Names below which the HTTP API says what OpenCode's has no place for."""
+"""Names of the HTTP API that its two ends share, those below which it says what OpenCode's has no place for among them."""
+
+DEFAULT_USERNAME = "opencode"
+"""The user of basic authorization."""
 
 OWN = "/opencode-tui"
 """Routes of ours stand below it."""

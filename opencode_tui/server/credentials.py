@@ -5,9 +5,8 @@ import binascii
 import hmac
 from dataclasses import field
 
+from opencode_tui.schema.header import DEFAULT_USERNAME
 from opencode_tui.schema.value import immutable
-
-DEFAULT_USERNAME = "opencode"
 
 
 @immutable

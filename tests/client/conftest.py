@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -30,7 +31,7 @@ class Door:
     model: ModelServer
     project: Repo
 
-    async def new_session(self, **fields: str) -> SessionInfo:
+    async def new_session(self, **fields: Any) -> SessionInfo:
         return await self.client.sessions.create(CreateSession(**fields))
 
     @staticmethod

@@ -8,7 +8,8 @@ from opencode_tui.schema.record import Record, absent
 class FileDiff(Record):
     """One file's change; `before` and `after` are whole texts, empty for binary files.
 
-    `file` is relative to the worktree; additions and deletions count lines.
+    `file` is relative to the worktree; additions and deletions count lines. `note` (ours, never stored with messages)
+    says what texts cannot: binary content, a mode, a link.
     """
 
     file: str
@@ -17,3 +18,4 @@ class FileDiff(Record):
     additions: int = 0
     deletions: int = 0
     status: Literal["added", "deleted", "modified"] | None = absent()
+    note: str | None = absent()

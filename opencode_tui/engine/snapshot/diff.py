@@ -24,12 +24,14 @@ def file_diffs(store: ObjectStore, changes: Mapping[str, Change]) -> list[FileDi
 def diff_of(store: ObjectStore, path: str, change: Change) -> FileDiff:
     """Return the change of one file; raises SnapshotError."""
     before, after = (_text(store, state) for state in change)
+    is_binary = before is None or after is None
     if before is None or after is None:
         before = after = ""
     additions, deletions = count_lines(before, after)
     existed, exists = (_is_leaf(state) for state in change)
     status = "modified" if existed and exists else "added" if exists else "deleted"
-    return FileDiff(file=path, before=before, after=after, additions=additions, deletions=deletions, status=status)
+    diff = FileDiff(file=path, before=before, after=after, additions=additions, deletions=deletions, status=status)
+    return diff.changed(note=_note(change, is_binary=is_binary))
 
 
 def count_lines(before: str, after: str) -> tuple[int, int]:
@@ -56,6 +58,20 @@ def text_of(data: bytes) -> str | None:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return None
+
+
+def _note(change: Change, *, is_binary: bool) -> str | None:
+    """Return what the texts do not say of a change: `binary`, `mode 644 → 755`, `link`, `file → link`."""
+    old, new = (state if isinstance(state, Entry) else None for state in change)
+    kinds = [state.kind for state in (old, new) if state is not None]
+    notes: list[str] = []
+    if "link" in kinds:
+        notes.append("link" if len(set(kinds)) == 1 else " → ".join(kinds))
+    if is_binary:
+        notes.append("binary")
+    if old is not None and new is not None and old.kind == new.kind == "file" and old.mode != new.mode:
+        notes.append(f"mode {old.mode:o} → {new.mode:o}")
+    return ", ".join(notes) or None
 
 
 def _has_text(change: Change) -> bool:

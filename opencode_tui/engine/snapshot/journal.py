@@ -20,12 +20,16 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Undertaking:
-    """A revert under way: what it will do, how to go back, and the name that its temporary files have."""
+    """A revert under way: what it will do, how to go back, and the name that its temporary files have.
+
+    `key` is the name under which it counts as done, empty without one.
+    """
 
     temporary: str
     steps: tuple[Step, ...]
     folder_modes: dict[str, int] = field(default_factory=dict[str, int])
     made_folders: tuple[str, ...] = ()
+    key: str = ""
 
     def reversed(self) -> Plan:
         """Return the plan that takes everything back that was done."""
@@ -67,6 +71,7 @@ class Journal:
             ],
             "folder_modes": undertaking.folder_modes,
             "made_folders": list(undertaking.made_folders),
+            "key": undertaking.key,
         }
         try:
             self._writer.write(self._path, json.dumps(content).encode(), durable=True)
@@ -90,7 +95,8 @@ def _decode(content: dict[str, Any]) -> Undertaking:
     if content["version"] != _VERSION:
         raise ValueError("another version")
     steps = tuple(Step(step["path"], _entry(step["now"]), _entry(step["target"])) for step in content["steps"])
-    return Undertaking(content["temporary"], steps, content["folder_modes"], tuple(content["made_folders"]))
+    made = tuple(content["made_folders"])
+    return Undertaking(content["temporary"], steps, content["folder_modes"], made, content.get("key", ""))
 
 
 def _entry(plain: dict[str, Any] | None) -> Entry | None:

@@ -36,6 +36,11 @@ class StorePlace:
         return str(self.folder / "revert.json")
 
     @property
+    def finished(self) -> str:
+        """The folder of reverts that are done and not yet written down by those who asked for them."""
+        return str(self.folder / "finished")
+
+    @property
     def log(self) -> str:
         """Which snapshots were made, and when."""
         return str(self.folder / "snapshots.jsonl")

@@ -25,7 +25,9 @@ from opencode_tui.engine.snapshot.report import Patch, Preview, Report, Snapshot
 from opencode_tui.engine.snapshot.store import Verdict
 from opencode_tui.engine.snapshot.telling import blanks, joined, preview_of, report_of
 from opencode_tui.engine.snapshot.view import open_view
+from opencode_tui.engine.snapshot.work import Reverted
 from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
@@ -220,7 +222,7 @@ class Snapshots:
 
         def work(opened: Opened, stop: threading.Event) -> Usage:
             clean(opened.worktree.store, opened.place, before=self._clock() - self._quota.age_ms, keep=kept)
-            opened.claims.forget(before=self._clock() - self._quota.age_ms)
+            opened.claims.forget(before=self._clock() - self._quota.age_ms, kept=opened.log.read())
             return usage_of(opened.worktree.store, opened.place, self._quota)
 
         return await self.door.do(work)

@@ -8,20 +8,21 @@ import secrets
 import stat
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from opencode_tui.engine.snapshot.changes import Change, changed, is_partial, known_paths, without_made_folders
 from opencode_tui.engine.snapshot.compose import compose, nothing_known, with_parents
 from opencode_tui.engine.snapshot.disk import Disk, split
 from opencode_tui.engine.snapshot.entry import OVER_QUOTA, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.finished import FinishedReverts
 from opencode_tui.engine.snapshot.journal import Journal, Undertaking
 from opencode_tui.engine.snapshot.object_writer import ObjectWriter, StoreFullError
 from opencode_tui.engine.snapshot.observe import Observation, observe
 from opencode_tui.engine.snapshot.place import StorePlace
 from opencode_tui.engine.snapshot.plan import CHANGED_SINCE, Link, Plan, make_plan
 from opencode_tui.engine.snapshot.repack import merge_small
-from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.engine.snapshot.report import Patch, Report
 from opencode_tui.engine.snapshot.restore import Outcome, Restore
 from opencode_tui.engine.snapshot.scan import Scan
 from opencode_tui.engine.snapshot.stat_cache import StatCache, load_cache, save_cache
@@ -65,6 +66,7 @@ class Worktree:
         self.store = ObjectStore(place.objects, files=files)
         self._files = files or FileSystem()
         self._disk = disk or Disk(root)
+        self.finished = FinishedReverts(place.finished, files=files)
         self._journal = Journal(place.journal, files=files)
         self._own_folders = own_folders
         self._quota_bytes = quota_bytes
@@ -164,22 +166,29 @@ class Worktree:
                 self.store.read(step.target.id, "blob")
         return plan
 
-    def revert(self, plan: Plan) -> Reverted:
-        """Do what a plan says, with a journal; raises SnapshotError, StorageError before anything has changed."""
+    def revert(self, plan: Plan, *, key: str, tell: Callable[[Reverted], Report]) -> Report:
+        """Do what a plan says, with a journal, and return its report, which `tell` makes.
+
+        With a key the report is kept under it: from then on the revert is done, whatever happens.
+
+        Raises SnapshotError, StorageError, with everything as it was.
+        """
         before = self.record(plan.paths)
         self._check_now(plan, before)
         if not plan.steps:
-            return Reverted(plan, Outcome(), before, before)
-        undertaking = self._undertaking(plan, before)
+            return self._done(tell(Reverted(plan, Outcome(), before, before)), key)
+        undertaking = self._undertaking(plan, before, key)
         self._journal.begin(undertaking)
         try:
             outcome = Restore(plan, disk=self._disk, store=self.store, temporary=undertaking.temporary).apply()
-            after = self.record(plan.paths)
+            report = self._done(tell(Reverted(plan, outcome, before, self.record(plan.paths))), key)
         except BaseException:
+            if key:
+                self.finished.forget(key)
             self._take_back()
             raise
         self._journal.end()
-        return Reverted(plan, outcome, before, after)
+        return report
 
     def now(self, path: str) -> Observation:
         """Return what stands at a path."""
@@ -205,19 +214,27 @@ class Worktree:
             if step.path not in plan.implied:
                 plan.conflicts[step.path] = CHANGED_SINCE
 
-    def _undertaking(self, plan: Plan, before: View) -> Undertaking:
+    def _done(self, report: Report, key: str) -> Report:
+        if key:
+            self.finished.write(key, report)
+        return report
+
+    def _undertaking(self, plan: Plan, before: View, key: str) -> Undertaking:
         above = {folder for step in plan.steps for folder in parents(step.path)}
         states = {folder: before.state(folder) for folder in above}
         modes = {
             path: state.mode for path, state in states.items() if isinstance(state, Entry) and state.kind == "folder"
         }
         made = tuple(sorted(path for path, state in states.items() if state is None))
-        return Undertaking(f".opencode-tui-{secrets.token_hex(8)}.tmp", tuple(plan.steps), modes, made)
+        return Undertaking(f".opencode-tui-{secrets.token_hex(8)}.tmp", tuple(plan.steps), modes, made, key)
 
     def _take_back(self) -> None:
         """Undo what an unfinished revert did; what somebody changed since is left as it is."""
         undertaking = self._journal.read()
         if undertaking is None:
+            return
+        if self.finished.has(undertaking.key):
+            self._journal.end()
             return
         for folder in {split(step.path)[0] for step in undertaking.steps}:
             self._remove_temporary(folder, undertaking.temporary)

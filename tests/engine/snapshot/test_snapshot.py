@@ -219,7 +219,19 @@ async def test_diff_gives_texts_and_numbers_of_lines(project: World):
         FileDiff(file="a.txt", before="a\n", after="", additions=0, deletions=1, status="deleted"),
         FileDiff(file="b.txt", before="b\n", after="b \n", additions=1, deletions=1, status="modified"),
         FileDiff(file="grow", before="1\n2\n", after="1\n2\n3\n4\n", additions=2, deletions=0, status="modified"),
-        FileDiff(file="image", before="", after="", additions=0, deletions=0, status="modified"),
+        FileDiff(file="image", before="", after="", additions=0, deletions=0, status="modified", note="binary"),
         FileDiff(file="new", before="", after="content\n", additions=1, deletions=0, status="added"),
     ]
     assert await project.snapshots.diff(before.id, before.id) == []
+
+
+async def test_diff_says_what_texts_cannot(project: World):
+    project.write("tool", "x\n", mode=0o644)
+    project.write("way", "x\n")
+    before = await project.snapshots.track()
+    (project.root / "tool").chmod(0o755)
+    (project.root / "way").unlink()
+    (project.root / "way").symlink_to("tool")
+    after = await project.snapshots.track()
+    notes = {diff.file: diff.note for diff in await project.snapshots.diff(before.id, after.id)}
+    assert notes == {"tool": "mode 644 → 755", "way": "file → link"}

@@ -38,6 +38,10 @@ def test_a_wrong_value_is_named_with_its_line(world: SettingsWorld) -> None:
         ("description: a # b\nmodel: x/y", {"description": "a", "model": "x/y"}),
         ("empty:\nday: 2024-01-01\nsize: .inf", {"day": "2024-01-01", "size": "inf"}),
         ("", {}),
+        ("model: synthetic/hf:zai-org/GLM-4.7", {"model": "synthetic/hf:zai-org/GLM-4.7"}),
+        ("see: https://example.org:80/x?a=b#c", {"see": "https://example.org:80/x?a=b#c"}),
+        ("said: \"he: 'yes'\"\nraw: '$& and $1'", {"said": "he: 'yes'", "raw": "$& and $1"}),
+        ("# a comment\ntext: |\n  one: 1\n  two\nlast: x", {"text": "one: 1\ntwo\n", "last": "x"}),
         ("a: !!python/object:os.system x", {"a": "!!python/object:os.system x"}),
         ("permission:\n  bash:\n    '*': ask\n    ls: allow", {"permission": {"bash": {"*": "ask", "ls": "allow"}}}),
     ],
@@ -58,6 +62,7 @@ def test_front_matter_that_cannot_be_used_is_one_line(head: str) -> None:
 
 def test_three_dashes_inside_a_text_are_text() -> None:
     assert split_front_matter("one\n---\ntwo\n---\n").body == "one\n---\ntwo\n---"
+    assert split_front_matter("---\na: 1\n---\nname: no head\n---\nmore").body == "name: no head\n---\nmore"
 
 
 def test_the_persons_extensions_are_found_and_not_loaded(world: SettingsWorld) -> None:

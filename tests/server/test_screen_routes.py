@@ -23,7 +23,9 @@ async def test_only_a_session_that_exists_is_gone_to(serve):
         session_id = await face.session()
         there = await face.http.post("/tui/select-session", json={"sessionID": session_id})
         nowhere = await face.http.post("/tui/select-session", json={"sessionID": "ses_none"})
+        other = await face.http.post("/tui/select-session", json={"sessionID": "nonsense"})
         seen = await events.until("tui.session.select")
+    assert other.status_code == 400
     assert (there.json(), nowhere.status_code, seen[-1]["properties"]) == (True, 404, {"sessionID": session_id})
 
 

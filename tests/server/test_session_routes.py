@@ -39,6 +39,22 @@ async def test_the_list_is_ordered_by_change_and_can_be_narrowed(serve):
         assert [info["id"] for info in (await face.http.get(f"/session/{first}/children")).json()] == [child]
 
 
+async def test_a_folder_in_the_query_lists_the_sessions_of_that_very_folder(serve, project):
+    (project.path / "sub").mkdir()
+    (project.path.parent / "link").symlink_to(project.path / "sub")
+    async with serve() as face:
+        above = await face.session()
+        headers = {"x-opencode-directory": str(project.path / "sub")}
+        below = (await face.http.post("/session", headers=headers)).json()["id"]
+
+        async def ids(**more) -> list[str]:
+            return [info["id"] for info in (await face.http.get("/session", **more)).json()]
+
+        assert await ids(params={"directory": str(project.path)}) == [above]
+        assert await ids(params={"directory": str(project.path.parent / "link")}) == [below]
+        assert set(await ids(headers=headers)) == {above, below}
+
+
 async def test_a_session_is_renamed_put_away_and_deleted_with_its_children(serve):
     async with serve() as face, face.events() as events:
         parent = await face.session(title="parent")

@@ -1,5 +1,6 @@
 """Whole sessions: list, make, read, change, delete, and what they are doing."""
 
+import os
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -33,8 +34,12 @@ class SessionChange(Record):
 
 
 class SessionQuery(Record):
-    """Which sessions are listed: `start` is the earliest `time.updated` in milliseconds, `search` a part of the title."""
+    """Which sessions are listed: `start` is the earliest `time.updated` in milliseconds, `search` a part of the title.
 
+    With `directory` (the query, not the header) only those of that very folder.
+    """
+
+    directory: str | None = None
     roots: bool = False
     start: float | None = None
     search: str | None = None
@@ -43,12 +48,14 @@ class SessionQuery(Record):
     def choose(self, sessions: Sequence[SessionInfo]) -> list[SessionInfo]:
         """Return what was asked for, last changed first."""
         wanted = (self.search or "").casefold()
+        folder = os.path.realpath(self.directory) if self.directory else None
         chosen = [
             info
             for info in sessions
             if not (self.roots and info.parent_id)
             and (self.start is None or info.time.updated >= self.start)
             and wanted in info.title.casefold()
+            and folder in (None, info.directory)
         ]
         chosen.sort(key=lambda info: info.time.updated, reverse=True)
         return chosen[: self.limit]

@@ -101,6 +101,7 @@ def test_an_unknown_name_makes_an_agent_for_all_modes() -> None:
         "top_p": 0.9,
         "color": "#ff0000",
         "steps": 3,
+        "variant": "xhigh",
         "prompt": "Check.",
         "reasoningEffort": "high",
         "options": {"store": False},
@@ -116,6 +117,7 @@ def test_an_unknown_name_makes_an_agent_for_all_modes() -> None:
         model=ModelRef(provider_id="anthropic", model_id="claude/x"),
         prompt="Check.",
         steps=3,
+        variant="xhigh",
         options={"reasoningEffort": "high", "store": False},
     )
     assert decide(checker, "bash") == "allow"

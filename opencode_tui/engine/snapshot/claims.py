@@ -1,12 +1,13 @@
 """Who changed what in a worktree: a journal that the file tools and shells of all sessions, in all processes, append to.
 
-A line a claim, or the beginning or end of a shell command. A line that cannot be read is passed by. Times in ms.
+A line a claim, or the beginning or end of a write, of a shell command, or of a step's part in one. A line that cannot be read is
+passed by. Times in ms. A line is appended in one piece, so that no lock is needed for it.
 """
 
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,10 @@ from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.record_file import storage_error
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+_WRITE_LASTS_MS = 60_000
+"""How long a write counts as under way whose end was never told: its process died."""
+_TRIM_BYTES = 512 * 1024
+_TRIM_AGE_MS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,8 @@ class Ledger:
     shells: list[ShellRun] = field(default_factory=list[ShellRun])
     contested: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """Paths that may be somebody else's change, by the id of the snapshot after it."""
+    steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
+    """Messages for whose step commands run, or ran when their process died: the snapshot before, and when that was."""
 
     def claimed_by_others(self, session: str, *, since: int) -> set[str]:
         """Return the paths that other sessions' file tools changed since a time, and this session's did not."""
@@ -71,8 +78,27 @@ class Claims:
 
     def add(self, session: str, path: str, *, change: tuple[State, State], time: int) -> None:
         """Note that a session changed a path from one state to another; raises StorageError."""
-        before, after = (state.id if isinstance(state, Entry) else "" for state in change)
+        before, after = (_content(state) for state in change)
         self._append({"session": session, "path": path, "before": before, "after": after, "time": time})
+
+    def begin_write(self, session: str, changes: Mapping[str, tuple[State, State]], *, time: int) -> str:
+        """Note that a session is about to change these paths, and return the key for the end; raises StorageError."""
+        key = secrets.token_hex(8)
+        paths = {path: [_content(state) for state in change] for path, change in changes.items()}
+        self._append({"write": key, "session": session, "paths": paths, "time": time})
+        return key
+
+    def end_write(self, key: str, *, done: bool, time: int) -> None:
+        """Note that a write has happened or will not; raises StorageError."""
+        self._append({"written": key, "done": done, "time": time})
+
+    def begin_step(self, message: str, before: str, *, time: int) -> None:
+        """Note that commands run for a message's step from now on, and the state of the files before; raises StorageError."""
+        self._append({"step": message, "before": before, "time": time})
+
+    def end_step(self, message: str, *, time: int) -> None:
+        """Note that what the commands of a step changed is recorded; raises StorageError."""
+        self._append({"step": message, "time": time})
 
     def begin_shell(self, session: str, *, time: int) -> str:
         """Note that a shell begins and return the key for its end; raises StorageError."""
@@ -90,25 +116,32 @@ class Claims:
 
     def read(self) -> Ledger:
         """Return what was noted; raises StorageError. A shell whose process died counts as ended when it began."""
-        ledger = Ledger()
-        running: dict[str, dict[str, Any]] = {}
+        reading = _Reading()
         for line in self._lines():
-            if line.get("contested") is not None:
-                ledger.contested.setdefault(str(line["contested"]), set()).update(line.get("paths", ()))
-            elif line.get("shell") is None:
-                _take_claim(ledger, line)
-            elif line.get("started") is not None:
-                running[str(line["shell"])] = line
-            elif (begun := running.pop(str(line["shell"]), None)) is not None:
-                ledger.shells.append(ShellRun(str(begun["session"]), int(begun["started"]), int(line["ended"])))
-        for line in running.values():
-            ended = None if _is_alive(line.get("process")) else int(line["started"])
-            ledger.shells.append(ShellRun(str(line["session"]), int(line["started"]), ended))
-        return ledger
+            try:
+                reading.take(line)
+            except (KeyError, TypeError, ValueError):  # damaged, like a line that is no JSON
+                continue
+        return reading.finish()
 
-    def forget(self, *, before: int) -> None:
-        """Drop what is older than a time; raises StorageError. Needs the worktree's lock."""
-        kept = [line for line in self._lines() if max(_times(line), default=0) >= before]
+    def trim(self, *, now: int) -> None:
+        """Forget old claims when there are very many: they matter only while a command runs. Needs the worktree's lock."""
+        try:
+            is_large = self._files.exists(self._path) and os.path.getsize(self._path) > _TRIM_BYTES
+        except OSError as error:
+            raise storage_error(error, "read", self._path) from error
+        if is_large:
+            self._keep(lambda line: "contested" in line or max(_times(line), default=0) >= now - _TRIM_AGE_MS)
+
+    def forget(self, *, before: int, kept: Container[str] = ()) -> None:
+        """Drop what is older than a time, except doubts about the snapshots `kept`. Needs the worktree's lock.
+
+        Raises StorageError.
+        """
+        self._keep(lambda line: line.get("contested") in kept or max(_times(line), default=0) >= before)
+
+    def _keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
+        kept = [line for line in self._lines() if is_kept(line)]
         content = "".join(json.dumps(line) + "\n" for line in kept)
         try:
             if self._files.exists(self._path):
@@ -144,12 +177,57 @@ class Claims:
                 yield content
 
 
-def _take_claim(ledger: Ledger, line: dict[str, Any]) -> None:
-    try:
-        claim = Claim(line["session"], line["path"], line["before"], line["after"], int(line["time"]))
-    except (KeyError, TypeError, ValueError):  # damaged, like a line that is no JSON
-        return
-    ledger.claims.append(claim)
+class _Reading:
+    """Makes a ledger of the lines."""
+
+    def __init__(self) -> None:
+        self._ledger = Ledger()
+        self._writes: dict[str, dict[str, Any]] = {}
+        self._shells: dict[str, dict[str, Any]] = {}
+
+    def take(self, line: dict[str, Any]) -> None:
+        """Take the next line; raises KeyError, TypeError, ValueError when something is missing."""
+        match line:
+            case {"contested": after, "paths": paths}:
+                self._ledger.contested.setdefault(str(after), set()).update(paths)
+            case {"step": message, "before": before}:
+                self._ledger.steps.setdefault(str(message), (str(before), int(line["time"])))
+            case {"step": message}:
+                self._ledger.steps.pop(str(message), None)
+            case {"shell": key, "started": _}:
+                self._shells[str(key)] = line
+            case {"shell": key, "ended": ended}:
+                begun = self._shells.pop(str(key), None)
+                if begun is not None:
+                    self._end_shell(begun, int(ended))
+            case {"write": key, "paths": _}:
+                self._writes[str(key)] = line
+            case {"written": key, "done": done}:
+                begun = self._writes.pop(str(key), None)
+                if begun is not None and done:
+                    self._claim(begun, int(line["time"]))
+            case _:
+                claim = Claim(line["session"], line["path"], line["before"], line["after"], int(line["time"]))
+                self._ledger.claims.append(claim)
+
+    def finish(self) -> Ledger:
+        """Return the ledger; what has no end is judged by its process and its time."""
+        for line in self._writes.values():
+            self._claim(line, int(line["time"]) + _WRITE_LASTS_MS)
+        for line in self._shells.values():
+            self._end_shell(line, None if _is_alive(line.get("process")) else int(line["started"]))
+        return self._ledger
+
+    def _claim(self, line: dict[str, Any], time: int) -> None:
+        for path, (before, after) in line["paths"].items():
+            self._ledger.claims.append(Claim(str(line["session"]), path, before, after, time))
+
+    def _end_shell(self, line: dict[str, Any], ended: int | None) -> None:
+        self._ledger.shells.append(ShellRun(str(line["session"]), int(line["started"]), ended))
+
+
+def _content(state: State) -> str:
+    return state.id if isinstance(state, Entry) else ""
 
 
 def _times(line: dict[str, Any]) -> list[int]:

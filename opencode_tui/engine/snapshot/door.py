@@ -65,7 +65,7 @@ class WorktreeDoor:
         self._project_id = project_id
         self._paths = paths
         self._locks = locks
-        self._clock = clock
+        self.clock = clock
         self._quota = quota
         self._disk = disk
         self._opened: Opened | None = None
@@ -103,7 +103,7 @@ class WorktreeDoor:
             quota_bytes=self._quota.bytes,
             disk=self._disk,
         )
-        return Opened(place, worktree, Claims(place.claims), SnapshotLog(place.log), self._clock)
+        return Opened(place, worktree, Claims(place.claims), SnapshotLog(place.log), self.clock)
 
 
 def _prepared(opened: Opened, work: Work[T]) -> Callable[[threading.Event], T]:

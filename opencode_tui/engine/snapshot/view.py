@@ -92,8 +92,14 @@ def open_view(store: ObjectStore, name: str) -> View:
 
 def write_snapshot(store: ObjectStore, writer: ObjectWriter, files: str, manifest: Manifest) -> View:
     """Store a snapshot of these files and return it."""
+    view = add_snapshot(store, writer, files, manifest)
+    writer.flush()
+    return view
+
+
+def add_snapshot(store: ObjectStore, writer: ObjectWriter, files: str, manifest: Manifest) -> View:
+    """Take a snapshot of these files, to be stored by the writer's next `flush`."""
     writer.add("tree", b"")
     blob = writer.add("blob", manifest.encode())
     name = writer.add("tree", encode({FILES_NAME: (FOLDER, files), MANIFEST_NAME: (PLAIN, blob)}))
-    writer.flush()
     return View(store, name, files, manifest)

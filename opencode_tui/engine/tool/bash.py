@@ -67,7 +67,8 @@ class BashTool:
         environ = await self._environment(folder, context)
         command = Command(arguments.command, folder, environ, timeout_ms, find_shell(environ))
         output = CommandOutput(self._surroundings.reserve_output)
-        ended = await _follow(command, output, arguments, context)
+        async with context.commands():
+            ended = await _follow(command, output, arguments, context)
         return self._result(ended, output, arguments, context.agent)
 
     async def _environment(self, folder: Path, context: ToolContext) -> Mapping[str, str]:

@@ -11,7 +11,6 @@ import os
 import stat
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Protocol
 from weakref import WeakValueDictionary
 
 from opencode_tui.engine.tool.folder import Folder, open_folder
@@ -33,18 +32,6 @@ class NotTextError(ToolError):
     def __init__(self, text: str, stamp: Stamp) -> None:
         super().__init__(text)
         self.stamp = stamp
-
-
-class Observer(Protocol):
-    """Someone who must see a file directly before and after a tool changes it."""
-
-    async def before_write(self, path: Path, context: ToolContext) -> None:
-        """Called when the new content is ready beside the file; raising keeps the file as it is."""
-        ...
-
-    async def after_write(self, path: Path, context: ToolContext) -> None:
-        """Called when the file has its new content or is gone."""
-        ...
 
 
 @immutable
@@ -71,10 +58,9 @@ class TextFile:
 
 
 class WorktreeFiles:
-    """Reads and changes files for tools. `edited` is told of every changed path, after the observers."""
+    """Reads and changes files for tools. `edited` is told of every changed path, after the call's own watch."""
 
-    def __init__(self, *, observers: Sequence[Observer] = (), edited: Callable[[Path], None] | None = None) -> None:
-        self._observers = observers
+    def __init__(self, *, edited: Callable[[Path], None] | None = None) -> None:
         self._edited = edited
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
@@ -102,20 +88,21 @@ class WorktreeFiles:
         stage = Stage(changes)
         try:
             await finish(asyncio.to_thread(stage.prepare))
-            for change in changes:
-                for observer in self._observers:
-                    await observer.before_write(change.path, context)
+            if context.watch is not None:
+                await context.watch.before_write(stage.writes, stage.made)
             return await finish(self._commit(stage, changes, context))
         finally:
             await finish(asyncio.to_thread(stage.clear))
 
     async def _commit(self, stage: Stage, changes: Iterable[Change], context: ToolContext) -> list[Stamp | None]:
-        stamps = await asyncio.to_thread(stage.commit)
-        for change in changes:
-            for observer in self._observers:
-                await observer.after_write(change.path, context)
-            if self._edited is not None:
-                self._edited(change.path)
+        stamps: list[Stamp | None] | None = None
+        try:
+            stamps = await asyncio.to_thread(stage.commit)
+        finally:
+            if context.watch is not None:
+                await context.watch.after_write(done=stamps is not None)
+        for change in changes if self._edited is not None else ():
+            self._edited(change.path)
         return stamps
 
 

@@ -72,10 +72,11 @@ class PluginTool:
             except ValueError as error:
                 raise ToolError(f"the input of {self.name} does not fit: {' '.join(str(error).split())}") from error
         execute = self._definition.execute
-        if inspect.iscoroutinefunction(execute):
-            result: object = await execute(given, context)
-        else:
-            result = await run_on_thread(lambda: execute(given, context))
+        async with context.commands():
+            if inspect.iscoroutinefunction(execute):
+                result: object = await execute(given, context)
+            else:
+                result = await run_on_thread(lambda: execute(given, context))
         return _result(self.name, result)
 
 

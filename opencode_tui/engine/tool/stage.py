@@ -16,6 +16,7 @@ from pathlib import Path
 
 from opencode_tui.engine.tool.folder import Folder, open_folder
 from opencode_tui.engine.tool.stamps import Stamp, stamp_of
+from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.value import immutable
 
@@ -60,6 +61,7 @@ class _Prepared:
     folder: Folder
     new: str | None = None
     stamp: Stamp | None = None
+    mode: int = 0
     kept: str | None = None
     done: bool = False
 
@@ -85,6 +87,16 @@ class Stage:
                 _write_new(prepared, _check(prepared))
             except OSError as error:
                 raise explain(error, change.path) from error
+
+    @property
+    def writes(self) -> list[FileWrite]:
+        """What the files will be after `commit`, in the order of the changes."""
+        return [FileWrite(one.change.path, one.change.content, one.mode) for one in self._prepared]
+
+    @property
+    def made(self) -> Sequence[Path]:
+        """The folders that `prepare` made."""
+        return tuple(self._made)
 
     def commit(self) -> list[Stamp | None]:
         """Put everything in place and return the new stamps; on a failure everything is as before, and ToolError is raised."""
@@ -173,7 +185,8 @@ def _write_new(prepared: _Prepared, status: os.stat_result | None) -> None:
         elif prepared.change.mode is not None and hasattr(os, "fchmod"):
             os.fchmod(descriptor, prepared.change.mode)
         os.fsync(descriptor)
-        prepared.stamp = stamp_of(os.fstat(descriptor))
+        made = os.fstat(descriptor)
+        prepared.stamp, prepared.mode = stamp_of(made), stat.S_IMODE(made.st_mode)
 
 
 def _take_attributes(descriptor: int, prepared: _Prepared, status: os.stat_result) -> None:

@@ -1,6 +1,7 @@
 """The shape of a tool: its name, parameters and act, and what a call is given to work with."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
@@ -87,10 +88,38 @@ class Subagents(Protocol):
 
 
 @immutable
+class FileWrite:
+    """What a file is about to become: its whole content (None: it is deleted) and its permission bits."""
+
+    path: Path
+    content: bytes | None
+    mode: int
+
+
+class FileWatch(Protocol):
+    """Sees what a call does to files. Raises nothing of its own."""
+
+    async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
+        """Called when the new contents are ready beside their files; nothing is written before it returns.
+
+        `made` are folders that were made for the new contents.
+        """
+        ...
+
+    async def after_write(self, *, done: bool) -> None:
+        """Called when all files have their new contents, or with `done` false when all are as before."""
+        ...
+
+    def commands(self) -> AbstractAsyncContextManager[None]:
+        """Return a context to start programs in: what they change while it is entered counts as the call's."""
+        ...
+
+
+@immutable
 class ToolContext:
     """One call's surroundings. `progress` (title, metadata) shows on the screen while the call runs; it never blocks.
 
-    `subagents` and `inquire` are None where no agent can be started and nobody be asked.
+    `subagents` and `inquire` are None where no agent can be started and nobody be asked, `watch` where no files are changed.
     """
 
     session_id: str
@@ -103,6 +132,11 @@ class ToolContext:
     progress: Callable[[str | None, dict[str, Any]], None]
     subagents: Subagents | None = None
     inquire: Inquire | None = None
+    watch: FileWatch | None = None
+
+    def commands(self) -> AbstractAsyncContextManager[None]:
+        """Return the context in which the call must start programs and foreign code, entered directly before they start."""
+        return nullcontext() if self.watch is None else self.watch.commands()
 
 
 @immutable

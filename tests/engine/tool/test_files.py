@@ -5,14 +5,17 @@ import os
 import resource
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.tool.files import TextFile, WorktreeFiles
+from opencode_tui.engine.tool.files import TextFile
 from opencode_tui.engine.tool.stage import Change, explain
 from opencode_tui.engine.tool.stamps import Stamp, stamp_of
-from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import ToolError
 from tests.support.tools import Workbench, tree
 
@@ -118,40 +121,51 @@ def is_there(path: Path) -> bool:
     return path.exists()
 
 
-class WitnessingObserver:
-    """Writes down what it was told, and whether the file was there."""
+@dataclass
+class Witness:
+    """Writes down what it was told, and whether the file was there; `spoil` runs before the write."""
 
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, str, bool]] = []
+    path: Path
+    spoil: Callable[[], object] = lambda: None
+    seen: list[tuple[object, bool]] = field(default_factory=list)
 
-    async def before_write(self, path: Path, context: ToolContext) -> None:
-        self.seen.append(("before", path.name, is_there(path)))
+    async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
+        self.seen.append(([(write.path.name, write.content) for write in writes], is_there(self.path)))
+        self.spoil()
 
-    async def after_write(self, path: Path, context: ToolContext) -> None:
-        self.seen.append(("after", path.name, is_there(path)))
+    async def after_write(self, *, done: bool) -> None:
+        self.seen.append((done, is_there(self.path)))
 
-
-async def test_observers_see_a_file_directly_before_and_after(bench: Workbench) -> None:
-    observer = WitnessingObserver()
-    files = WorktreeFiles(observers=[observer])
-    await files.apply([Change(bench.folder / "a", b"x", None)], bench.context)
-    await files.apply([Change(bench.folder / "a", None, stamp(bench.folder / "a"))], bench.context)
-    assert observer.seen == [("before", "a", False), ("after", "a", True), ("before", "a", True), ("after", "a", False)]
+    def commands(self) -> contextlib.AbstractAsyncContextManager[None]:
+        return contextlib.nullcontext()
 
 
-class SpoilingObserver(WitnessingObserver):
-    """Makes the last of several changes fail after the others have been prepared."""
+async def test_a_watch_sees_a_file_directly_before_and_after(bench: Workbench) -> None:
+    path = bench.folder / "a"
+    witness = Witness(path)
+    context = replace_fields(bench.context, watch=witness)
+    await bench.files.apply([Change(path, b"x", None)], context)
+    await bench.files.apply([Change(path, None, stamp(path))], context)
+    assert witness.seen == [([("a", b"x")], False), (True, True), ([("a", None)], True), (True, False)]
 
-    async def before_write(self, path: Path, context: ToolContext) -> None:
-        if path.name == "c":
-            await asyncio.to_thread(path.write_text, "the person's")
+
+async def test_a_watch_hears_of_the_mode_that_a_file_will_have_and_of_folders_made_for_it(bench: Workbench) -> None:
+    told: list[tuple[int, list[str]]] = []
+
+    class Listener(Witness):
+        async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
+            told.append((writes[0].mode, [path.name for path in made]))
+
+    path = bench.folder / "new" / "deep" / "a"
+    await bench.files.apply([Change(path, b"x", None)], replace_fields(bench.context, watch=Listener(path)))
+    assert told == [(path.stat().st_mode & 0o7777, ["new", "deep"])]
 
 
 async def test_of_several_changes_all_are_taken_back_when_one_fails(bench: Workbench) -> None:
     for name in ("a", "b", "c"):
         (bench.folder / name).write_text(name)
     before = {name: stamp(bench.folder / name) for name in ("a", "b", "c")}
-    files = WorktreeFiles(observers=[SpoilingObserver()])
+    witness = Witness(bench.folder / "c", spoil=lambda: (bench.folder / "c").write_text("the person's"))
     changes = [
         Change(bench.folder / "a", b"new", before["a"]),
         Change(bench.folder / "new" / "d", b"new", None),
@@ -159,7 +173,8 @@ async def test_of_several_changes_all_are_taken_back_when_one_fails(bench: Workb
         Change(bench.folder / "c", b"new", before["c"]),
     ]
     with pytest.raises(ToolError, match="c changed on disk meanwhile"):
-        await files.apply(changes, bench.context)
+        await bench.files.apply(changes, replace_fields(bench.context, watch=witness))
+    assert witness.seen[-1] == (False, True)
     assert {path.name: path.read_text() for path in bench.folder.iterdir()} == {"a": "a", "b": "b", "c": "the person's"}
     assert [stamp(bench.folder / name) for name in ("a", "b")] == [before["a"], before["b"]]
 

@@ -1,0 +1,293 @@
+"""Records what one step does to files: the state of a path directly before a tool writes it, all of them around its commands.
+
+Commands of the agents that work for one request (a session and its children) may overlap. They share one stretch: it begins with
+a scan before the first of them, and each step whose last command ends takes what changed since the last scan. What file tools of
+other sessions claimed meanwhile is left out; where a command of somebody else ran, the rest is contested. Source: SPEC, section 5.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opencode_tui.engine.snapshot.changes import Change, is_partial
+from opencode_tui.engine.snapshot.claims import Claims
+from opencode_tui.engine.snapshot.door import Opened, WorktreeDoor
+from opencode_tui.engine.snapshot.entry import OVER_QUOTA, Entry, State, Unknown, parents, permission_bits
+from opencode_tui.engine.snapshot.object_writer import ObjectWriter
+from opencode_tui.engine.snapshot.partial import add_partial
+from opencode_tui.engine.snapshot.tally import Segment, Stretch, Tally
+from opencode_tui.engine.snapshot.view import View, open_view
+from opencode_tui.engine.snapshot.work import NOT_IN_PROJECT, Worktree
+from opencode_tui.schema.error import SnapshotError
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What a file is about to become: its whole content and permission bits; `content` None deletes it."""
+
+    path: Path
+    content: bytes | None
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a step has changed so far; `files` are absolute paths, `is_whole` tells that the states are of all files."""
+
+    hash: str
+    after: str
+    files: list[str]
+    is_whole: bool
+
+
+@dataclass(slots=True)
+class _Shared:
+    """The stretch in which commands of a family run, and how many of each step's."""
+
+    shell: str
+    claims: Claims
+    base: str
+    since: int
+    begun: float
+    members: dict["StepRecording", int] = field(default_factory=dict["StepRecording", int])
+
+
+@dataclass(slots=True)
+class Family:
+    """What the steps of a session and its children share; `name` is the id of the session that all work for."""
+
+    name: str
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    shared: _Shared | None = None
+
+
+class StepRecording:
+    """The record of one step. Its methods raise SnapshotError, StorageError; what they could not record is then not in it."""
+
+    def __init__(self, door: WorktreeDoor, *, session: str, message: str, family: Family) -> None:
+        self._door = door
+        self._session = session
+        self._message = message
+        self._family = family
+        self._tally = Tally()
+        self._keys: dict[int, str] = {}
+        self.result: Recorded | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether commands of the step run, or ran and what they changed is not recorded yet."""
+        shared = self._family.shared
+        return shared is not None and self in shared.members
+
+    async def before_write(self, writes: Sequence[Write], made: Iterable[Path]) -> int:
+        """Record files as they are, and as they will be; `made` are folders that were made for them. Returns the write's number.
+
+        What is recorded is on the disk when this returns. Raises SnapshotError when a file lies outside the project.
+        """
+        number, result = 0, self.result
+
+        def work(opened: Opened, stop: threading.Event) -> None:
+            nonlocal number
+            segment, writer = _observe(opened.worktree, writes, made)
+            key = opened.claims.begin_write(self._session, segment.changes, time=opened.clock())
+            number = self._tally.add(segment)
+            self._keys[number] = key
+            self.result = _store(opened, self._tally, writer)
+
+        try:
+            await self._door.do(work)
+        except BaseException:
+            self._tally.drop(number)
+            self.result = result
+            raise
+        return number
+
+    async def after_write(self, number: int) -> None:
+        """Note that a write is in place."""
+        self._tally.end(number, time.monotonic())
+        await self._end_claim(number, done=True)
+
+    async def not_written(self, number: int) -> None:
+        """Forget a write that did not happen."""
+        self._tally.drop(number)
+        await self._end_claim(number, done=False)
+        await self._door.do(self._store)
+
+    async def join(self) -> None:
+        """Record all files directly before a command of the step starts."""
+        async with self._family.lock:
+            shared = self._family.shared
+            if shared is None or not shared.members:
+                shared = await self._begin()
+            elif self not in shared.members:
+                base, now = shared.base, self._door.clock()
+                await self._door.note(lambda claims: claims.begin_step(self._message, base, time=now))
+            shared.members[self] = shared.members.get(self, 0) + 1
+
+    async def leave(self) -> None:
+        """Record what changed when a command of the step has ended; with others of it still running this waits for their end."""
+        async with self._family.lock:
+            shared = self._family.shared
+            if shared is None or self not in shared.members:
+                return
+            if shared.members[self] > 1:
+                shared.members[self] -= 1
+                return
+            await self._end(shared)
+
+    async def settle(self) -> None:
+        """Record what the step's commands changed, all of which have ended."""
+        async with self._family.lock:
+            shared = self._family.shared
+            if shared is not None and self in shared.members:
+                await self._end(shared)
+
+    async def _begin(self) -> _Shared:
+        def work(opened: Opened, stop: threading.Event) -> _Shared:
+            opened.claims.trim(now=opened.clock())
+            since, begun = opened.clock(), time.monotonic()
+            shell = opened.claims.begin_shell(self._family.name, time=since)
+            try:
+                view = _whole(opened.worktree.scan(stop=stop))
+            except BaseException:
+                opened.claims.end_shell(shell, time=opened.clock())
+                raise
+            opened.claims.begin_step(self._message, view.id, time=since)
+            opened.log.note(view.id, since)
+            self._family.shared = _Shared(shell, opened.claims, view.id, since, begun)
+            return self._family.shared
+
+        self._family.shared = None
+        try:
+            return await self._door.do(work)
+        except asyncio.CancelledError:
+            # The command will not start, so nothing needs to be looked for.
+            left: _Shared | None = self._family.shared
+            if left is not None:
+                self._close(left)
+            raise
+
+    async def _end(self, shared: _Shared) -> None:
+        """Take what changed since the last scan; the step stays a member when it is cancelled, so that `settle` can do it."""
+
+        def work(opened: Opened, stop: threading.Event) -> None:
+            now, begun = opened.clock(), time.monotonic()
+            stretch = Stretch(shared.begun, begun)
+            after = self._look(opened, shared, stretch, stop)
+            opened.log.note(after.id, now)
+            self.result = _store(opened, self._tally, ObjectWriter(opened.worktree.store))
+            shared.base, shared.since, shared.begun = after.id, now, begun
+
+        try:
+            await self._door.do(work)
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            self._part(shared)
+            raise
+        self._part(shared)
+
+    def _look(self, opened: Opened, shared: _Shared, stretch: Stretch, stop: threading.Event) -> View:
+        """Scan, and add to the tally what the step's commands changed; returns the state now."""
+        tree = opened.worktree
+        base = open_view(tree.store, shared.base)
+        after, found = tree.changes(base, stop=stop)
+        _whole(after)
+        ledger = opened.claims.read()
+        foreign = {one.path for one in ledger.claims if one.session != self._session and one.time >= shared.since}
+        written = self._tally.written_since(shared.begun) - foreign
+        changes = {path: change for path, change in found.items() if path not in foreign and _is_certain(change)}
+        is_doubtful = ledger.has_other_shell(self._family.name, since=shared.since)
+        segment = Segment(
+            changes,
+            _folders(changes, base, after),
+            whole=(base.id, after.id),
+            contested=frozenset(changes) if is_doubtful else frozenset(),
+        )
+        self._tally.cover(segment, {path: (base.state(path), after.state(path)) for path in written}, stretch)
+        return after
+
+    def _part(self, shared: _Shared) -> None:
+        """Leave the stretch, and end it with its last member."""
+        shared.members.pop(self, None)
+        self._close(shared)
+
+    def _close(self, shared: _Shared) -> None:
+        """Note that the step's commands have ended. Blocks for a line appended to a file."""
+        now = self._door.clock()
+        shared.claims.end_step(self._message, time=now)
+        if not shared.members:
+            shared.claims.end_shell(shared.shell, time=now)
+            self._family.shared = None
+
+    async def _end_claim(self, number: int, *, done: bool) -> None:
+        key, now = self._keys.pop(number, None), self._door.clock()
+        if key is not None:
+            await self._door.note(lambda claims: claims.end_write(key, done=done, time=now))
+
+    def _store(self, opened: Opened, stop: threading.Event) -> None:
+        self.result = _store(opened, self._tally, ObjectWriter(opened.worktree.store))
+
+
+def _observe(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]) -> tuple[Segment, ObjectWriter]:
+    """Return the change that writes will make, and the writer that has taken the bytes of both states."""
+    writer = ObjectWriter(tree.store)
+    changes: dict[str, Change] = {}
+    for write in writes:
+        inner = tree.relative(str(write.path))
+        if inner is None:
+            continue
+        now = tree.now(inner)
+        if isinstance(now.state, Entry) and now.state.kind != "folder":
+            writer.add("blob", now.data)
+        after = None
+        if write.content is not None:
+            after = Entry("file", permission_bits(write.mode), writer.add("blob", write.content))
+        changes[inner] = (now.state, after)
+    if not changes:
+        raise SnapshotError(NOT_IN_PROJECT)
+    new = {inner for one in made if (inner := tree.relative(str(one))) is not None}
+    folders: dict[str, Change] = {}
+    for folder in {above for path in changes for above in parents(path)}:
+        state = tree.now(folder).state
+        folders[folder] = (None if folder in new else state, state)
+    return Segment(changes, folders), writer
+
+
+def _folders(changes: Mapping[str, Change], before: View, after: View) -> dict[str, Change]:
+    above = {folder for path in changes for folder in parents(path)}
+    return {path: (before.state(path), after.state(path)) for path in above}
+
+
+def _store(opened: Opened, tally: Tally, writer: ObjectWriter) -> Recorded | None:
+    """Store the states before and after a step; None when it changed nothing."""
+    total = tally.sum()
+    if not total.files:
+        writer.flush()
+        return None
+    if total.whole is not None:
+        before, after = total.whole
+        writer.flush()
+    else:
+        store = opened.worktree.store
+        before, after = (add_partial(store, writer, states).id for states in (total.before, total.after))
+        writer.flush()
+    if total.contested:
+        opened.claims.contest(after, total.contested, time=opened.clock())
+    for name in (before, after):
+        opened.log.note(name, opened.clock())
+    files = [opened.worktree.absolute(path) for path in total.files]
+    return Recorded(before, after, files, total.whole is not None)
+
+
+def _whole(view: View) -> View:
+    if is_partial(view):
+        raise SnapshotError(OVER_QUOTA)
+    return view
+
+
+def _is_certain(change: Sequence[State]) -> bool:
+    return not any(isinstance(state, Unknown) for state in change)

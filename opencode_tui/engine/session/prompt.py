@@ -1,7 +1,7 @@
 """The public verbs on a session's conversation: prompt, command and cancel. Source: seeds 001 and 004; reference, section 9."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.catalog import DEMO
@@ -18,6 +18,7 @@ from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.request import CommandInput, PromptInput
+from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.value import immutable
 
 Stored = Callable[[str], None]
@@ -118,11 +119,8 @@ class SessionPrompt:
             request.stored(message.id)
         if addressee.model != DEMO:
             await asyncio.to_thread(self._recent.remember, addressee.model)
-        rules = [
-            Rule(permission=tool, pattern="*", action="allow" if is_on else "deny")
-            for tool, is_on in (request.prompt.tools or {}).items()
-        ]
-        await self._store.update(session_id, lambda info: info.changed(permission=rules) if rules else info)
+        if switches := request.prompt.tools:
+            await self._store.update(session_id, lambda info: _switched(info, switches))
         return message
 
     async def _stored(self, message: UserMessage) -> MessageWithParts:
@@ -131,3 +129,11 @@ class SessionPrompt:
     async def _is_answered(self, session_id: str) -> bool:
         messages = filter_compacted(await self._store.messages(session_id))
         return is_answered(messages, position(messages))
+
+
+def _switched(info: SessionInfo, switches: Mapping[str, bool]) -> SessionInfo:
+    """Return the session with tools switched off by a rule, or on again; its other rules stay, and nothing is allowed by it."""
+    off = [Rule(permission=tool, pattern="*", action="deny") for tool, is_on in switches.items() if not is_on]
+    earlier = [Rule(permission=tool, pattern="*", action="deny") for tool in switches]
+    rules = [*(rule for rule in info.permission or [] if rule not in earlier), *off]
+    return info.changed(permission=rules or None)

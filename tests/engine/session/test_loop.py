@@ -74,6 +74,17 @@ async def test_tools_that_a_request_switches_off_are_not_offered_and_stay_denied
         assert ["bash" in offered(body) for body in world.server.bodies] == [False, False]
 
 
+async def test_a_tool_that_is_switched_on_again_is_as_the_other_rules_say(environ, tmp_path):
+    rules = [Rule(permission="edit", pattern="*", action="deny"), Rule(permission="bash", pattern="rm*", action="deny")]
+    async with opened(environ, tmp_path) as world:
+        session = await world.client.sessions.create(CreateSession(permission=rules))
+        await world.client.prompts.prompt(session.id, request("go", tools={"bash": False, "read": False}))
+        assert offered(world.server.bodies[0]) & {"edit", "bash", "read"} == set()
+        await world.client.prompts.prompt(session.id, request("go", tools={"bash": True, "read": True}))
+        assert offered(world.server.bodies[1]) & {"edit", "bash", "read"} == {"bash", "read"}
+        assert (await world.client.sessions.get(session.id)).permission == rules
+
+
 @pytest.mark.parametrize("side_by_side", [True, False])
 async def test_the_third_equal_call_of_a_turn_is_asked_for(environ, tmp_path, side_by_side):
     (tmp_path / "a.txt").write_text("x")

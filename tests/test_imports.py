@@ -29,6 +29,9 @@ REPORT = (
 OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__main__")
 """Started as programs, not imported: the one is the only module that loads litellm."""
 
+SCREEN = ("opencode_tui.tui", "opencode_tui.cli.screen_work")
+"""What draws the screen, and what starts it: the only modules that load textual."""
+
 
 def loaded_after(code: str, folder: Path, environ: dict[str, str]) -> tuple[set[str], int, str]:
     """Run code in a fresh interpreter and return its top-level modules, its number of threads, and its stdout."""
@@ -72,7 +75,7 @@ def test_importing_every_module_leaves_no_file_thread_or_word(tmp_path: Path, en
     modules = [
         found.name
         for found in pkgutil.walk_packages(opencode_tui.__path__, "opencode_tui.")
-        if found.name not in OWN_PROCESS
+        if found.name not in OWN_PROCESS and not found.name.startswith(SCREEN)
     ]
     code = "import importlib\n" + "\n".join(f"importlib.import_module({name!r})" for name in modules)
     before = sorted(tmp_path.rglob("*"))
@@ -80,3 +83,9 @@ def test_importing_every_module_leaves_no_file_thread_or_word(tmp_path: Path, en
     assert (threads, stdout, sorted(tmp_path.rglob("*"))) == (1, "", before)
     assert names & {"litellm", "textual"} == set()
     assert len(modules) > 50
+
+
+def test_the_screen_leaves_the_engine_for_after_its_first_frame(tmp_path: Path, environ: dict[str, str]) -> None:
+    names, threads, stdout = loaded_after("import opencode_tui.tui.app", tmp_path, environ)
+    assert (threads, stdout) == (1, "")
+    assert names & (set(HEAVY) - {"textual", "rich", "platformdirs"}) == set()

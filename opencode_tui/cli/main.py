@@ -24,12 +24,17 @@ COMPLETION_VARIABLE = "_OPENCODE_TUI_COMPLETE"
 
 _EXAMPLES = """\b
 Examples:
+  opencode-tui                                   the screen, in this folder
+  opencode-tui ~/src/csvkit -c                   the screen there, with the last session
   opencode-tui run "explain this folder"         one turn, no key needed: the built-in demo model answers
   opencode-tui auth login anthropic              store a key
   git diff | opencode-tui run "review this"      what comes in by the pipe is appended to the message
   opencode-tui session list                      what was done here before
   opencode-tui completion bash > ~/.opencode-tui-completion
 """
+
+SCREEN = "screen"
+"""The command that one means without naming any."""
 
 
 @immutable
@@ -42,6 +47,9 @@ class Frame:
 class _Commands(LazyGroup):
     sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {
         "Work": {
+            SCREEN: Entry(
+                "opencode_tui.cli.screen:screen", "The screen, in DIR or here; what one gets without a command."
+            ),
             "run": Entry(
                 "opencode_tui.cli.run:run", "One turn without a screen: the agent answers and acts in this folder."
             ),
@@ -83,12 +91,33 @@ class _Commands(LazyGroup):
         },
     }
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the screen's name before a folder, before its options, and where nothing stands."""
+        at = _end_of_frame(args)
+        first = args[at] if at < len(args) else ""
+        is_complete = bool(first) or not ctx.resilient_parsing  # a shell asks what could stand here
+        if is_complete and first not in ("-h", "--help", "--version") and self._means_screen(first):
+            args = [*args[:at], SCREEN, *args[at:]]
+        return super().parse_args(ctx, args)
+
+    def _means_screen(self, first: str) -> bool:
+        if not first or first.startswith("-"):
+            return True
+        return not any(first in entries for entries in self.sections.values()) and os.path.isdir(first)
+
+
+def _end_of_frame(args: Sequence[str]) -> int:
+    """How many of the words are the frame's own options."""
+    at = 0
+    while at < len(args) and args[at].startswith("--log-level"):
+        at += 1 if "=" in args[at] else 2
+    return min(at, len(args))
+
 
 @click.group(
     cls=_Commands,
     epilog=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    invoke_without_command=True,
 )
 @click.option(
     "--log-level",
@@ -98,13 +127,11 @@ class _Commands(LazyGroup):
 @click.version_option(__version__, "--version", message="opencode-tui %(version)s")
 @click.pass_context
 def commands(context: click.Context, log_level: str | None) -> None:
-    """A coding agent for the terminal.
+    """A coding agent for the terminal. Without a command its screen opens: `opencode-tui [DIR] [-c] [-s ID] [--prompt TEXT] …`.
 
     It reads, edits and runs things in your folder, keeps every session, and asks before it does what your rules do not allow.
     """
     context.obj = Frame(log_level)
-    if context.invoked_subcommand is None:
-        click.echo(context.get_help())
 
 
 def run_command_line(arguments: Sequence[str]) -> int:

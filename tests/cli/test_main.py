@@ -47,9 +47,14 @@ def test_help_names_every_command_with_its_summary(capsys: pytest.CaptureFixture
         assert word in text
 
 
-def test_without_arguments_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command_line([]) == 0
-    assert "Usage: opencode-tui" in capsys.readouterr().out
+@pytest.mark.parametrize("arguments", [[], ["-c"], ["."], ["--log-level", "debug", ".", "--agent", "build"]])
+def test_without_a_command_and_a_terminal_one_line_says_that_the_screen_needs_one(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert run_command_line(arguments) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "the screen needs a terminal" in err
 
 
 @pytest.mark.parametrize(

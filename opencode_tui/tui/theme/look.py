@@ -25,9 +25,15 @@ class HasLook(Protocol):
     look: Look
 
 
-def look_of(app: object) -> Look:
+class InApp(Protocol):
+    """A widget, as far as it stands in such an app."""
+
+    app: HasLook
+
+
+def look_of(widget: object) -> Look:
     """The look of the app that a widget stands in."""
-    return cast("HasLook", app).look
+    return cast("InApp", widget).app.look
 
 
 def find_depth(environ: Mapping[str, str]) -> Depth:

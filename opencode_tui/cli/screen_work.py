@@ -1,0 +1,99 @@
+"""Starts the screen, opens the engine behind it, and ends both in order."""
+
+import asyncio
+import gc
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from opencode_tui.cli.terminal import make_safe, say
+from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.options import Ending, StartOptions
+
+
+def open_screen(options: Mapping[str, Any], log_level: str | None) -> int:
+    """Show the screen until the person leaves it; returns the exit code, raises what kept the engine from opening."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        say('the screen needs a terminal; without one `opencode-tui run "..."` does one turn')
+        return 2
+    start = _start_options(options)
+    ending = asyncio.run(_show(start, log_level))
+    gc.freeze()
+    if ending is None:
+        return 0
+    _tell_way_back(ending)
+    if ending.error is not None:
+        raise ending.error
+    return 0
+
+
+def _start_options(options: Mapping[str, Any]) -> StartOptions:
+    given = dict(options)
+    folder = given.pop("folder")
+    if (given["is_continued"] and given["session_id"]) or (
+        given["is_forked"] and not (given["is_continued"] or given["session_id"])
+    ):
+        from opencode_tui.schema.error import ConfigError
+
+        raise ConfigError("give either --continue or --session; --fork needs one of them")
+    if folder:
+        os.chdir(folder)
+    return StartOptions(directory=Path.cwd(), **given)
+
+
+async def _show(options: StartOptions, log_level: str | None) -> Ending | None:
+    """The app runs as a task of its own; the engine is opened and closed here, so that it outlives the app."""
+    app = OpenCodeApp(options)
+    shown = asyncio.create_task(app.run_async())
+    painted = asyncio.create_task(app.painted.wait())
+    await asyncio.wait({shown, painted}, return_when=asyncio.FIRST_COMPLETED)
+    painted.cancel()
+    _end_on_signals(app)
+    try:
+        await _work(app, options, shown, log_level)
+    finally:
+        if not shown.done():
+            app.exit()
+        await asyncio.wait({shown})
+    return shown.result()
+
+
+async def _work(
+    app: OpenCodeApp, options: StartOptions, shown: "asyncio.Task[Ending | None]", log_level: str | None
+) -> None:
+    if shown.done():
+        return
+    door = await asyncio.to_thread(_load)
+    door.start_log(log_level)
+    async with door.open_client(os.environ, options.directory) as client:
+        if not shown.done():
+            app.attach(client)
+            await asyncio.wait({shown})
+
+
+def _load() -> Any:
+    """Import the engine and the rest of the screen: with the first frame on the screen nobody waits for it."""
+    from opencode_tui.tui import late
+
+    late.load()
+    return importlib.import_module("opencode_tui.cli.screen_door")
+
+
+def _end_on_signals(app: OpenCodeApp) -> None:
+    loop = asyncio.get_running_loop()
+    for name in ("SIGTERM", "SIGHUP"):
+        with suppress(NotImplementedError, AttributeError):
+            loop.add_signal_handler(getattr(signal, name), app.chat.leave)
+
+
+def _tell_way_back(ending: Ending) -> None:
+    if ending.session_id is None:
+        return
+    title = make_safe(ending.title)
+    sys.stdout.write(f"{title}\n" if title else "")
+    sys.stdout.write(f"opencode-tui -s {make_safe(ending.session_id)}\n")

@@ -1,0 +1,120 @@
+"""The app: its look, its keys, the engine's door once it is open, and how it ends."""
+
+import asyncio
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.app import App
+from textual.theme import Theme
+
+from opencode_tui.tui.key_router import KeyRouter
+from opencode_tui.tui.keymap import Keymap
+from opencode_tui.tui.options import Ending, StartOptions
+from opencode_tui.tui.screens.chat import ChatScreen
+from opencode_tui.tui.theme.look import Look, first_look
+from opencode_tui.tui.theme.palette import Palette
+
+if TYPE_CHECKING:
+    from opencode_tui.client.client import Client
+
+_log = logging.getLogger(__name__)
+
+
+class OpenCodeApp(App[Ending], inherit_bindings=False):
+    """Paints first; `attach` hands the door in when the engine is open. Returns an `Ending`."""
+
+    CSS_PATH = "screens/chat.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    look: Look
+
+    def __init__(self, options: StartOptions, look: Look | None = None) -> None:
+        self.look = look or first_look(os.environ, sys.stdout.encoding)
+        super().__init__()
+        self.options = options
+        self.painted = asyncio.Event()
+        self.router = KeyRouter(Keymap())
+        self.chat = ChatScreen(options)
+        self._wear(self.look.palette)
+
+    def get_default_screen(self) -> ChatScreen:
+        """Begin with the chat."""
+        return self.chat
+
+    def on_mount(self) -> None:
+        """Tell when the first frame stands on the screen."""
+        self.call_after_refresh(self.painted.set)
+
+    def attach(self, client: "Client") -> None:
+        """Hand in the engine's door; what was typed meanwhile goes there."""
+        self.call_later(self.chat.attach, client)
+
+    def wear(self, look: Look) -> None:
+        """Draw everything in another look."""
+        self.look = look
+        self._wear(look.palette)
+        self.chat.restyle()
+
+    def _wear(self, palette: Palette) -> None:
+        theme = textual_theme(palette)
+        self.register_theme(theme)
+        self.theme = theme.name
+
+    async def on_event(self, event: events.Event) -> None:
+        """Give keys to the router before any widget sees them."""
+        if isinstance(event, events.Key) and not event.is_forwarded and self._takes(event):
+            return
+        await super().on_event(event)
+
+    def _takes(self, event: events.Key) -> bool:
+        screen = self.screen
+        return isinstance(screen, ChatScreen) and self.router.take(event, screen)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """End in order: the terminal as it was, the error to the one who started us, the session on disk."""
+        _log.error("the screen failed", exc_info=error)
+        if self._exception is None:
+            self._exception = error
+            self._exception_event.set()
+        if not self.is_headless:
+            self.chat.leave(error)
+        else:
+            super()._handle_exception(error)
+
+
+def textual_theme(palette: Palette) -> Theme:
+    """The palette in the library's terms, for the few things that its own widgets draw."""
+    is_plain = not palette.tones
+
+    def colour(token: str, plain: str) -> str:
+        return plain if is_plain else str(getattr(palette, token))
+
+    text, behind = colour("text", "ansi_default"), colour("background", "ansi_default")
+    return Theme(
+        name=f"{palette.name}-{'dark' if palette.dark else 'light'}-{palette.depth}",
+        primary=colour("accent", "ansi_magenta"),
+        accent=colour("accent", "ansi_magenta"),
+        foreground=text,
+        background=behind,
+        surface=colour("surface", "ansi_default"),
+        panel=colour("panel", "ansi_default"),
+        success=colour("success", "ansi_green"),
+        warning=colour("warning", "ansi_yellow"),
+        error=colour("error", "ansi_red"),
+        dark=palette.dark,
+        ansi=is_plain,
+        variables={
+            "border": colour("border", "ansi_default"),
+            "scrollbar": colour("guide", "ansi_default"),
+            "scrollbar-hover": colour("muted", "ansi_default"),
+            "scrollbar-active": colour("muted", "ansi_default"),
+            "scrollbar-background": behind,
+            "scrollbar-background-hover": behind,
+            "scrollbar-background-active": behind,
+            "scrollbar-corner-color": behind,
+            "block-cursor-background": colour("selection", "ansi_default"),
+            "block-cursor-foreground": text,
+        },
+    )

@@ -1,0 +1,135 @@
+"""The conversation that is shown: which session, what is known of it, and what the person does with it."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from opencode_tui.client.client import Client
+from opencode_tui.schema.event import BusLagged, Event
+from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.tui.choice import Choice
+from opencode_tui.tui.folder_state import Asking, FolderState
+from opencode_tui.tui.options import StartOptions
+from opencode_tui.tui.session_facts import SessionFacts
+from opencode_tui.tui.transcript import Transcript
+
+
+class Control:
+    """Between the door and the screen. `opened` is called when another conversation is to be shown."""
+
+    def __init__(self, client: Client, *, opened: Callable[[], None], lagged: Callable[[], None]) -> None:
+        self.client = client
+        self.folder = FolderState()
+        self.choice = Choice(client)
+        self.facts: SessionFacts | None = None
+        self.transcript = Transcript()
+        self._is_urgent = False
+        self._opened = opened
+        self._lagged = lagged
+
+    @property
+    def session_id(self) -> str | None:
+        """The shown session; None before its first request."""
+        return self.facts.info.id if self.facts else None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a run works on the shown session."""
+        return self.session_id is not None and self.folder.is_busy(self.session_id)
+
+    def questions(self) -> Sequence[Asking]:
+        """The open questions of the shown session and of the agents below it, the oldest first."""
+        if self.session_id is None or not self.folder.asking:
+            return ()
+        family = self.folder.family(self.session_id)
+        return [one for one in self.folder.asking.values() if one.session_id in family]
+
+    async def start(self, options: StartOptions) -> None:
+        """Read what is there, and open the session that was asked for. Raises OpencodeError."""
+        await self.folder.load(self.client, now_ms())
+        await self.choice.load(options.model, options.agent)
+        if options.session_id:
+            await self.open(options.session_id)
+        elif options.is_continued and (latest := await self.client.sessions.latest()):
+            await self.open(latest.id)
+
+    async def open(self, session_id: str) -> None:
+        """Show a session. Raises NotFoundError."""
+        info = await self.client.sessions.get(session_id)
+        facts = SessionFacts(info)
+        messages = await self.client.messages.list(session_id)
+        facts.load(messages)
+        facts.todos = await self.client.sessions.todos(session_id)
+        facts.diffs = await self.client.sessions.diff(session_id)
+        self.choice.follow(messages)
+        self.facts, self.transcript = facts, Transcript(session_id)
+        requests = [one for one in self.folder.asking.values() if isinstance(one, PermissionRequest)]
+        status = self.folder.status(session_id)
+        self.transcript.load(messages, session=info, status=status, requests=requests)
+        self._opened()
+
+    def leave(self) -> None:
+        """Show an empty conversation; its session is made with the first request."""
+        self.facts, self.transcript = None, Transcript()
+        self._opened()
+
+    def take(self, event: Event) -> None:
+        """Take in one event of the folder."""
+        if isinstance(event, BusLagged):
+            self._lagged()
+            return
+        if self.folder.apply(event, now_ms()):
+            self._is_urgent = True
+        if self.facts is not None:
+            self.facts.apply(event)
+            self.transcript.apply(event)
+
+    def take_urgent(self) -> bool:
+        """Tell whether something came since the last call that should be seen at once."""
+        found, self._is_urgent = self._is_urgent, False
+        return found
+
+    async def reload(self) -> None:
+        """Read everything anew: events were lost."""
+        await self.folder.load(self.client, now_ms())
+        if self.session_id:
+            await self.open(self.session_id)
+
+    async def send(self, text: str, attached: Sequence[PromptPart], *, stored: Callable[[str], None]) -> None:
+        """Send a request and wait for its answer; while a run works it is queued. Raises OpencodeError."""
+        session = await self._session()
+        parts: list[PromptPart] = [TextInput(text=text), *attached, *(await self.client.prompts.expand(text))[1:]]
+        request = PromptInput(
+            model=self.choice.model, agent=self.choice.agent, variant=self.choice.variant, parts=parts
+        )
+        await self.client.prompts.prompt(session.id, request, stored=stored)
+
+    async def command(self, name: str, arguments: str, *, stored: Callable[[str], None]) -> None:
+        """Send what a slash command of the person's stands for. Raises OpencodeError."""
+        session = await self._session()
+        model = str(self.choice.model) if self.choice.model else None
+        given = CommandInput(command=name, arguments=arguments, model=model, agent=self.choice.agent)
+        await self.client.prompts.command(session.id, given, stored=stored)
+
+    async def shell(self, command: str, *, stored: Callable[[str], None]) -> None:
+        """Run a command line of the person's. Raises OpencodeError."""
+        session = await self._session()
+        given = ShellInput(command=command, agent=self.choice.agent, model=self.choice.model)
+        await self.client.prompts.shell(session.id, given, stored=stored)
+
+    async def interrupt(self) -> bool:
+        """End the run of the shown session; tells whether there was one."""
+        return self.session_id is not None and await self.client.prompts.abort(self.session_id)
+
+    async def _session(self) -> SessionInfo:
+        if self.facts is None:
+            info = await self.client.sessions.create(CreateSession())
+            self.facts, self.transcript = SessionFacts(info), Transcript(info.id)
+            self._opened()
+        return self.facts.info
+
+
+def now_ms() -> int:
+    """The time in ms since 1970."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,17 @@
+"""Everything of the screen that is not needed for its first frame."""
+
+import importlib
+
+MODULES = (
+    "opencode_tui.tui.control",
+    "opencode_tui.tui.pump",
+    "opencode_tui.tui.screens.chat_acts",
+    "opencode_tui.tui.standin",
+    "opencode_tui.tui.surroundings",
+)
+
+
+def load() -> None:
+    """Import it; blocks, so it belongs into a thread behind the first frame."""
+    for name in MODULES:
+        importlib.import_module(name)

@@ -1,0 +1,1 @@
+"""Where the person writes: the editor, its history, completions, attachments."""

@@ -1,0 +1,12 @@
+"""What may stand in the editor: text and line feeds. What could steer a terminal is left out before it is drawn."""
+
+import re
+
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+
+
+def clean(text: str) -> str:
+    """The text with line feeds only, tabs kept, without characters that do something else than being seen."""
+    return _STEERING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))

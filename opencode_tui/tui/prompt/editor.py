@@ -1,0 +1,176 @@
+"""The editor of the prompt: several lines, keys by action id, nothing that a terminal could take for an order."""
+
+from collections.abc import Callable, Mapping
+
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets import TextArea
+from textual.widgets.text_area import TextAreaTheme
+
+from opencode_tui.tui.prompt.clean import clean
+from opencode_tui.tui.row import row
+from opencode_tui.tui.theme.look import look_of
+
+HINTS = ("Ask anything", "/ commands", "@ files", "! shell")
+BIG_PASTE_LINES = 5
+BIG_PASTE_LENGTH = 1_000
+"""A paste with more lines or letters becomes an attachment."""
+
+
+class Editor(TextArea, inherit_bindings=False):
+    """Text of the prompt. What a key does here is decided by the keymap and done by `apply`; letters come as they are."""
+
+    class Pasted(Message):
+        """Something large was pasted; `text` is as it came."""
+
+        def __init__(self, text: str) -> None:
+            super().__init__()
+            self.text = text
+
+    hints: tuple[str, ...] = HINTS
+    """What stands in the empty editor."""
+
+    def __init__(self) -> None:
+        super().__init__(soft_wrap=True, tab_behavior="focus", show_line_numbers=False, highlight_cursor_line=False)
+        self.cursor_blink = False
+        self.match_cursor_bracket = False
+        self._acts = self._table()
+
+    def on_mount(self) -> None:
+        """Draw the cursor and the selection in the colours of the look."""
+        self.restyle()
+
+    def restyle(self) -> None:
+        """Take over another look."""
+        palette = look_of(self).palette
+        selected = palette.style("text", "selection")
+        theme = TextAreaTheme(name="prompt", cursor_style=Style(reverse=True), selection_style=selected)
+        self.register_theme(theme)
+        self.theme = "css"
+        self.theme = "prompt"
+
+    def render_line(self, y: int) -> Strip:
+        """One row; the hints in an empty editor."""
+        if y == 0 and not self.document.text and self.hints:
+            return self._hint_row()
+        return super().render_line(y)
+
+    def _hint_row(self) -> Strip:
+        palette = look_of(self).palette
+        muted = palette.style("muted", "surface")
+        cursor = Style(reverse=True) if self._draw_cursor else Style.null()
+        width = self.size.width
+        shown = list(self.hints)
+        while len(shown) > 1 and sum(map(len, shown)) + 4 * (len(shown) - 1) + 2 > width:
+            shown.pop()
+        return row(
+            width, [(" ", palette.area("surface") + cursor), ("    ".join(shown), muted)], fill=palette.area("surface")
+        )
+
+    def can(self, action_id: str) -> bool:
+        """Whether a key of this action belongs to the editor now; without text some keys are free for other things."""
+        if action_id not in self._acts:
+            return False
+        if action_id in _ONLY_WITH_TEXT:
+            return bool(self.document.text)
+        return True
+
+    def apply(self, action_id: str) -> None:
+        """Do what an `input_…` action says."""
+        self._acts[action_id]()
+
+    @property
+    def is_at_top(self) -> bool:
+        """Whether there is no row above the cursor."""
+        return self.wrapped_document.location_to_offset(self.cursor_location).y == 0
+
+    @property
+    def is_at_bottom(self) -> bool:
+        """Whether there is no row below the cursor."""
+        return self.wrapped_document.location_to_offset(self.cursor_location).y >= self.wrapped_document.height - 1
+
+    @property
+    def before_cursor(self) -> str:
+        """The text of the cursor's line up to it."""
+        line, column = self.cursor_location
+        return self.document.get_line(line)[:column]
+
+    def put(self, text: str) -> None:
+        """Replace everything; the cursor goes to the end. It can be undone."""
+        self.replace(clean(text), (0, 0), self.document.end)
+        self.move_cursor(self.document.end)
+
+    def put_in(self, text: str) -> None:
+        """Write a text at the cursor."""
+        result = self.replace(clean(text), *self.selection)
+        self.move_cursor(result.end_location)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+        event.prevent_default()
+        text = event.text
+        if len(text) > BIG_PASTE_LENGTH or text.count("\n") >= BIG_PASTE_LINES or text.count("\r") >= BIG_PASTE_LINES:
+            self.post_message(self.Pasted(text))
+            return
+        self.put_in(text)
+
+    def _table(self) -> Mapping[str, Callable[[], object]]:
+        return {
+            "input_newline": lambda: self.put_in("\n"),
+            "input_clear": lambda: self.put(""),
+            "input_move_left": self.action_cursor_left,
+            "input_move_right": self.action_cursor_right,
+            "input_move_up": self.action_cursor_up,
+            "input_move_down": self.action_cursor_down,
+            "input_select_left": lambda: self.action_cursor_left(True),
+            "input_select_right": lambda: self.action_cursor_right(True),
+            "input_select_up": lambda: self.action_cursor_up(True),
+            "input_select_down": lambda: self.action_cursor_down(True),
+            "input_line_home": self.action_cursor_line_start,
+            "input_line_end": self.action_cursor_line_end,
+            "input_select_line_home": lambda: self.action_cursor_line_start(True),
+            "input_select_line_end": lambda: self.action_cursor_line_end(True),
+            "input_visual_line_home": self.action_cursor_line_start,
+            "input_visual_line_end": self.action_cursor_line_end,
+            "input_select_visual_line_home": lambda: self.action_cursor_line_start(True),
+            "input_select_visual_line_end": lambda: self.action_cursor_line_end(True),
+            "input_buffer_home": lambda: self.move_cursor((0, 0)),
+            "input_buffer_end": lambda: self.move_cursor(self.document.end),
+            "input_select_buffer_home": lambda: self.move_cursor((0, 0), select=True),
+            "input_select_buffer_end": lambda: self.move_cursor(self.document.end, select=True),
+            "input_delete_line": self.action_delete_line,
+            "input_delete_to_line_end": self.action_delete_to_end_of_line,
+            "input_delete_to_line_start": self.action_delete_to_start_of_line,
+            "input_backspace": self.backspace,
+            "input_delete": self.action_delete_right,
+            "input_undo": self.action_undo,
+            "input_redo": self.action_redo,
+            "input_word_forward": self.action_cursor_word_right,
+            "input_word_backward": self.action_cursor_word_left,
+            "input_select_word_forward": lambda: self.action_cursor_word_right(True),
+            "input_select_word_backward": lambda: self.action_cursor_word_left(True),
+            "input_delete_word_forward": self.action_delete_word_right,
+            "input_delete_word_backward": self.action_delete_word_left,
+        }
+
+    def backspace(self) -> None:
+        """Delete to the left; an attachment's marker goes as a whole."""
+        line, column = self.cursor_location
+        marker = marker_before(self.before_cursor) if self.selection.is_empty else ""
+        if marker:
+            self.delete((line, column - len(marker)), (line, column))
+        else:
+            self.action_delete_left()
+
+
+def marker_before(text: str) -> str:
+    """The attachment's marker that a text ends with; empty when it ends with none."""
+    start = text.rfind("[")
+    return (
+        text[start:] if start >= 0 and text.endswith("]") and text[start:].startswith(("[Pasted ", "[Image ")) else ""
+    )
+
+
+_ONLY_WITH_TEXT = frozenset({"input_delete", "input_clear", "input_buffer_home", "input_buffer_end"})

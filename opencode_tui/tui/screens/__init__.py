@@ -1,0 +1,1 @@
+"""Whole screens; each with its `.tcss` beside it."""

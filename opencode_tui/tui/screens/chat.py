@@ -1,0 +1,230 @@
+"""The chat: title, conversation, activity, prompt, status; the sidebar beside them."""
+
+import logging
+import time
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, cast
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Container, Vertical
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Static
+
+from opencode_tui.tui.keymap import Action, Keymap
+from opencode_tui.tui.options import Ending, StartOptions
+from opencode_tui.tui.prompt.box import PromptBox
+from opencode_tui.tui.status.activity import Activity, ActivityLine, Kind
+from opencode_tui.tui.status.header import Header
+from opencode_tui.tui.status.line import StatusLine
+
+if TYPE_CHECKING:
+    from opencode_tui.client.client import Client
+    from opencode_tui.tui.app import OpenCodeApp
+    from opencode_tui.tui.control import Control
+    from opencode_tui.tui.pump import Pump
+    from opencode_tui.tui.screens.chat_acts import ChatActs
+
+_log = logging.getLogger(__name__)
+
+NARROW = 120
+"""Cells below which the sidebar is folded."""
+
+SETTLE_S = 0.25
+"""Seconds between two looks at numbers that grow with every token."""
+
+
+class ChatScreen(Screen[None], inherit_bindings=False):
+    """What one looks at all day."""
+
+    control: "Control | None" = None
+    acts: "ChatActs | None" = None
+
+    def __init__(self, options: StartOptions) -> None:
+        super().__init__()
+        self.options = options
+        self.header = Header()
+        self.activity = ActivityLine()
+        self.prompt = PromptBox()
+        self.status = StatusLine()
+        self._early: list[str] = []
+        self._note: Activity | None = None
+        self._busy_since: int | None = None
+        self._settling: Timer | None = None
+
+    @property
+    def keymap(self) -> Keymap:
+        """The keys in force."""
+        return cast("OpenCodeApp", self.app).router.keymap
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether the sidebar is not seen."""
+        return True
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        with Vertical(id="page"):
+            yield self.header
+            yield Container(id="talk")
+            yield self.activity
+            with Container(id="ask"):
+                yield self.prompt
+            yield Static(id="gap")
+            yield self.status
+
+    def on_mount(self) -> None:
+        """Take keys from the first frame on."""
+        self.prompt.editor.focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Give up empty rows where there is little room."""
+        self.set_class(event.size.height < 26 or event.size.width < 80, "-compact")
+        self.settle()
+
+    def attach(self, client: "Client") -> None:
+        """Begin to work with the engine's door."""
+        from opencode_tui.tui.control import Control  # all of these only after the first frame
+        from opencode_tui.tui.pump import Pump
+        from opencode_tui.tui.screens.chat_acts import ChatActs
+
+        control = self.control = Control(client, opened=self._show_conversation, lagged=self._reload)
+        self.acts = ChatActs(self, control)
+        pump = Pump(client, take=control.take, settle=self.settle_soon)
+        self.run_worker(self._begin(control, pump), exit_on_error=False)
+
+    async def _begin(self, control: "Control", pump: "Pump") -> None:
+        try:
+            await control.start(self.options)
+        except Exception as error:  # noqa: BLE001 - whoever started us says what it was
+            self.leave(error)
+            return
+        self.run_worker(pump.run(), exit_on_error=False)
+        self.do(self._read_models(control))
+        self.settle()
+        assert self.acts is not None
+        early, self._early = self._early, []
+        for action_id in early:
+            self.acts.act(action_id)
+        if self.options.prompt:
+            self.acts.submit(self.options.prompt)
+
+    async def _read_models(self, control: "Control") -> None:
+        await control.choice.load_models()
+        self.settle()
+
+    async def _reload_now(self, control: "Control") -> None:
+        await control.reload()
+        self.settle()
+
+    def _reload(self) -> None:
+        if self.control is not None:
+            self.do(self._reload_now(self.control))
+
+    def _show_conversation(self) -> None:
+        from opencode_tui.tui.standin import ConversationView
+
+        assert self.control is not None
+        talk = self.query_one("#talk", Container)
+        talk.remove_children()
+        if self.control.facts is not None:
+            talk.mount(ConversationView(self.control.transcript))
+        self.settle()
+
+    def do(self, work: Coroutine[object, object, None]) -> None:
+        """Do something beside the screen; what goes wrong is one line above the prompt, and costs nothing else."""
+        self.run_worker(self._guarded(work), exit_on_error=False)
+
+    async def _guarded(self, work: Coroutine[object, object, None]) -> None:
+        from opencode_tui.schema.error import OpencodeError
+
+        try:
+            await work
+        except OpencodeError as error:
+            self.tell("failed", str(error))
+        except Exception as error:  # noqa: BLE001 - one act must not take the screen down
+            _log.exception("an act of the screen failed")
+            self.tell("failed", f"{type(error).__name__}: {error}; the log has the details")
+
+    def tell(self, kind: Kind, words: str, facts: str = "") -> None:
+        """Say something in the activity line until the next key."""
+        self._note = Activity(kind, " ".join(words.split()), facts)
+        self.settle()
+
+    def forget_note(self) -> None:
+        """Take away what was told."""
+        if self._note is not None:
+            self._note = None
+            self.settle()
+
+    def settle_soon(self) -> None:
+        """Look at all facts again within a moment; at once when somebody is asked or a run begins or ends."""
+        control = self.control
+        if control is not None and control.take_urgent():
+            self.settle()
+        elif self._settling is None:
+            self._settling = self.set_timer(SETTLE_S, self.settle)
+
+    def settle(self) -> None:
+        """Make everything around the conversation say what is known now."""
+        if self._settling is not None:
+            self._settling.stop()
+            self._settling = None
+        if self.control is None or not self.is_mounted:
+            return
+        from opencode_tui.tui.surroundings import activity_of, status_of, title_of
+
+        control, now = self.control, time.time_ns() // 1_000_000
+        self._follow_run(control, now)
+        self.header.show(title_of(control, is_folded=self.is_folded))
+        key = self.keymap.first("session_interrupt")
+        doing = activity_of(control, now, interrupt_key=key)
+        self.activity.show(self._note or doing)
+        self.status.show(status_of(control, is_folded=self.is_folded, width=self.size.width, key=self.keymap.first))
+        if control.is_busy and self._settling is None:
+            self._settling = self.set_timer(1, self.settle)
+
+    def _follow_run(self, control: "Control", now: int) -> None:
+        from opencode_tui.tui.surroundings import end_of_turn
+
+        if control.is_busy:
+            if self._busy_since is None:
+                self._busy_since, self._note = now, None
+        elif self._busy_since is not None:
+            started, self._busy_since = self._busy_since, None
+            if control.facts is not None:
+                self._note = end_of_turn(control, started, now)
+
+    def restyle(self) -> None:
+        """Draw everything anew in another look."""
+        self.prompt.editor.restyle()
+        self.refresh(layout=True)
+        for widget in self.query("*"):
+            widget.refresh()
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """End the app; tells which session to come back to."""
+        facts = self.control.facts if self.control else None
+        self.app.exit(Ending(facts.info.id if facts else None, facts.title if facts else "", error))
+
+    def can(self, action: Action) -> bool:
+        """Whether an act makes sense now."""
+        if action.area == "prompt" and self.prompt.editor.can(action.id):
+            return True
+        return self.acts.can(action) if self.acts is not None else action.id in ("input_submit", "app_exit")
+
+    def act(self, action_id: str) -> None:
+        """Do it."""
+        if self.prompt.editor.can(action_id):
+            self.prompt.editor.apply(action_id)
+        elif self.acts is not None:
+            self.acts.act(action_id)
+        elif action_id == "app_exit":
+            self.leave()
+        else:
+            self._early.append(action_id)
+
+    def show_leader(self, is_pending: bool) -> None:
+        """Say that a second key is awaited."""
+        self.activity.show_aside(Activity(key=self.keymap.leader, act="and then?") if is_pending else Activity())

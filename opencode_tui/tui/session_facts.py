@@ -1,0 +1,169 @@
+"""Facts of the shown session that stand around its conversation: what it does now, what it used, its todos and changes."""
+
+from collections.abc import Sequence
+
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.event import (
+    Event,
+    MessageUpdated,
+    PartGrowth,
+    PartProgress,
+    PartRemoved,
+    PartUpdated,
+    SessionDiff,
+    SessionUpdated,
+    TodoUpdated,
+)
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import AnyMessage, AssistantMessage, Tokens, UserMessage
+from opencode_tui.schema.part import AnyPart, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session import SessionInfo, is_default_title
+from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
+from opencode_tui.tui.quantity import plural
+from opencode_tui.tui.tool_words import doing
+
+LETTERS_PER_TOKEN = 4
+
+
+class SessionFacts:
+    """Follows the events of one session; reading it costs nothing."""
+
+    def __init__(self, info: SessionInfo) -> None:
+        self.info = info
+        self.todos: Sequence[Todo] = ()
+        self.diffs: Sequence[FileDiff] = ()
+        self._answers: dict[str, AssistantMessage] = {}
+        self._user: UserMessage | None = None
+        self._running: dict[str, str] = {}
+        self._calls: set[str] = set()
+        self._failed: set[str] = set()
+        self._phase = ""
+        self._grown = 0
+
+    def load(self, messages: Sequence[MessageWithParts]) -> None:
+        """Take over the stored conversation."""
+        for message in messages:
+            self._take_message(message.info)
+            for part in message.parts:
+                self._take_part(part)
+        self._phase = ""
+        self._running = {}
+
+    def apply(self, event: Event) -> bool:
+        """Take in one event; tells whether it was about this session and changed anything here."""
+        match event:
+            case SessionUpdated() if event.info.id == self.info.id:
+                self.info = event.info
+            case MessageUpdated() if event.info.session_id == self.info.id:
+                self._take_message(event.info)
+            case PartUpdated() if event.part.session_id == self.info.id:
+                self._take_part(event.part)
+            case PartRemoved() if event.session_id == self.info.id:
+                self._running.pop(event.part_id, None)
+            case PartGrowth() if event.session_id == self.info.id:
+                self._grown += len(event.delta)
+            case PartProgress():
+                return False
+            case TodoUpdated() if event.session_id == self.info.id:
+                self.todos = event.todos
+            case SessionDiff() if event.session_id == self.info.id:
+                self.diffs = event.diff
+            case _:
+                return False
+        return True
+
+    @property
+    def title(self) -> str:
+        """The title; empty before there is one worth reading."""
+        return "" if is_default_title(self.info.title) else " ".join(self.info.title.split())
+
+    @property
+    def word(self) -> str:
+        """What happens now, in two or three words."""
+        if self._running:
+            return next(reversed(self._running.values()))
+        return self._phase or "Waiting for the model"
+
+    @property
+    def context(self) -> int:
+        """Tokens that the last request and its answer took."""
+        for message in reversed(self._answers.values()):
+            if total := _total(message.tokens):
+                return total
+        return 0
+
+    @property
+    def cost(self) -> float:
+        """USD of all steps."""
+        return sum(message.cost for message in self._answers.values())
+
+    @property
+    def turn_tokens(self) -> int:
+        """Tokens that the present turn has brought so far; those still being written are estimated."""
+        return sum(one.tokens.output + one.tokens.reasoning for one in self._turn()) + self._grown // LETTERS_PER_TOKEN
+
+    @property
+    def turn_started(self) -> int | None:
+        """When the newest request was sent, ms since 1970."""
+        return self._user.time.created if self._user else None
+
+    def turn_summary(self) -> str:
+        """What the finished turn took besides time: `9 tools`; empty for none."""
+        return plural(len(self._calls), "tool") if self._calls else ""
+
+    @property
+    def turn_cost(self) -> float:
+        """USD of the present or last turn."""
+        return sum(message.cost for message in self._turn())
+
+    @property
+    def failure(self) -> str:
+        """The name of the error that ended the last answer; empty for none."""
+        last = next(reversed(self._answers.values()), None)
+        return last.error.name if last is not None and last.error is not None else ""
+
+    def _turn(self) -> list[AssistantMessage]:
+        user = self._user
+        return [one for one in self._answers.values() if user is not None and one.time.created >= user.time.created]
+
+    def _take_message(self, info: AnyMessage) -> None:
+        if isinstance(info, UserMessage):
+            if self._user is None or info.time.created > self._user.time.created:
+                self._user = info
+                self._calls = set()
+                self._grown = 0
+            return
+        is_new = info.id not in self._answers
+        self._answers[info.id] = info
+        if is_new:
+            self._phase = ""
+        if info.time.completed is not None:
+            self._grown = 0
+            self._phase = ""
+
+    def _take_part(self, part: AnyPart) -> None:
+        match part:
+            case ToolPart():
+                self._take_call(part)
+            case ReasoningPart():
+                self._phase = "Thinking" if part.time.end is None else ""
+            case TextPart() if part.message_id in self._answers:
+                self._phase = "Writing"
+            case _:
+                pass
+
+    def _take_call(self, part: ToolPart) -> None:
+        self._calls.add(part.id)
+        match part.state:
+            case ToolStateRunning():
+                self._running[part.id] = doing(part.tool, part.state.input)
+            case ToolStateCompleted() | ToolStateError():
+                self._running.pop(part.id, None)
+                self._phase = ""
+            case _:
+                self._phase = f"Preparing {part.tool}"
+
+
+def _total(tokens: Tokens) -> int:
+    return tokens.total or tokens.input + tokens.output + tokens.reasoning + tokens.cache.read + tokens.cache.write

@@ -1,0 +1,1 @@
+"""What stands around the conversation in one line each: title, activity, status."""

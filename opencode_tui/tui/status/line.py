@@ -1,0 +1,64 @@
+"""The status line: who works with which model, how full the context is, and the keys that matter now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.strip import Strip
+
+from opencode_tui.tui.row import Piece, measure, row
+from opencode_tui.tui.rows import Rows
+
+NARROW = 60
+"""Cells below which only the agent and the share of the context are left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the line says; `share` and `cost` are empty while the sidebar says them."""
+
+    agent: str = ""
+    model: str = ""
+    share: str = ""
+    cost: str = ""
+    hints: tuple[tuple[str, str], ...] = ()
+    """(key, what it does), the most important last."""
+
+
+class StatusLine(Rows):
+    """The last row."""
+
+    status = Status()
+
+    def show(self, status: Status) -> None:
+        """Take other facts."""
+        if status != self.status:
+            self.status = status
+            self.redraw()
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """The one row."""
+        palette, status = self.look.palette, self.status
+        fill = palette.area("background")
+        agent = [(" ", fill), (status.agent, palette.style("text", bold=True))]
+        if width <= NARROW:
+            return [row(width, agent, [(f"{status.share}  ", palette.style("text"))], fill=fill)]
+        left = [
+            *agent,
+            (f"  {status.model}" if status.model else "", palette.style("muted")),
+            (f"   {status.share}" if status.share else "", palette.style("text")),
+            (f"  {status.cost}" if status.cost else "", palette.style("muted")),
+        ]
+        return [row(width, left, self._hints(width - measure(left) - 3), fill=fill, mark=self.look.glyphs.ellipsis)]
+
+    def _hints(self, room: int) -> list[Piece]:
+        palette = self.look.palette
+        shown = list(self.status.hints)
+        while shown:
+            pieces: list[Piece] = []
+            for key, act in shown:
+                pieces += [("   " if pieces else "", palette.area("background")), (key, palette.style("text"))]
+                pieces.append((f" {act}", palette.style("muted")))
+            if measure(pieces) + 2 <= room:
+                return [*pieces, ("  ", palette.area("background"))]
+            shown.pop(0)
+        return []

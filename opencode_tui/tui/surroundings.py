@@ -1,0 +1,92 @@
+"""What stands around the conversation, made of what is known: title row, activity line, status line."""
+
+from collections.abc import Callable
+
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.status import RetryStatus
+from opencode_tui.tui.control import Control
+from opencode_tui.tui.quantity import amount, duration, money
+from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.tui.session_facts import SessionFacts
+from opencode_tui.tui.status.activity import Activity
+from opencode_tui.tui.status.header import Title
+from opencode_tui.tui.status.line import Status
+
+
+def title_of(control: Control, *, is_folded: bool) -> Title:
+    """The title row; what was changed stands there while the sidebar is folded."""
+    if control.facts is None:
+        return Title()
+    text = screen_line(control.facts.title)
+    info: SessionInfo = control.facts.info
+    if not is_folded or info.summary is None:
+        return Title(text)
+    return Title(text, info.summary.additions, info.summary.deletions, info.summary.files or 0)
+
+
+def activity_of(control: Control, now: int, *, interrupt_key: str) -> Activity:
+    """What happens now in the shown session; an idle one when nothing does."""
+    facts = control.facts
+    if facts is None or not control.is_busy:
+        return Activity()
+    status = control.folder.status(facts.info.id)
+    if isinstance(status, RetryStatus):
+        left = max(0, status.next - now + 999) // 1000
+        word = screen_line(" ".join(status.message.split())).rstrip(".")
+        return Activity(
+            "retry", word, f"next try in {duration(left)}, attempt {status.attempt}", interrupt_key, "stop trying"
+        )
+    elapsed = duration(max(0, now - _since(control, facts)) / 1000)
+    if control.questions():
+        return Activity("asks", "Waits for your answer", elapsed, interrupt_key, "interrupt")
+    told = f"{elapsed} · {amount(facts.turn_tokens)} tokens" if facts.turn_tokens else elapsed
+    return Activity("busy", facts.word, told, interrupt_key, "interrupt")
+
+
+def end_of_turn(control: Control, started: int, now: int) -> Activity:
+    """What is said of a turn that has just ended."""
+    facts = control.facts
+    assert facts is not None
+    took = duration((now - started) / 1000)
+    match facts.failure:
+        case "":
+            cost = money(facts.turn_cost) if facts.turn_cost else ""
+            told = " · ".join(one for one in (took, facts.turn_summary(), cost) if one)
+            return Activity("done", "Done", told)
+        case "MessageAbortedError":
+            return Activity("note", "Interrupted", took)
+        case _:
+            return Activity("failed", "Stopped", f"{took} · {amount(facts.turn_tokens)} tokens")
+
+
+def status_of(control: Control, *, is_folded: bool, width: int, key: Callable[[str], str]) -> Status:
+    """The status line; `key` names the key of an action."""
+    agent = screen_line(control.choice.agent or "")
+    variant = f" {control.choice.variant}" if control.choice.variant else ""
+    model = screen_line(f"{control.choice.model.model_id}{variant}") if control.choice.model else "no model"
+    share, cost = "", ""
+    if is_folded and control.facts is not None:
+        share = share_text(control.facts.context, control.choice.limit)
+        cost = money(control.facts.cost) if control.facts.cost else ""
+    return Status(agent, model, share, cost, _hints(control, width=width, key=key))
+
+
+def share_text(used: int, limit: int) -> str:
+    """The share of the context that is used; its tokens where the limit is unknown; empty for nothing."""
+    if not used:
+        return ""
+    return f"{round(100 * used / limit)} %" if limit else f"{amount(used)} tokens"
+
+
+def _hints(control: Control, *, width: int, key: Callable[[str], str]) -> tuple[tuple[str, str], ...]:
+    if control.questions():
+        up, down = key("messages_page_up"), key("messages_page_down")
+        return ((f"{up} {down}", "read the chat"),)
+    wanted = [("agent_cycle", "agent"), ("command_list", "commands"), ("help_view", "help")]
+    if width < 100:
+        wanted = [("sidebar_toggle", "sidebar"), ("command_list", "commands")]
+    return tuple((key(action), word) for action, word in wanted if key(action))
+
+
+def _since(control: Control, facts: SessionFacts) -> int:
+    return facts.turn_started or control.folder.busy_since.get(facts.info.id, 0)

@@ -7,8 +7,9 @@ It runs in a thread of its own, so that plain tests, coroutine tests and child p
         …                                   # point a provider at server.url("openai")
         assert server.requests[0].body["model"] == "fake-model"
 
-Each request takes the next scripted answer; when none is left, `DirectiveModel` reads the prompt. With a `Window` the server counts
-what it is sent with a real tokenizer, reports that as usage, and refuses what exceeds it, as providers do. By hand:
+Each request takes the next scripted answer; when none is left, `DirectiveModel` reads the prompt. Requests for a session's title
+come at any time, so they stand aside: in `titles`, answered by `title_answers`, else by `DirectiveModel`. With a `Window` the
+server counts what it is sent with a real tokenizer, reports that as usage, and refuses what exceeds it, as providers do. By hand:
 
     python -m tests.support.model_server --port 4010 [--log requests.jsonl]
 """
@@ -28,7 +29,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.support.model_script import Answer, Api, DirectiveModel, failure
+from tests.support.model_script import Answer, Api, DirectiveModel, content_text, failure
 from tests.support.model_wire import body_chunks
 from tests.support.token_counter import TokenCounter, Window, refusal
 
@@ -80,6 +81,8 @@ class ModelServer:
 
     def __init__(self, *, port: int = 0, log: Path | None = None, window: Window | None = None) -> None:
         self.requests: list[Received] = []
+        self.titles: list[Received] = []
+        self.title_answers: deque[Answer] = deque()
         self.refused = 0
         """Requests that exceeded the window."""
         self._window = window
@@ -203,7 +206,8 @@ class ModelServer:
                 self.refused += 1
                 return refusal(self._window, tokens, api=api)
         with self._lock:
-            answer = self._answers.popleft() if self._answers else self._model.answer(body)
+            answers = self.title_answers if _asks_for_title(body) else self._answers
+            answer = answers.popleft() if answers else self._model.answer(body)
         if self._counter is None or answer.usage is not None:
             return answer
         return replace(answer, usage=(tokens, self._counter.answer(answer), 0))
@@ -231,11 +235,16 @@ class ModelServer:
 
     def _record(self, received: Received) -> None:
         with self._lock:
-            self.requests.append(received)
+            (self.titles if _asks_for_title(received.body) else self.requests).append(received)
             if self._log is not None:
                 line = {"api": received.api, "path": received.path, "headers": received.headers, "body": received.body}
                 with self._log.open("a", encoding="utf-8") as log:
                     log.write(json.dumps(line) + "\n")
+
+
+def _asks_for_title(body: dict[str, Any]) -> bool:
+    told = [body.get("system"), *(one.get("content") for one in body.get("messages", [])[:1] if one["role"] != "user")]
+    return any("title generator" in content_text(content) for content in told)
 
 
 @dataclass(frozen=True, slots=True)

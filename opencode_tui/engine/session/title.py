@@ -1,0 +1,81 @@
+"""The title of a new session, by the small model beside the first turn. Source: reference, section 22; SPEC row 20.
+
+Only a session of the person's that nobody has named gets one, from its first request. Nothing waits for it; a failure is named in
+the log. What the call costs is counted in `session.metadata`.
+"""
+
+from collections.abc import Sequence
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.prompts import read_prompt
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.provider.stream import LlmRequest, TextBlock, UserEntry
+from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.quiet_call import ask, with_cost
+from opencode_tui.engine.session.reminder import as_reminder
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.title_text import clean_title, is_real_request, words_for_title
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import UserMessage
+from opencode_tui.schema.model import Model
+from opencode_tui.schema.session import SessionInfo, is_default_title
+
+MAX_OUTPUT = 2_000
+"""Tokens of the answer: a line, and room for a small model's thoughts."""
+
+
+class SessionTitles:
+    """Names the sessions of one folder."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        agents: AgentRegistry,
+        catalog: Catalog,
+        providers: Providers,
+        background: Background,
+    ) -> None:
+        self._store = store
+        self._agents = agents
+        self._catalog = catalog
+        self._providers = providers
+        self._background = background
+
+    def offer(self, session: SessionInfo, messages: Sequence[MessageWithParts]) -> None:
+        """Begin to name the session if it waits for a name and this is its first request; returns at once."""
+        if session.parent_id is not None or not is_default_title(session.title):
+            return
+        requests = [one for one in messages if isinstance(one.info, UserMessage) and is_real_request(one.parts)]
+        agent = self._agents.get("title")
+        if len(requests) == 1 and agent is not None:
+            self._background.start(self._name(requests[0], agent), name=f"title of session {session.id}")
+
+    async def _name(self, request: MessageWithParts, agent: AgentInfo) -> None:
+        if not isinstance(request.info, UserMessage):
+            return
+        model = self._catalog.resolve(agent.model or self._catalog.small_model(request.info.model))
+        said = await ask(self._providers.llm(model), _title_request(request, agent, model))
+        title = clean_title(said.text)
+
+        def change(info: SessionInfo) -> SessionInfo:
+            if title is not None and is_default_title(info.title):
+                info = info.changed(title=title)
+            return with_cost(info, said.cost)
+
+        await self._store.update(request.info.session_id, change, touch=False)
+
+
+def _title_request(request: MessageWithParts, agent: AgentInfo, model: Model) -> LlmRequest:
+    words = words_for_title(request.parts)
+    return LlmRequest(
+        model=model,
+        system=(agent.prompt or read_prompt("title"),),
+        messages=(UserEntry((TextBlock(words), TextBlock(as_reminder(read_prompt("title_request"))))),),
+        max_output=min(model.limit.output or MAX_OUTPUT, MAX_OUTPUT),
+        temperature=agent.temperature if model.temperature else None,
+        top_p=agent.top_p,
+        options=agent.options,
+    )

@@ -1,0 +1,45 @@
+import pytest
+
+from opencode_tui.engine.session.title_text import clean_title, is_real_request, message_title, words_for_title
+from opencode_tui.schema.part import SubtaskPart
+from tests.support.build import compaction, image, owner, text
+
+
+def subtask(prompt: str) -> SubtaskPart:
+    return SubtaskPart(**owner(), prompt=prompt, description="d", agent="general")
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ("Fix the parser", "Fix the parser"),
+        ("<think>\nhm, a title\n</think>\n\n  Fix the parser  \nand more", "Fix the parser"),
+        ("<think>a</think><think>b</think>Two thoughts", "Two thoughts"),
+        ("x" * 100, "x" * 100),
+        ("x" * 101, "x" * 97 + "..."),
+        ("\n \n", None),
+        ("<think>nothing else</think>", None),
+    ],
+)
+def test_a_title_is_the_first_line_of_what_the_model_said(said: str, title: str | None) -> None:
+    assert clean_title(said) == title
+
+
+def test_a_messages_title_is_its_first_line_cut_to_a_hundred() -> None:
+    assert message_title([text("\n  Fix it \nplease")]) == "Fix it"
+    assert message_title([text("y" * 120)]) == "y" * 100
+
+
+def test_what_the_program_added_gives_a_message_no_title() -> None:
+    assert message_title([text("read this", synthetic=True), text("aside", ignored=True), image()]) is None
+
+
+def test_a_request_of_subtasks_or_attachments_alone_is_named_by_them() -> None:
+    assert words_for_title([subtask("look around")]) == "look around"
+    assert words_for_title([image(name="shot.png"), text("Called the Read tool", synthetic=True)]) == "shot.png"
+
+
+def test_a_message_of_the_programs_is_no_request() -> None:
+    assert not is_real_request([text("go on", synthetic=True)])
+    assert not is_real_request([compaction(), text("kept", synthetic=True)])
+    assert is_real_request([text("hello")])

@@ -6,7 +6,7 @@ their records are then closed by `StepProcessor.settle`.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ class CallScope:
     """Where and for whom a step's calls run.
 
     `layers` are the rulesets of the session and of its ancestors, `earlier` the calls of the turn before this step, in order.
-    In the last step that an agent has (`is_last`) no call runs, whatever the model asks for.
+    In the last step that an agent has (`is_last`) no call runs, whatever the model asks for; nor does a tool in `switched_off`.
     """
 
     session_id: str
@@ -58,6 +58,7 @@ class CallScope:
     subagents: Subagents | None = None
     form: StructuredAnswer | None = None
     is_last: bool = False
+    switched_off: Collection[str] = ()
 
 
 class ToolCalls:
@@ -102,6 +103,8 @@ class ToolCalls:
         arguments = None
         if problem is None and tool is None:
             problem = f"There is no tool {call.tool!r}. Use one of: {', '.join(self._tools.names)}."
+        elif problem is None and tool is not None and tool.name in scope.switched_off:
+            problem = f"The tool {tool.name} is switched off for this request."
         elif problem is None and tool is not None:
             call = await self._changed(call, tool.name, scope)
             arguments = self._tools.validate(tool, call.input)

@@ -74,6 +74,16 @@ async def test_tools_that_a_request_switches_off_are_not_offered_and_stay_denied
         assert ["bash" in offered(body) for body in world.server.bodies] == [False, False]
 
 
+async def test_a_tool_that_is_switched_off_does_not_run_when_it_is_called_all_the_same(environ, tmp_path):
+    write = Call("write", {"filePath": "made.txt", "content": "x"})
+    async with opened(environ, tmp_path, Answer(calls=(write,)), Answer(text="ok")) as world:
+        session = await world.new_session()
+        await world.client.prompts.prompt(session.id, request("go", tools={"write": False}))
+        (call,) = await world.calls(session)
+        assert (call.state.status, (tmp_path / "made.txt").exists()) == ("error", False)
+        assert "switched off" in call.state.error
+
+
 async def test_a_tool_that_is_switched_on_again_is_as_the_other_rules_say(environ, tmp_path):
     rules = [Rule(permission="edit", pattern="*", action="deny"), Rule(permission="bash", pattern="rm*", action="deny")]
     async with opened(environ, tmp_path) as world:

@@ -4,8 +4,9 @@ from hypothesis import assume, given, settings
 
 from opencode_tui.engine.provider.stream import LlmRequest, ToolSpec
 from opencode_tui.engine.provider.wire import anthropic_request, openai_request
-from opencode_tui.engine.session.history import filter_compacted
+from opencode_tui.engine.session.history import filter_compacted, position
 from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.session.reminder import remind_of_mode, wrap_late
 from tests.support import strict_anthropic, strict_openai
 from tests.support.build import MODEL, assistant, call, user
 from tests.support.histories import HISTORIES
@@ -19,16 +20,17 @@ MODELS = {
 
 
 def request(messages, adapter):
+    """Return the request for a history as a later step of a turn in plan mode would send it: with all that is added."""
     model = MODELS[adapter]
-    return LlmRequest(
-        model=model, system=("You code.", "Here."), messages=to_model_messages(messages, model), tools=TOOLS
-    )
+    history = filter_compacted(messages)
+    sent = remind_of_mode(wrap_late(history, position(history).last_finished), "plan")
+    return LlmRequest(model=model, system=("You code.", "Here."), messages=to_model_messages(sent, model), tools=TOOLS)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(HISTORIES)
 def test_every_history_gives_a_request_that_strict_openai_accepts(messages):
-    built = request(filter_compacted(messages), "openai")
+    built = request(messages, "openai")
     assume(built.messages)
     assert strict_openai.violations(openai_request.build(built)) == []
     openai_request.encode(built).decode("utf-8")
@@ -37,7 +39,7 @@ def test_every_history_gives_a_request_that_strict_openai_accepts(messages):
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(HISTORIES)
 def test_every_history_gives_a_request_that_strict_anthropic_accepts(messages):
-    built = request(filter_compacted(messages), "anthropic")
+    built = request(messages, "anthropic")
     assume(built.messages)
     assert strict_anthropic.violations(anthropic_request.build(built)) == []
     anthropic_request.encode(built).decode("utf-8")

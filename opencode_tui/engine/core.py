@@ -7,6 +7,7 @@ from opencode_tui.bus import Bus
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.recent import RecentModels
+from opencode_tui.engine.session.meter import TokenMeter
 from opencode_tui.engine.session.publisher import Publisher
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.status import SessionStatuses
@@ -41,6 +42,7 @@ class Core:
     store: SessionStore
     runs: RunRegistry
     recent: RecentModels
+    meter: TokenMeter
     truncator: Truncator
 
 
@@ -77,5 +79,6 @@ def build_core(
         store=store,
         runs=RunRegistry(group=group, locks=locks, store=store, statuses=statuses, publisher=publisher),
         recent=RecentModels(state=paths.state),
+        meter=TokenMeter(folder=paths.state / "tokens"),
         truncator=Truncator(paths=paths, identifier=identifier, clock=clock),
     )

@@ -72,6 +72,7 @@ def build_verbs(core: Core, parts: VerbParts) -> tuple[SessionPrompt, SessionShe
         identifier=core.identifier,
         clock=core.clock,
         calls=calls,
+        meter=core.meter,
         hooks=hooks,
     )
     loop = SessionLoop(

@@ -22,6 +22,7 @@ from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput
 from opencode_tui.schema.session import SessionInfo
 from tests.support.model_script import Answer, content_text
 from tests.support.model_server import ModelServer, provider_config
+from tests.support.token_counter import Window
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 
@@ -86,9 +87,10 @@ async def opened(
     *answers: Answer,
     settings: dict[str, Any] | None = None,
     policy: Policy | None = None,
+    window: Window | None = None,
 ) -> AsyncGenerator[World]:
-    """Open the folder; the model gives these answers, then obeys directives."""
-    with ModelServer() as server:
+    """Open the folder; the model gives these answers, then obeys directives. With a window it counts with a real tokenizer."""
+    with ModelServer(window=window) as server:
         content = {"provider": provider_config(server.base_url), **(settings or {})}
         server.script(*answers)
         variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}

@@ -17,6 +17,7 @@ from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent, To
 from opencode_tui.engine.provider.usage import to_cost, to_tokens
 from opencode_tui.engine.session.limits import STREAM_SLICE_MS
 from opencode_tui.engine.session.media import without_media
+from opencode_tui.engine.session.meter import TokenMeter
 from opencode_tui.engine.session.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.retry import MEDIA, GiveUp, Wait, next_try, store_cause
@@ -53,6 +54,7 @@ class StepServices:
     identifier: Identifier
     clock: Clock
     calls: ToolCalls
+    meter: TokenMeter
     hooks: Hooks = field(default_factory=Hooks)
 
 
@@ -76,7 +78,7 @@ class StepProcessor:
         """
         await self._services.store.update_message(self.message)
         await self._services.store.update_part(StepStartPart(**self._ids()))
-        machine = await self._answer(llm, request)
+        machine, request = await self._answer(llm, request)
         finish = machine.finish
         if finish is None:
             raise ProviderError("the answer had no end", provider_id=self.message.provider_id)
@@ -88,6 +90,7 @@ class StepProcessor:
         self.message = self.message.changed(finish=finish.reason, cost=float(cost), tokens=tokens)
         await self._services.store.update_message(self.message)
         await self._complete()
+        await self._services.meter.observe(request, tokens)
         return "stop" if blocked else "continue"
 
     async def run_calls(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> Outcome:
@@ -120,7 +123,8 @@ class StepProcessor:
         self.message = self.message.changed(error=error)
         await self._complete()
 
-    async def _answer(self, llm: Llm, request: LlmRequest) -> PartMachine:
+    async def _answer(self, llm: Llm, request: LlmRequest) -> tuple[PartMachine, LlmRequest]:
+        """Return the whole answer, and the request that it answers: one that was refused may have been mended."""
         attempt, waited = 1, 0
         while True:
             machine = self._machine = PartMachine(
@@ -131,7 +135,7 @@ class StepProcessor:
             )
             try:
                 await self._read(llm, request, machine)
-                return machine
+                return machine, request
             except ProviderError as error:
                 decision = next_try(error, attempt=attempt, waited_ms=waited)
                 mended = _mend(request, error)

@@ -19,6 +19,8 @@ from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.part import AnyPart, FilePart, TextPart
 from opencode_tui.schema.request import FileInput
 
+TEXT, FOLDER = "text/plain", "application/x-directory"
+_TEXT_ENDINGS = ("json", "xml", "yaml", "toml", "javascript", "typescript", "x-sh", "sql", "x-httpd-php")
 MAX_BYTES = 20 * 1024 * 1024
 """An attachment beyond this size is not sent."""
 
@@ -26,11 +28,11 @@ MAX_BYTES = 20 * 1024 * 1024
 def file_input(path: Path) -> FileInput:
     """Return the input for a local file or folder, with its kind guessed from its name. Blocks on the disk."""
     if path.is_dir():
-        mime = "application/x-directory"
+        mime = FOLDER
     else:
-        guessed = mimetypes.guess_type(path.name)[0] or "text/plain"
+        guessed = mimetypes.guess_type(path.name)[0] or TEXT
         is_media = guessed == "application/pdf" or (guessed.startswith("image/") and guessed != "image/svg+xml")
-        mime = guessed if is_media else "text/plain"
+        mime = guessed if is_media else TEXT
     return FileInput(mime=mime, filename=path.name, url=path.absolute().as_uri())
 
 
@@ -45,31 +47,33 @@ class Attachments:
 
     async def expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
         """Return the parts for one attachment, in order; stores nothing."""
-        scheme = urlsplit(given.url).scheme
-        if scheme == "data" and given.mime == "text/plain":
-            text = _decode_text(given.url)
-            return [
-                self._note(
-                    message, f"Called the Read tool with the following input: {_call(given.filename or 'text')}"
-                ),
-                self._note(message, text),
-                self._part(message, given, given.url, given.mime),
-            ]
-        if scheme != "file":
-            return [self._part(message, given, given.url, given.mime)]
-        path = Path(unquote(urlsplit(given.url).path))
+        if _is_text(given.mime):
+            given = given.changed(mime=TEXT)
         try:
-            return await self._expand_file(given, message, path)
-        except (OpencodeError, OSError) as error:
-            note = f"Attachment {path} could not be read: {error}"
+            return await self._expand(given, message)
+        except (OpencodeError, OSError, ValueError) as error:  # ValueError: an address or data that is none
+            note = f"Attachment {given.filename or given.url[:200]} could not be read: {error}"
             return [self._note(message, note), self._part(message, given, given.url, given.mime)]
+
+    async def _expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
+        address = urlsplit(given.url)
+        if address.scheme == "file":
+            return await self._expand_file(given, message, Path(unquote(address.path)))
+        if address.scheme != "data" or given.mime != TEXT:
+            return [self._part(message, given, given.url, given.mime)]
+        text = _decode_text(given.url)
+        return [
+            self._note(message, f"Called the Read tool with the following input: {_call(given.filename or 'text')}"),
+            self._note(message, text),
+            self._part(message, given, given.url, given.mime),
+        ]
 
     async def _expand_file(self, given: FileInput, message: UserMessage, path: Path) -> list[AnyPart]:
         is_folder = await asyncio.to_thread(path.is_dir)
-        if is_folder or given.mime in ("text/plain", "application/x-directory"):
+        if is_folder or given.mime in (TEXT, FOLDER):
             arguments = {"filePath": str(path), **_line_range(given.url)}
             text = await self._read(message, arguments)
-            mime = "application/x-directory" if is_folder else given.mime
+            mime = FOLDER if is_folder else given.mime
             return [
                 self._note(message, f"Called the Read tool with the following input: {json.dumps(arguments)}"),
                 self._note(message, text),
@@ -124,6 +128,11 @@ class Attachments:
             url=url,
             source=given.source,
         )
+
+
+def _is_text(mime: str) -> bool:
+    """Tell whether what a client calls by this name is text for the model, pictures that are written as text included."""
+    return mime.startswith("text/") or mime.endswith(_TEXT_ENDINGS)
 
 
 def _call(name: str) -> str:

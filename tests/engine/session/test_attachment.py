@@ -24,8 +24,17 @@ async def test_a_file_that_is_not_there_is_told_and_the_request_stands(environ, 
     async with opened(environ, tmp_path) as world:
         note, file = await parts_of(world, file_input(tmp_path / "gone.txt"))
         assert (note.synthetic, file.filename) == (True, "gone.txt")
-        assert "could not be read: file not found" in note.text
+        assert "gone.txt could not be read: file not found" in note.text
         assert world.server.requests == []
+
+
+@pytest.mark.parametrize(
+    "url", ["data:text/plain;base64,!", "file:///tmp/a%00b", "http://[", "data:text/plain;base64,YQ==x", "", "nonsense"]
+)
+async def test_an_address_that_is_none_costs_itself_alone(environ, tmp_path, url):
+    async with opened(environ, tmp_path) as world:
+        *_, file = await parts_of(world, FileInput(mime="text/plain", filename="a", url=url))
+        assert (file.filename, file.url) == ("a", url)
 
 
 async def test_a_file_is_shown_as_the_read_tool_shows_it(environ, tmp_path):
@@ -64,6 +73,15 @@ async def test_too_large_an_image_is_left_out_and_told(environ, tmp_path):
     async with opened(environ, tmp_path) as world:
         note, _ = await parts_of(world, file_input(tmp_path / "a.png"))
         assert isinstance(note, TextPart) and f"more than {MAX_BYTES} can be attached" in note.text
+
+
+@pytest.mark.parametrize("mime", ["text/markdown", "application/json", "image/svg+xml", "application/ld+json"])
+async def test_text_of_any_kind_is_read(environ, tmp_path, mime):
+    (tmp_path / "a").write_text("<words/>")
+    given = FileInput(mime=mime, filename="a", url=(tmp_path / "a").as_uri())
+    async with opened(environ, tmp_path) as world:
+        _, text, file = await parts_of(world, given)
+        assert ("1: <words/>" in text.text, file.mime) == (True, "text/plain")
 
 
 async def test_text_that_comes_as_data_is_read(environ, tmp_path):

@@ -28,6 +28,7 @@ def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]") -> T:
 def open_snapshots() -> "Snapshots":
     """Return the snapshots of the current folder's worktree; their `unavailable` tells when the settings turn them off."""
     from opencode_tui.engine.project.discover import discover  # the engine is loaded only when there is work
+    from opencode_tui.engine.session.snapshot_source import SWITCHED_OFF
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.schema.ids import system_clock
     from opencode_tui.storage.locks import Locks
@@ -45,7 +46,5 @@ def open_snapshots() -> "Snapshots":
         clock=system_clock,
     )
     if settings.snapshot is False:
-        snapshots.unavailable = (
-            "`snapshot` is false in your settings, so undo is off; `opencode-tui config show` tells where"
-        )
+        snapshots.unavailable = SWITCHED_OFF
     return snapshots

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from opencode_tui.schema.error import StoredApiError
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.message import Tokens
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
@@ -116,7 +117,7 @@ class PatchPart(BasePart):
 
     type: Literal["patch"] = "patch"
     hash: str
-    files: list[str]
+    files: list[FilePath]
     after: str | None = absent()
 
 

@@ -21,7 +21,9 @@ from opencode_tui.engine.session.meter import TokenMeter
 from opencode_tui.engine.session.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.retry import MEDIA, GiveUp, Wait, next_try, store_cause
+from opencode_tui.engine.session.runs import Aftermath
 from opencode_tui.engine.session.status import SessionStatuses
+from opencode_tui.engine.session.step_changes import StepRecorder
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.tool_calls import CallScope, ToolCalls
 from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, StoredError
@@ -55,6 +57,7 @@ class StepServices:
     clock: Clock
     calls: ToolCalls
     meter: TokenMeter
+    recorder: StepRecorder
     hooks: Hooks = field(default_factory=Hooks)
 
 
@@ -65,6 +68,7 @@ class StepProcessor:
         self._services = services
         self.message = message
         self._machine: PartMachine | None = None
+        self._changes = services.recorder.begin(message)
 
     @property
     def has_calls(self) -> bool:
@@ -82,10 +86,16 @@ class StepProcessor:
         finish = machine.finish
         if finish is None:
             raise ProviderError("the answer had no end", provider_id=self.message.provider_id)
-        blocked = await self._services.calls.run(machine.calls, scope)
+        blocked = await self._services.calls.run(machine.calls, replace(scope, changes=self._changes))
         tokens, cost = to_tokens(finish.usage), to_cost(finish.usage, request.model)
         await self._services.store.update_part(
-            StepFinishPart(**self._ids(), reason=finish.reason, cost=float(cost), tokens=tokens)
+            StepFinishPart(
+                **self._ids(),
+                reason=finish.reason,
+                snapshot=self._changes.snapshot,
+                cost=float(cost),
+                tokens=tokens,
+            )
         )
         self.message = self.message.changed(finish=finish.reason, cost=float(cost), tokens=tokens)
         await self._services.store.update_message(self.message)
@@ -98,7 +108,7 @@ class StepProcessor:
         await self._services.store.update_message(self.message)
         for part, _ in calls:
             await self._services.store.update_part(part)
-        blocked = await self._services.calls.run(calls, scope)
+        blocked = await self._services.calls.run(calls, replace(scope, changes=self._changes))
         self.message = self.message.changed(finish="tool-calls")
         await self._complete()
         return "stop" if blocked else "continue"
@@ -108,10 +118,13 @@ class StepProcessor:
         self.message = self.message.changed(**fields)
         await self._services.store.update_message(self.message)
 
-    async def settle(self, error: StoredError) -> None:
-        """Close what is still open with this error: texts, tool calls, the message. Does nothing to a completed message."""
+    async def settle(self, error: StoredError) -> Aftermath | None:
+        """Close what is still open with this error: texts, tool calls, the message. Does nothing to a completed message.
+
+        Returns what is left to do: to look for what interrupted commands did to files.
+        """
         if self.message.time.completed is not None:
-            return
+            return None
         store = self._services.store
         if self._machine is not None:
             await self._apply(self._machine.close_open())
@@ -122,6 +135,7 @@ class StepProcessor:
                 await store.update_part(part.changed(state=fail(part.state, error=text, now=self._services.clock())))
         self.message = self.message.changed(error=error)
         await self._complete()
+        return None if self._changes.is_settled else self._changes.settle
 
     async def _answer(self, llm: Llm, request: LlmRequest) -> tuple[PartMachine, LlmRequest]:
         """Return the whole answer, and the request that it answers: one that was refused may have been mended."""

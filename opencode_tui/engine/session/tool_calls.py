@@ -21,6 +21,7 @@ from opencode_tui.engine.session.doom import CallKey, call_key, is_doom_loop
 from opencode_tui.engine.session.live import LiveTool
 from opencode_tui.engine.session.plugin_hooks import change_arguments, change_result
 from opencode_tui.engine.session.question import QuestionService
+from opencode_tui.engine.session.step_changes import CallWatch, StepChanges
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.structured import StructuredAnswer
@@ -45,6 +46,7 @@ class CallScope:
 
     `layers` are the rulesets of the session and of its ancestors, `earlier` the calls of the turn before this step, in order.
     In the last step that an agent has (`is_last`) no call runs, whatever the model asks for; nor does a tool in `switched_off`.
+    `changes` records what the step does to files.
     """
 
     session_id: str
@@ -59,6 +61,7 @@ class CallScope:
     form: StructuredAnswer | None = None
     is_last: bool = False
     switched_off: Collection[str] = ()
+    changes: StepChanges | None = None
 
 
 class ToolCalls:
@@ -135,7 +138,8 @@ class ToolCalls:
     async def _execute(
         self, tool: Tool[Any], arguments: Any, live: LiveTool, scope: CallScope, *, is_loop: bool
     ) -> bool:
-        context = self._context(live, scope)
+        watch = scope.changes.watch() if scope.changes is not None else None
+        context = self._context(live, scope, watch)
         try:
             if is_loop:
                 facts = {"tool": tool.name, "input": live.part.state.input}
@@ -150,15 +154,16 @@ class ToolCalls:
                 arguments=live.part.state.input,
             )
             result = await self._limited(result, scope)
+            result = replace(result, metadata={**result.metadata, **_note(watch)})
         except PermissionRefused as error:
-            await self._end_badly(live, str(error))
+            await self._end_badly(live, str(error), watch)
             return isinstance(error, RejectedError) and error.feedback is None
         except OpencodeError as error:
-            await self._end_badly(live, str(error))
+            await self._end_badly(live, str(error), watch)
             return False
         except Exception as error:
             logger.exception("tool %s failed in session %s", tool.name, scope.session_id)
-            await self._end_badly(live, f"{tool.name} failed: {type(error).__name__}: {error}")
+            await self._end_badly(live, f"{tool.name} failed: {type(error).__name__}: {error}", watch)
             return False
         await self._end_well(live, result)
         return False
@@ -185,9 +190,10 @@ class ToolCalls:
         )
         await self._store.update_part(part.changed(state=state))
 
-    async def _end_badly(self, live: LiveTool, text: str) -> None:
+    async def _end_badly(self, live: LiveTool, text: str, watch: CallWatch | None = None) -> None:
         part = live.part
-        await self._store.update_part(part.changed(state=tool_state.fail(part.state, error=text, now=self._clock())))
+        state = tool_state.fail(part.state, error=text, now=self._clock(), metadata=_note(watch))
+        await self._store.update_part(part.changed(state=state))
 
     async def _fail(self, part: ToolPart, call: ToolCall, problem: str) -> None:
         state = tool_state.fail(part.state, error=problem, now=self._clock())
@@ -198,7 +204,7 @@ class ToolCalls:
         owner = {"sessionID": part.session_id, "messageID": part.message_id}
         return [{**owner, "id": f"{part.id}_{n}", **file} for n, file in enumerate(result.attachments, start=1)]
 
-    def _context(self, live: LiveTool, scope: CallScope) -> ToolContext:
+    def _context(self, live: LiveTool, scope: CallScope, watch: CallWatch | None) -> ToolContext:
         part = live.part
 
         def progress(title: str | None, metadata: dict[str, Any]) -> None:
@@ -225,7 +231,13 @@ class ToolCalls:
             ask=ask,
             progress=progress,
             subagents=scope.subagents,
+            watch=watch,
             inquire=lambda questions: self._questions.ask(
                 scope.session_id, questions, tool=reference, policy=scope.policy
             ),
         )
+
+
+def _note(watch: CallWatch | None) -> dict[str, Any]:
+    """Return what a call's metadata says of changes that undo will not bring back."""
+    return {} if watch is None or watch.unprotected is None else {"unprotected": watch.unprotected}

@@ -74,20 +74,21 @@ class StepRecording:
         self._family = family
         self._tally = Tally()
         self._keys: dict[int, str] = {}
+        self._acting = asyncio.Lock()
+        self._is_stale = False
         self.result: Recorded | None = None
 
     @property
     def is_open(self) -> bool:
-        """Tell whether commands of the step run, or ran and what they changed is not recorded yet."""
-        shared = self._family.shared
-        return shared is not None and self in shared.members
+        """Tell whether `settle` has something to do: commands of the step run, or were interrupted, or a write was."""
+        return self._is_stale or self._membership() is not None
 
     async def before_write(self, writes: Sequence[Write], made: Iterable[Path]) -> int:
         """Record files as they are, and as they will be; `made` are folders that were made for them. Returns the write's number.
 
         What is recorded is on the disk when this returns. Raises SnapshotError when a file lies outside the project.
         """
-        number, result = 0, self.result
+        number = 0
 
         def work(opened: Opened, stop: threading.Event) -> None:
             nonlocal number
@@ -97,12 +98,14 @@ class StepRecording:
             self._keys[number] = key
             self.result = _store(opened, self._tally, writer)
 
-        try:
-            await self._door.do(work)
-        except BaseException:
-            self._tally.drop(number)
-            self.result = result
-            raise
+        async with self._acting:
+            result = self.result
+            try:
+                await self._door.do(work)
+            except BaseException:
+                self._tally.drop(number)
+                self.result = result
+                raise
         return number
 
     async def after_write(self, number: int) -> None:
@@ -112,9 +115,24 @@ class StepRecording:
 
     async def not_written(self, number: int) -> None:
         """Forget a write that did not happen."""
-        self._tally.drop(number)
+        self.abandon(number)
         await self._end_claim(number, done=False)
-        await self._door.do(self._store)
+        await self.settle_writes()
+
+    def abandon(self, number: int) -> None:
+        """Forget a write that was interrupted before it began; `settle` puts the result right."""
+        self._tally.drop(number)
+        self._is_stale = True
+
+    async def settle_writes(self) -> None:
+        """Put the result right after a write that did not happen."""
+
+        def work(opened: Opened, stop: threading.Event) -> None:
+            self.result = _store(opened, self._tally, ObjectWriter(opened.worktree.store))
+
+        async with self._acting:
+            await self._door.do(work)
+            self._is_stale = False
 
     async def join(self) -> None:
         """Record all files directly before a command of the step starts."""
@@ -130,8 +148,8 @@ class StepRecording:
     async def leave(self) -> None:
         """Record what changed when a command of the step has ended; with others of it still running this waits for their end."""
         async with self._family.lock:
-            shared = self._family.shared
-            if shared is None or self not in shared.members:
+            shared = self._membership()
+            if shared is None:
                 return
             if shared.members[self] > 1:
                 shared.members[self] -= 1
@@ -139,11 +157,13 @@ class StepRecording:
             await self._end(shared)
 
     async def settle(self) -> None:
-        """Record what the step's commands changed, all of which have ended."""
+        """Record what the step's commands changed, all of which have ended, and forget the writes that did not happen."""
         async with self._family.lock:
-            shared = self._family.shared
-            if shared is not None and self in shared.members:
+            shared = self._membership()
+            if shared is not None:
                 await self._end(shared)
+        if self._is_stale:
+            await self.settle_writes()
 
     async def _begin(self) -> _Shared:
         def work(opened: Opened, stop: threading.Event) -> _Shared:
@@ -182,7 +202,8 @@ class StepRecording:
             shared.base, shared.since, shared.begun = after.id, now, begun
 
         try:
-            await self._door.do(work)
+            async with self._acting:
+                await self._door.do(work)
         except asyncio.CancelledError:
             raise
         except BaseException:
@@ -210,6 +231,10 @@ class StepRecording:
         self._tally.cover(segment, {path: (base.state(path), after.state(path)) for path in written}, stretch)
         return after
 
+    def _membership(self) -> _Shared | None:
+        shared = self._family.shared
+        return shared if shared is not None and self in shared.members else None
+
     def _part(self, shared: _Shared) -> None:
         """Leave the stretch, and end it with its last member."""
         shared.members.pop(self, None)
@@ -227,9 +252,6 @@ class StepRecording:
         key, now = self._keys.pop(number, None), self._door.clock()
         if key is not None:
             await self._door.note(lambda claims: claims.end_write(key, done=done, time=now))
-
-    def _store(self, opened: Opened, stop: threading.Event) -> None:
-        self.result = _store(opened, self._tally, ObjectWriter(opened.worktree.store))
 
 
 def _observe(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]) -> tuple[Segment, ObjectWriter]:

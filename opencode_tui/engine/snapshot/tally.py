@@ -129,13 +129,17 @@ class Tally:
         for segment in self._segments.values():
             for path in segment.folders.keys() & names:
                 old, new = segment.folders[path]
-                if not isinstance(old, Unknown):
-                    before.setdefault(path, old)
-                if not isinstance(new, Unknown):
-                    after[path] = new
-        return before, after
+                # A folder that one write made was there already for the next one.
+                if path not in before or old is None:
+                    before[path] = old
+                after[path] = new
+        return _certain(before), _certain(after)
 
     def _whole(self) -> tuple[str, str] | None:
         """Return the scans around the only segment that changed anything, if it is a stretch."""
         filled = [segment for segment in self._segments.values() if segment.changes]
         return filled[0].whole if len(filled) == 1 else None
+
+
+def _certain(states: Mapping[str, State]) -> dict[str, State]:
+    return {path: state for path, state in states.items() if not isinstance(state, Unknown)}

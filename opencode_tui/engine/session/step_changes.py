@@ -1,0 +1,208 @@
+"""What a step changes in files: recorded while its tools work, stored as its one patch part.
+
+Nothing is loaded or looked at for a step that changes nothing. The patch part is there, with what the files are to become, before
+the first of them changes, and grows with the step; so it outlives a crash. What cannot be recorded never stops a step: its call then
+says in its metadata, as `unprotected`, why undo will not bring its changes back. Source: SPEC, section 5.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.session.snapshot_source import SnapshotSource
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.tool.tool import FileWrite
+from opencode_tui.schema.error import NotFoundError, OpencodeError
+from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.part import PatchPart
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.recording import Family, StepRecording
+
+logger = logging.getLogger(__name__)
+
+
+class StepRecorder:
+    """Begins the records of the steps of one folder's sessions."""
+
+    def __init__(self, *, source: SnapshotSource, store: SessionStore, identifier: Identifier) -> None:
+        self.source = source
+        self.store = store
+        self.identifier = identifier
+        self._families: dict[str, Family] = {}
+
+    def begin(self, message: AssistantMessage) -> "StepChanges":
+        """Return the record of a step, empty."""
+        return StepChanges(self, message)
+
+    async def recording(self, message: AssistantMessage) -> "StepRecording":
+        """Return a new recording for a step; raises SnapshotError when there are no snapshots here."""
+        from opencode_tui.engine.snapshot.recording import Family, StepRecording  # only for steps that change something
+
+        snapshots = self.source.get()
+        name = await self._elder(message.session_id)
+        family = self._families.setdefault(name, Family(name))
+        return StepRecording(snapshots.door, session=message.session_id, message=message.id, family=family)
+
+    async def _elder(self, session_id: str) -> str:
+        """Return the session at whose request all its children and theirs work."""
+        seen = {session_id}
+        while True:
+            try:
+                parent = (await self.store.get(session_id)).parent_id
+            except NotFoundError:
+                return session_id
+            if parent is None or parent in seen:
+                return session_id
+            session_id = parent
+            seen.add(parent)
+
+
+class StepChanges:
+    """The record of one step. Nothing here raises, except a cancel."""
+
+    def __init__(self, recorder: StepRecorder, message: AssistantMessage) -> None:
+        self._recorder = recorder
+        self._message = message
+        self._recording: StepRecording | None = None
+        self._part: PatchPart | None = None
+        self._opening = asyncio.Lock()
+        self._writing = asyncio.Lock()
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether everything that is known of the step's changes is stored."""
+        return self._recording is None or not self._recording.is_open
+
+    @property
+    def snapshot(self) -> str | None:
+        """The state of all files after the step, None when it is not known without a look."""
+        result = self._recording.result if self._recording is not None else None
+        return result.after if result is not None and result.is_whole else None
+
+    def watch(self) -> "CallWatch":
+        """Return the watch over one call of the step."""
+        return CallWatch(self)
+
+    async def settle(self) -> None:
+        """Record and store what commands changed that were interrupted; they have ended."""
+        recording = self._recording
+        if recording is not None and recording.is_open:
+            await self.attempt(recording.settle)
+
+    async def open(self) -> "StepRecording":
+        """Return the step's recording, made by the first call that changes something; raises SnapshotError."""
+        async with self._opening:
+            if self._recording is None:
+                self._recording = await self._recorder.recording(self._message)
+            return self._recording
+
+    async def attempt(self, act: Callable[[], Awaitable[object]]) -> str | None:
+        """Do something with the recording, store the patch as it is then, and return why it could not be done."""
+        reason = None
+        try:
+            await act()
+        except OpencodeError as error:
+            reason = str(error)
+        except Exception as error:
+            logger.exception("recording the changes of message %s failed", self._message.id)
+            reason = f"{type(error).__name__}: {error}"
+        if reason is not None:
+            logger.warning("undo will not cover all changes of message %s: %s", self._message.id, reason)
+        if self._recording is not None:
+            await self._store_patch(self._recording)
+        return reason
+
+    async def _store_patch(self, recording: "StepRecording") -> None:
+        async with self._writing:
+            result, part, store = recording.result, self._part, self._recorder.store
+            if result is None:
+                if part is not None:
+                    self._part = None
+                    await store.remove_part(part.session_id, part.message_id, part.id)
+                return
+            if part is not None and (part.hash, part.after, part.files) == (result.hash, result.after, result.files):
+                return
+            self._part = PatchPart(
+                id=part.id if part is not None else self._recorder.identifier.ascending("prt"),
+                session_id=self._message.session_id,
+                message_id=self._message.id,
+                hash=result.hash,
+                files=result.files,
+                after=result.after,
+            )
+            await store.update_part(self._part)
+
+
+class CallWatch:
+    """Sees what one call does to files; `unprotected` says why undo will not bring back its changes."""
+
+    def __init__(self, changes: StepChanges) -> None:
+        self.unprotected: str | None = None
+        self._changes = changes
+        self._number: int | None = None
+
+    async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
+        """Record the files as they are and as they will be."""
+
+        async def act() -> None:
+            from opencode_tui.engine.snapshot.recording import Write  # only for steps that change something
+
+            recording = await self._changes.open()
+            given = [Write(write.path, write.content, write.mode) for write in writes]
+            self._number = await recording.before_write(given, made)
+
+        try:
+            await self._attempt(act)
+        except BaseException:
+            await self._abandon()
+            raise
+
+    async def after_write(self, *, done: bool) -> None:
+        """Note that the files are written, or as before."""
+        number, self._number = self._number, None
+        if number is None:
+            return
+
+        async def act() -> None:
+            recording = await self._changes.open()
+            await (recording.after_write(number) if done else recording.not_written(number))
+
+        await self._attempt(act)
+
+    def commands(self) -> AbstractAsyncContextManager[None]:
+        """Return a context around a command of the call."""
+        return self._commands()
+
+    @asynccontextmanager
+    async def _commands(self) -> AsyncGenerator[None]:
+        is_joined = await self._attempt(self._join)
+        try:
+            yield
+        except asyncio.CancelledError:
+            # What it changed is recorded when the run is closed: an interruption must not wait for it.
+            is_joined = False
+            raise
+        finally:
+            if is_joined:
+                await self._attempt(self._leave)
+
+    async def _abandon(self) -> None:
+        number, self._number = self._number, None
+        if number is not None:
+            (await self._changes.open()).abandon(number)
+
+    async def _join(self) -> None:
+        await (await self._changes.open()).join()
+
+    async def _leave(self) -> None:
+        await (await self._changes.open()).leave()
+
+    async def _attempt(self, act: Callable[[], Awaitable[object]]) -> bool:
+        reason = await self._changes.attempt(act)
+        self.unprotected = reason or self.unprotected
+        return reason is None

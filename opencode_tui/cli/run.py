@@ -21,6 +21,7 @@ Exit codes: 0 done, 1 the work failed, 2 bad arguments or settings, 130 interrup
 @click.argument("message", nargs=-1)
 @click.option("-c", "--continue", "is_continued", is_flag=True, help="Go on in the last session of this project.")
 @click.option("-s", "--session", "session_id", metavar="ID", help="Go on in this session.")
+@click.option("--fork", "is_fork", is_flag=True, help="With -c or -s: go on in a fork of that session.")
 @click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Which model answers.")
 @click.option("--agent", metavar="NAME", help="Which agent works.")
 @click.option(

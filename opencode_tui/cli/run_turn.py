@@ -24,7 +24,7 @@ from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.request import CreateSession
+from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.value import immutable
 
@@ -46,6 +46,7 @@ class TurnOptions:
     command: str | None = None
     is_continued: bool = False
     session_id: str | None = None
+    is_fork: bool = False
     model: ModelRef | None = None
     agent: str | None = None
     style: str = "default"
@@ -59,6 +60,8 @@ class TurnOptions:
         """Return the options with the piped-in text. Raises ConfigError for what makes no sense."""
         if options["is_continued"] and options["session_id"]:
             raise ConfigError("--continue and --session exclude each other; give one of them")
+        if options["is_fork"] and not (options["is_continued"] or options["session_id"]):
+            raise ConfigError("--fork needs --continue or --session ID: it forks that session and goes on in the fork")
         model = parse_model_ref(options["model"]) if options["model"] else None
         if options["model"] and model is None:
             raise ConfigError(
@@ -69,7 +72,7 @@ class TurnOptions:
             raise ConfigError('nothing to do; give a message: opencode-tui run "explain this folder"')
         fields = {
             name: options[name]
-            for name in ("is_continued", "session_id", "agent", "style", "files", "title", "auto", "command", "attach")
+            for name in ("is_continued", "is_fork", "session_id", "agent", "style", "files", "title", "auto", "command", "attach")
         }
         return cls(message=message, piped=piped, model=model, **fields)
 
@@ -253,17 +256,25 @@ def _show_rest(
 
 async def _choose_session(client: Client, options: TurnOptions, request: Request) -> SessionInfo:
     if options.session_id:
-        return await choose_session(client, options.session_id)
+        return await _continue(client, options, await choose_session(client, options.session_id))
     if options.is_continued:
         latest = await client.sessions.latest()
         if latest is not None:
-            return latest
+            return await _continue(client, options, latest)
         say("no earlier session in this project; beginning a new one")
     await check(client, request, options.model)
     command = f"/{options.command.removeprefix('/')}" if options.command else ""
     words = f"{command} {options.message} {options.piped}"
     title = options.title or " ".join(words.split())[:TITLE_LENGTH].rstrip()
     return await client.sessions.create(CreateSession(title=title or None))
+
+
+async def _continue(client: Client, options: TurnOptions, session: SessionInfo) -> SessionInfo:
+    """Return the session, or a fork of it, which takes the name that was given for a new one."""
+    if not options.is_fork:
+        return session
+    fork = await client.sessions.fork(session.id, ForkSession())
+    return await client.sessions.update(fork.id, UpdateSession(title=options.title)) if options.title else fork
 
 
 async def _request(client: Client, options: TurnOptions) -> Request:

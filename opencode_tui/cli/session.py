@@ -49,6 +49,24 @@ def rename(session_id: str, title: str, dry_run: bool) -> None:
 
 @session.command()
 @click.argument("session_id", metavar="ID")
+@click.option(
+    "--message", "message_id", metavar="ID", help="Take over what stands before this message; else everything."
+)
+@click.option("--worktree", is_flag=True, help="Work in a new git worktree beside this one, on a branch of its own.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+def fork(session_id: str, message_id: str | None, worktree: bool, dry_run: bool) -> None:
+    """Begin a second attempt: a new session with the conversation so far; prints its id.
+
+    The first one stays as it is. Both work on the same files, unless --worktree gives the fork its own: a git worktree
+    with the files as they are now, uncommitted changes included, ignored files left out.
+    """
+    from opencode_tui.cli.session_fork import fork_session as work
+
+    work(session_id, message_id=message_id, worktree=worktree, dry_run=dry_run)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def delete(session_id: str, dry_run: bool, yes: bool) -> int:
@@ -59,3 +77,46 @@ def delete(session_id: str, dry_run: bool, yes: bool) -> int:
     from opencode_tui.cli.session_work import delete_session as work
 
     return work(session_id, dry_run=dry_run, is_sure=yes)
+
+
+_STYLE = click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", help="For people, or JSON."
+)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--message", "message_id", metavar="ID", help="From this message on; without it your last turn.")
+@click.option("--part", "part_id", metavar="ID", help="From this part of the message on.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be undone.")
+@_STYLE
+def revert(session_id: str, message_id: str | None, part_id: str | None, dry_run: bool, style: str) -> int:
+    """Undo a turn, or everything from a message on, with what it did to files.
+
+    Files that somebody changed since are kept. `session unrevert` brings everything back until you go on with the session.
+    """
+    from opencode_tui.cli.undo_work import revert_session as work
+
+    return work(session_id, message_id, part_id, dry_run=dry_run, style=style)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--dry-run", is_flag=True, help="Only say what would come back.")
+@_STYLE
+def unrevert(session_id: str, dry_run: bool, style: str) -> int:
+    """Bring back what `session revert` undid."""
+    from opencode_tui.cli.undo_work import unrevert_session as work
+
+    return work(session_id, dry_run=dry_run, style=style)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--message", "message_id", metavar="ID", help="Only what this message's turn changed.")
+@_STYLE
+def diff(session_id: str, message_id: str | None, style: str) -> None:
+    """Show what a session changed in files."""
+    from opencode_tui.cli.undo_work import show_diff as work
+
+    work(session_id, message_id, style=style)

@@ -9,12 +9,20 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.template import expand_prompt
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import NoSuchMessageError
+from opencode_tui.schema.fork import ForkPreview
 from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.question import QuestionRequest
-from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, UpdateSession
+from opencode_tui.schema.request import (
+    CommandInput,
+    CreateSession,
+    ForkSession,
+    PromptInput,
+    PromptPart,
+    ShellInput,
+    UpdateSession,
+)
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.status import AnyStatus
 from opencode_tui.schema.todo import Todo
@@ -56,6 +64,18 @@ class LocalSessions:
         """Delete with all children."""
         await self._instance.sessions.remove(session_id)
 
+    async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
+        """Fork."""
+        return await self._instance.forks.fork(session_id, request)
+
+    async def preview_fork(self, session_id: str, request: ForkSession) -> ForkPreview:
+        """Return what a fork would be."""
+        return await self._instance.forks.preview(session_id, request)
+
+    async def settled(self, session_id: str) -> None:
+        """Return when nothing is copied into or out of a session."""
+        await self._engine.core.copies.settled(session_id)
+
     async def totals(self, session_id: str) -> SessionTotals:
         """Return what a session and the sessions of its agents have used."""
         return await self._instance.sessions.totals(session_id)
@@ -70,11 +90,7 @@ class LocalSessions:
 
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
         """Return what was changed in files."""
-        if message_id is None:
-            return await self._engine.store.diff(session_id)
-        messages = await self._engine.store.messages(session_id)
-        info = next((message.info for message in messages if message.info.id == message_id), None)
-        return info.summary.diffs if isinstance(info, UserMessage) and info.summary else []
+        return await self._instance.undo.diff(session_id, message_id)
 
 
 class LocalMessages:

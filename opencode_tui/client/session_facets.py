@@ -4,11 +4,20 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.fork import ForkPreview
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.question import QuestionRequest
-from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, UpdateSession
+from opencode_tui.schema.request import (
+    CommandInput,
+    CreateSession,
+    ForkSession,
+    PromptInput,
+    PromptPart,
+    ShellInput,
+    UpdateSession,
+)
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.status import AnyStatus
 from opencode_tui.schema.todo import Todo
@@ -44,6 +53,21 @@ class SessionsFacet(Protocol):
 
     async def remove(self, session_id: str) -> None:
         """Delete with all children; raises BusyError while one is worked on."""
+        ...
+
+    async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
+        """Make a session that begins with the messages of another up to a boundary; it can be used at once.
+
+        Raises NotFoundError, NoSuchMessageError, BusyError while what it would take over is still being written.
+        """
+        ...
+
+    async def preview_fork(self, session_id: str, request: ForkSession) -> ForkPreview:
+        """Return what `fork` would make; raises as it does."""
+        ...
+
+    async def settled(self, session_id: str) -> None:
+        """Return when a fork has been copied whole, and no fork of it needs its records any more; raises StorageError."""
         ...
 
     async def totals(self, session_id: str) -> SessionTotals:

@@ -7,6 +7,7 @@ from opencode_tui.bus import Bus
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.recent import RecentModels
+from opencode_tui.engine.session.fork_copy import ForkCopies
 from opencode_tui.engine.session.meter import TokenMeter
 from opencode_tui.engine.session.publisher import Publisher
 from opencode_tui.engine.session.runs import RunRegistry
@@ -40,6 +41,7 @@ class Core:
     publisher: Publisher
     statuses: SessionStatuses
     store: SessionStore
+    copies: ForkCopies
     runs: RunRegistry
     recent: RecentModels
     meter: TokenMeter
@@ -62,7 +64,10 @@ def build_core(
     publisher = Publisher(bus=bus)
     statuses = SessionStatuses(publish=publisher.publish)
     index = SessionIndex(storage)
-    store = SessionStore(storage=storage, locks=locks, index=index, publisher=publisher, clock=clock)
+    copies = ForkCopies(group=group, storage=storage, locks=locks, publisher=publisher)
+    store = SessionStore(
+        storage=storage, locks=locks, index=index, publisher=publisher, clock=clock, copy_on=copies.resume
+    )
     return Core(
         environ=environ,
         flags=read_flags(environ),
@@ -77,7 +82,10 @@ def build_core(
         publisher=publisher,
         statuses=statuses,
         store=store,
-        runs=RunRegistry(group=group, locks=locks, store=store, statuses=statuses, publisher=publisher),
+        copies=copies,
+        runs=RunRegistry(
+            group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher
+        ),
         recent=RecentModels(state=paths.state),
         meter=TokenMeter(folder=paths.state / "tokens"),
         truncator=Truncator(paths=paths, identifier=identifier, clock=clock),

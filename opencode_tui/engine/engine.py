@@ -71,6 +71,7 @@ class Engine:
     async def close(self) -> None:
         """Interrupt what runs, close all records, write everything that waits."""
         await self.core.runs.close(grace_ms=CLOSE_GRACE_MS)
+        await self.core.copies.close()
         for instance in self._instances.values():
             await instance.close()
         await self.core.storage.close()

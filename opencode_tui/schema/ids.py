@@ -23,7 +23,8 @@ Prefix = Literal["ses", "msg", "prt", "per", "que", "usr", "pty", "tool"]
 Clock = Callable[[], int]
 """Returns the present time in milliseconds since 1970."""
 
-_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+"""The characters of an id's last part."""
 _TICKS_PER_MS = 4096
 _FIELD = 1 << 48
 _MASK = _FIELD - 1
@@ -101,5 +102,5 @@ class Identifier:
 
 
 def _render(prefix: Prefix, field: int) -> str:
-    tail = "".join(_ALPHABET[byte % 62] for byte in secrets.token_bytes(14))
+    tail = "".join(BASE62[byte % 62] for byte in secrets.token_bytes(14))
     return f"{prefix}_{field:012x}{tail}"

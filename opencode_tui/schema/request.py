@@ -109,3 +109,10 @@ class UpdateSession(Record):
 
     title: str | None = absent()
     archived: int | None = absent()
+
+
+class ForkSession(Record):
+    """Where a fork ends: before the message `message_id`, without one at the end; `worktree` gives it a work tree of its own."""
+
+    message_id: str | None = absent()
+    worktree: bool | None = absent()

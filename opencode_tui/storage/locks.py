@@ -1,6 +1,8 @@
 """The locks of one data folder: files below its lock folder, never deleted, never one a record.
 
 `{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest.
+Whoever forks a session holds `{session}.fork`, and so does who must know that nobody does; `{session}.copy` is held by whoever
+copies the records of that fork.
 Source: SPEC, section 3, locks.
 """
 
@@ -19,6 +21,7 @@ class Locks:
     """The locks of one data folder, each made once and kept. Safe to use from several threads."""
 
     def __init__(self, paths: Paths, *, files: FileSystem | None = None) -> None:
+        self._paths = paths
         self._folder = paths.lock
         self._files = files or FileSystem()
         self._locks: dict[str, ProcessLock] = {}
@@ -28,6 +31,14 @@ class Locks:
     def session_write(self, session_id: str) -> ProcessLock:
         """Return the lock for read-modify-write of a session's record and its small siblings."""
         return self._lock(f"{session_id}.write")
+
+    def session_fork(self, session_id: str) -> ProcessLock:
+        """Return the lock that is held while a fork of the session is begun, or while none may begin."""
+        return self._lock(f"{session_id}.fork")
+
+    def session_copy(self, session_id: str) -> ProcessLock:
+        """Return the lock of whoever copies the records of a fork."""
+        return self._lock(f"{session_id}.copy")
 
     def session_run(self, session_id: str) -> RunLock:
         """Return the lock that is held for the length of a session's run."""
@@ -40,6 +51,14 @@ class Locks:
                 self._run_locks[session_id] = run_lock
             return run_lock
 
+    def is_running(self, session_id: str) -> bool:
+        """Tell whether somebody, here or in another process, has the session's run lock at this moment."""
+        lock = self._lock(f"{session_id}.run")
+        if not lock.try_acquire():
+            return True
+        lock.release()
+        return False
+
     def read_owner(self, session_id: str) -> RunOwner | None:
         """Return who runs a session or ran it last, None when nobody ever did; raises StorageError."""
         path = self._owner_path(session_id)
@@ -47,6 +66,14 @@ class Locks:
             return read_owner(self._files, path)
         except OSError as error:
             raise storage_error(error, "read", path) from error
+
+    def killed_runs(self) -> list[str]:
+        """Return the ids of sessions whose run was killed, sorted; blocks."""
+        from opencode_tui.storage.killed_runs import (
+            find_killed_runs,
+        )  # nobody asks before the first request is under way
+
+        return find_killed_runs(self._paths)
 
     def store(self) -> ProcessLock:
         """Return the lock for what belongs to no session: permission, project, credentials, migration, index."""

@@ -74,6 +74,14 @@ class RunLock:
             ) from error
         return self._sign()
 
+    def is_current(self) -> bool:
+        """Tell whether no other process has run the session since this one did; raises StorageError."""
+        try:
+            found = read_owner(self._files, self._owner_path)
+        except OSError as error:
+            raise storage_error(error, "read", self._owner_path) from error
+        return found is None or found.generation == self._last_generation
+
     def release(self) -> None:
         """Give the lock back; only its holder may call this."""
         try:

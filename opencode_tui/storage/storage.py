@@ -8,7 +8,7 @@ Source: SPEC, sections 1 and 3; reference, section 2.
 import asyncio
 import builtins
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
 from opencode_tui.schema.error import NotFoundError, StorageError
@@ -79,6 +79,12 @@ class Storage:
         self._behind.cancel(key)
         self._behind.note_write(key)
         await self._writer.run(lambda: self._replace(key, data, durable=durable))
+
+    async def write_missing(self, records: Sequence[tuple[Key, bytes]]) -> None:
+        """Create those of the records that do not exist, and make them outlive a power cut; raises as `write` does."""
+        for key, _ in records:
+            self._check_open(key)
+        await self._writer.run(lambda: self._create_missing(records))
 
     async def update(
         self,
@@ -161,6 +167,12 @@ class Storage:
     def _replace(self, key: Key, data: bytes, *, durable: bool = False) -> None:
         path = record_path(self._root, key)
         self._disk("write", path, lambda: self._atomic.write(path, data, durable=durable))
+
+    def _create_missing(self, records: Sequence[tuple[Key, bytes]]) -> None:
+        for key, data in records:
+            if not self.files.exists(record_path(self._root, key)):
+                self._replace(key, data)
+        self._disk("secure", self._root, self._atomic.sync)
 
     def _disk(self, act: str, path: str, work: Callable[[], None]) -> None:
         """Do file work on the writer thread; a failure names the act, the place and the remedy."""

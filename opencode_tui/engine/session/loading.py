@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from opencode_tui.engine.session.stored_history import ForkHistory, StoredHistory, open_history
 from opencode_tui.schema.error import CorruptRecordError, StorageError
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.ids import spans_wrap, time_field
 from opencode_tui.schema.message import MESSAGE, AnyMessage
 from opencode_tui.schema.part import PART, AnyPart
+from opencode_tui.storage.keys import Key
 from opencode_tui.storage.session_record import describe_mismatch
 from opencode_tui.storage.storage import Storage
 
@@ -18,54 +20,48 @@ _HALF_FIELD = 1 << 47
 
 @dataclass(slots=True)
 class Loaded:
-    """Messages in order, and what could not be read."""
+    """Messages in order, and what could not be read; `is_copying`: some came from the session that this one was forked from."""
 
     messages: list[MessageWithParts] = field(default_factory=list[MessageWithParts])
     damaged: list[StorageError] = field(default_factory=list[StorageError])
+    is_copying: bool = False
 
 
-def load_session(storage: Storage, session_id: str) -> Loaded:
-    """Read all messages with their parts, oldest first."""
-    loaded = Loaded()
-    messages = _read_messages(storage, session_id, None, loaded)
-    names = [message.id for message in messages]
-    if spans_wrap(names):
-        messages.sort(key=lambda message: (message.time.created, message.id))
-    loaded.messages = [with_parts(message, _read_parts(storage, message.id, loaded)) for message in messages]
-    return loaded
+def load_session(storage: Storage, session_id: str, session: Key | None = None) -> Loaded:
+    """Read all messages with their parts, oldest first; `session` is the key of the session's record, if it has one."""
+    history = open_history(storage, session, session_id)
+    return _load(storage, history, session_id, history.names(), None)
 
 
-def load_tail(storage: Storage, session_id: str, limit: int) -> Loaded:
+def load_tail(storage: Storage, session_id: str, limit: int, session: Key | None = None) -> Loaded:
     """Read the newest `limit` messages with their parts, oldest first; all of them when names do not tell the order."""
-    names = [key[-1] for key in storage.list_sync(("message", session_id))]
-    if spans_wrap(names):
-        loaded = load_session(storage, session_id)
-        loaded.messages = loaded.messages[-limit:]
-        return loaded
-    loaded = Loaded()
-    messages = _read_messages(storage, session_id, names[-limit:], loaded)
-    loaded.messages = [with_parts(message, _read_parts(storage, message.id, loaded)) for message in messages]
-    return loaded
+    history = open_history(storage, session, session_id)
+    return _load(storage, history, session_id, history.names(), limit)
 
 
-def _read_messages(storage: Storage, session_id: str, names: Sequence[str] | None, loaded: Loaded) -> list[AnyMessage]:
-    if names is None:
-        names = [key[-1] for key in storage.list_sync(("message", session_id))]
+def _load(storage: Storage, history: StoredHistory, session_id: str, names: Sequence[str], limit: int | None) -> Loaded:
+    loaded = Loaded(is_copying=isinstance(history, ForkHistory))
+    is_wrapped = spans_wrap(names)
+    wanted = names if limit is None or is_wrapped else names[-limit:]
     messages: list[AnyMessage] = []
-    for name in names:
-        key = ("message", session_id, name)
+    for name in wanted:
         try:
-            messages.append(MESSAGE.validate_json(storage.read_sync(key)))
+            messages.append(MESSAGE.validate_json(history.message(name)))
         except StorageError as error:
             loaded.damaged.append(error)
         except ValidationError as error:
-            loaded.damaged.append(CorruptRecordError(storage.path_of(key), describe_mismatch(error)))
-    return messages
+            path = storage.path_of(("message", session_id, name))
+            loaded.damaged.append(CorruptRecordError(path, describe_mismatch(error)))
+    if is_wrapped:
+        messages.sort(key=lambda message: (message.time.created, message.id))
+        messages = messages if limit is None else messages[-limit:]
+    loaded.messages = [with_parts(message, _read_parts(storage, history, message.id, loaded)) for message in messages]
+    return loaded
 
 
-def _read_parts(storage: Storage, message_id: str, loaded: Loaded) -> list[AnyPart]:
+def _read_parts(storage: Storage, history: StoredHistory, message_id: str, loaded: Loaded) -> list[AnyPart]:
     parts: list[AnyPart] = []
-    found = storage.read_folder_sync(("part", message_id))
+    found = history.parts(message_id)
     loaded.damaged.extend(found.failures)
     for key, data in found.records:
         try:

@@ -1,11 +1,11 @@
 """The sessions of one folder's project: make, list, change, delete. Source: seeds 000 and 002; reference, section 5."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 
 from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.session.fork_copy import ForkCopies
 from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.slug import new_slug
@@ -28,7 +28,7 @@ class Sessions:
         store: SessionStore,
         runs: RunRegistry,
         locks: Locks,
-        killed_runs: Callable[[], list[str]],
+        copies: ForkCopies,
         identifier: Identifier,
         clock: Clock,
         project: Project,
@@ -36,7 +36,7 @@ class Sessions:
         self._store = store
         self._runs = runs
         self._locks = locks
-        self._killed_runs = killed_runs
+        self._copies = copies
         self._identifier = identifier
         self._clock = clock
         self._project = project
@@ -86,14 +86,18 @@ class Sessions:
         return await self._store.update(session_id, change, touch=False)
 
     async def remove(self, session_id: str) -> None:
-        """Delete a session, its children and everything of them. Raises BusyError while one of them is worked on."""
-        with ExitStack() as held:
+        """Delete a session, its children and everything of them; forks of them are copied whole first.
+
+        Raises BusyError while one of them is worked on, StorageError when a fork cannot be copied: then nothing is deleted.
+        """
+        async with AsyncExitStack() as held:
             for info in await self._family(await self.get(session_id)):
                 if self._runs.get(info.id) is not None:
                     raise BusyError(f"session {info.id} is being worked on; interrupt it first")
                 lock = self._locks.session_run(info.id)
                 lock.try_acquire()
                 held.callback(lock.release)
+                await held.enter_async_context(self._copies.given_up(info.id))
             await self._store.remove(session_id)
 
     async def totals(self, session_id: str) -> SessionTotals:
@@ -104,7 +108,7 @@ class Sessions:
     async def mend_all(self) -> int:
         """Close what killed processes left open in any session of the store; returns how many messages that were."""
         mended = 0
-        for session_id in await asyncio.to_thread(self._killed_runs):
+        for session_id in await asyncio.to_thread(self._locks.killed_runs):
             lock = self._locks.session_run(session_id)
             try:
                 lock.try_acquire()

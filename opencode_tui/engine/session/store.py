@@ -8,7 +8,7 @@ lock, the session record under its write lock. Order: SPEC row 1.
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, KeysView
 from dataclasses import dataclass, field
 
 from pydantic import ConfigDict, TypeAdapter
@@ -61,8 +61,17 @@ class SessionStore:
     """Reads and writes sessions, messages and parts. All methods belong to the event loop's thread."""
 
     def __init__(
-        self, *, storage: Storage, locks: Locks, index: SessionIndex, publisher: Publisher, clock: Clock
+        self,
+        *,
+        storage: Storage,
+        locks: Locks,
+        index: SessionIndex,
+        publisher: Publisher,
+        clock: Clock,
+        copy_on: Callable[[str], None] | None = None,
     ) -> None:
+        """`copy_on` is told of each fork that was read and is not copied whole yet."""
+        self._copy_on = copy_on
         self._storage = storage
         self._locks = locks
         self._index = index
@@ -138,8 +147,8 @@ class SessionStore:
         """Load a session's records into memory unless they are there."""
         if session_id in self._open:
             return
-        loaded = await asyncio.to_thread(load_session, self._storage, session_id)
-        self._note_damage(session_id, loaded)
+        loaded = await asyncio.to_thread(load_session, self._storage, session_id, await self._find(session_id))
+        self._note(session_id, loaded)
         self._open[session_id] = _Open(
             messages={message.info.id: message.info for message in loaded.messages},
             parts={message.info.id: {part.id: part for part in message.parts} for message in loaded.messages},
@@ -158,6 +167,11 @@ class SessionStore:
             for message_id, info in records.messages.items()
         ]
 
+    def message_ids(self, session_id: str) -> KeysView[str] | None:
+        """Return the ids of an open session's messages in order, None when it is not open."""
+        records = self._open.get(session_id)
+        return records.messages.keys() if records is not None else None
+
     def parts(self, session_id: str, message_id: str) -> list[AnyPart]:
         """Return the parts of a message of an open session, in order."""
         return list(self._records(session_id).parts.get(message_id, {}).values())
@@ -166,8 +180,8 @@ class SessionStore:
         """Return the newest `limit` messages, oldest first, reading no others from the disk."""
         if session_id in self._open:
             return (await self.messages(session_id))[-limit:]
-        loaded = await asyncio.to_thread(load_tail, self._storage, session_id, limit)
-        self._note_damage(session_id, loaded)
+        loaded = await asyncio.to_thread(load_tail, self._storage, session_id, limit, await self._find(session_id))
+        self._note(session_id, loaded)
         return loaded.messages
 
     async def update_message(self, info: AnyMessage) -> None:
@@ -218,6 +232,11 @@ class SessionStore:
             return []
         return _DIFFS.validate_json(data)
 
+    async def write_diff(self, session_id: str, diff: list[FileDiff]) -> None:
+        """Store what the session changed in files; its run lock guards the record."""
+        data = _DIFFS.dump_json(diff, by_alias=True, indent=2)
+        await self._storage.write(("session_diff", session_id), data)
+
     async def flush(self) -> None:
         """Write what waits to be written behind."""
         await self._storage.flush()
@@ -251,7 +270,15 @@ class SessionStore:
                 return key
         raise NotFoundError(f"no session {session_id}; `opencode-tui session list` shows what there is")
 
-    @staticmethod
-    def _note_damage(session_id: str, loaded: Loaded) -> None:
+    async def _find(self, session_id: str) -> Key | None:
+        """Return the key of a session's record, None when there is none."""
+        try:
+            return await self._locate(session_id)
+        except NotFoundError:
+            return None
+
+    def _note(self, session_id: str, loaded: Loaded) -> None:
         for problem in loaded.damaged:
             logger.warning("session %s: %s", session_id, problem)
+        if loaded.is_copying and self._copy_on is not None:
+            self._copy_on(session_id)

@@ -32,3 +32,8 @@ class SessionTodos:
         async with self._locks.session_write(session_id):
             await self._storage.write(("todo", session_id), data)
         self._publish(TodoUpdated(session_id=session_id, todos=list(todos)))
+
+    async def copy(self, session_id: str, target_id: str) -> None:
+        """Give a new session the list of another; nobody is told, nothing happens when there is none."""
+        if self._storage.files.exists(self._storage.path_of(("todo", session_id))):
+            await self._storage.write(("todo", target_id), await self._storage.read(("todo", session_id)))

@@ -10,7 +10,7 @@ from pydantic import Field
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.record import Record, absent
-from opencode_tui.schema.request import CreateSession, UpdateSession
+from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.status import SessionStatus
 from opencode_tui.schema.todo import Todo
@@ -31,6 +31,12 @@ class SessionChange(Record):
 
     title: str | None = absent()
     time: SessionTimeChange | None = absent()
+
+
+class ForkBoundary(Record):
+    """The first message that the fork does not take over."""
+
+    message_id: Annotated[str | None, Field(pattern=r"^msg_[0-9A-Za-z]{1,60}$")] = absent()
 
 
 class SessionQuery(Record):
@@ -123,6 +129,13 @@ async def list_diffs(
     """Return what the session, or the turn of one user message, changed in files."""
     await client.sessions.get(session_id)
     return answer_records(await client.sessions.diff(session_id, message_id))
+
+
+@router.post("/session/{sessionID}/fork", response_model=SessionInfo)
+async def fork_session(client: FolderClient, session_id: SessionId, boundary: ForkBoundary | None = None) -> Response:
+    """Make a session that begins with this one's messages up to one of them, or with all."""
+    request = ForkSession(message_id=boundary.message_id if boundary else None)
+    return answer_record(await client.sessions.fork(session_id, request))
 
 
 @router.post("/session/{sessionID}/abort", response_model=bool)

@@ -5,6 +5,7 @@ import pytest
 
 from opencode_tui.bus import Bus
 from opencode_tui.engine.permission.policy import AskPerson
+from opencode_tui.engine.session.fork_copy import ForkCopies
 from opencode_tui.engine.session.publisher import Publisher
 from opencode_tui.engine.session.runs import RunAborted, RunRegistry
 from opencode_tui.engine.session.status import SessionStatuses
@@ -28,7 +29,10 @@ async def registry(paths):
         storage=storage, locks=locks, index=SessionIndex(storage), publisher=publisher, clock=lambda: 1
     )
     async with asyncio.TaskGroup() as group:
-        runs = RunRegistry(group=group, locks=locks, store=store, statuses=statuses, publisher=publisher)
+        copies = ForkCopies(group=group, storage=storage, locks=locks, publisher=publisher)
+        runs = RunRegistry(
+            group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher
+        )
         yield runs, bus
     await storage.close()
 

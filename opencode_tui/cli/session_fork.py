@@ -1,0 +1,50 @@
+"""What `session fork` does."""
+
+import shlex
+import sys
+
+from opencode_tui.cli.door import with_client
+from opencode_tui.cli.quantity import plural
+from opencode_tui.cli.session_choice import choose_session
+from opencode_tui.cli.terminal import say
+from opencode_tui.client.client import Client
+from opencode_tui.schema.fork import ForkPreview
+from opencode_tui.schema.request import ForkSession
+from opencode_tui.schema.session import SessionInfo
+
+
+def fork_session(session_id: str, *, message_id: str | None, worktree: bool, dry_run: bool) -> None:
+    """Fork, print the new id, and return when everything is copied."""
+    request = ForkSession(message_id=message_id, worktree=worktree or None)
+
+    async def work(client: Client) -> None:
+        source = await choose_session(client, session_id)
+        preview = await client.sessions.preview_fork(source.id, request)
+        if dry_run:
+            _tell_preview(source, preview)
+            return
+        fork = await client.sessions.fork(source.id, request)
+        sys.stdout.write(f"{fork.id}\n")
+        sys.stdout.flush()
+        _tell(fork, preview, has_own_folder=worktree)
+        await client.sessions.settled(fork.id)
+
+    with_client(work)
+
+
+def _tell_preview(source: SessionInfo, preview: ForkPreview) -> None:
+    say(f'would fork {source.id} as "{_line(preview.title)}" with {plural(preview.messages, "message")}')
+    if preview.branch:
+        say(f"would make the git worktree {preview.directory} on the new branch {preview.branch}")
+    for note in preview.notes:
+        say(note)
+
+
+def _tell(fork: SessionInfo, preview: ForkPreview, *, has_own_folder: bool) -> None:
+    say(f'forked as "{_line(fork.title)}" with {plural(preview.messages, "message")}')
+    enter = f"cd {shlex.quote(fork.directory)} && " if has_own_folder else ""
+    say(f'go on with: {enter}opencode-tui run -s {fork.id} "…"')
+
+
+def _line(title: str) -> str:
+    return " ".join(title.split())

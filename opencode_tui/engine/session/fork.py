@@ -1,0 +1,126 @@
+"""Forks a session: a new one that begins with the messages before a boundary. Source: SPEC section 3, fork; reference, section 5.
+
+One record is written, and the fork can be used: reads go through to the source until `fork_copy` has copied everything. No events
+of the copied messages are sent; whoever opens the fork reads them. What an active revert hides is not taken over: the files are as
+if it had never happened, and a conversation that speaks of it would mislead the model. The sessions of agents stay the source's.
+"""
+
+import asyncio
+import re
+import time
+from pathlib import Path
+
+from opencode_tui import __version__
+from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.project.repository import find_repository
+from opencode_tui.engine.session.fork_copy import ForkCopies
+from opencode_tui.engine.session.fork_source import ForkSource
+from opencode_tui.engine.session.sessions import Sessions
+from opencode_tui.engine.session.slug import new_slug
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.schema.fork import CopyRange, ForkOrigin, ForkPreview, with_origin
+from opencode_tui.schema.ids import Clock, Identifier
+from opencode_tui.schema.request import ForkSession
+from opencode_tui.schema.session import SessionInfo, SessionTime
+from opencode_tui.schema.value import immutable
+from opencode_tui.storage.locks import Locks
+
+PATIENCE_MS = 3_000
+"""How long a fork waits for a run that has ended and still writes down what its last step changed."""
+
+_NUMBERED = re.compile(r"(.*) \(fork #(\d{1,9})\)", re.DOTALL)
+
+
+@immutable
+class SessionForks:
+    """The verb of one folder: forks work in that folder."""
+
+    store: SessionStore
+    sessions: Sessions
+    source: ForkSource
+    copies: ForkCopies
+    todos: SessionTodos
+    locks: Locks
+    identifier: Identifier
+    clock: Clock
+    project: Project
+
+    async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
+        """Return the new session; it can be used at once, its records are copied in the background.
+
+        Raises NotFoundError, NoSuchMessageError for a boundary that is not there, BusyError while what would be taken over is
+        still being written.
+        """
+        source = await self.sessions.get(session_id)
+        deadline = time.monotonic() + PATIENCE_MS / 1000
+        while True:
+            # Whoever holds the run lock may be waiting for the fork lock: never the other way round.
+            await self.source.wait(session_id, deadline=deadline)
+            async with self.locks.session_fork(session_id):
+                if self.source.is_free(session_id):
+                    return await self._begin(source, request)
+            source = await self.sessions.get(session_id)
+
+    async def preview(self, session_id: str, request: ForkSession) -> ForkPreview:
+        """Return what `fork` would make, without making it; raises as it does."""
+        source = await self.sessions.get(session_id)
+        taken = await self.source.range(source, request.message_id)
+        names = await asyncio.to_thread(self.source.names, source, taken)
+        return ForkPreview(
+            title=forked_title(source.title),
+            directory=str(self.project.directory),
+            messages=len(names),
+            last=names[-1] if names else None,
+        )
+
+    async def _begin(self, source: SessionInfo, request: ForkSession) -> SessionInfo:
+        """Write the fork's record, with the source's fork lock held."""
+        taken = await self.source.range(source, request.message_id)
+        info = self._describe(source, taken, request.message_id)
+        if not _is_empty(taken):
+            self.copies.expect(source.id, info.id)
+        await self.todos.copy(source.id, info.id)
+        await self.store.create(info)
+        # It has messages already: the next reader finds them.
+        self.store.drop(info.id)
+        if not _is_empty(taken):
+            self.copies.resume(info.id)
+        return info
+
+    def _describe(self, source: SessionInfo, taken: CopyRange, boundary: str | None) -> SessionInfo:
+        now = self.clock()
+        if self._is_elsewhere(source):
+            taken = taken.changed(elsewhere=True)
+        copying = None if _is_empty(taken) else taken
+        info = SessionInfo(
+            id=self.identifier.descending("ses"),
+            slug=new_slug(),
+            version=__version__,
+            project_id=self.project.id,
+            directory=str(self.project.directory),
+            title=forked_title(source.title),
+            permission=source.permission,
+            time=SessionTime(created=now, updated=now),
+        )
+        return with_origin(info, ForkOrigin(session_id=source.id, message_id=taken.before or boundary, copying=copying))
+
+    def _is_elsewhere(self, source: SessionInfo) -> bool:
+        """Tell whether the source works in another work tree, whose recorded states mean nothing here."""
+        if source.directory == str(self.project.directory):
+            return False
+        repository = find_repository(Path(source.directory))
+        worktree = repository.worktree if repository else Path(source.directory)
+        return worktree != self.project.worktree
+
+
+def forked_title(title: str) -> str:
+    """Return the title of a fork: `X` gives `X (fork #1)`, and that gives `X (fork #2)`."""
+    numbered = _NUMBERED.fullmatch(title)
+    if numbered is None:
+        return f"{title} (fork #1)"
+    return f"{numbered[1]} (fork #{int(numbered[2]) + 1})"
+
+
+def _is_empty(taken: CopyRange) -> bool:
+    return taken.before is None and taken.last is None and not taken.whole

@@ -53,12 +53,16 @@ class Attachments:
             return await self._expand(given, message)
         except (OpencodeError, OSError, ValueError) as error:  # ValueError: an address or data that is none
             note = f"Attachment {given.filename or given.url[:200]} could not be read: {error}"
-            return [self._note(message, note), self._part(message, given, given.url, given.mime)]
+            is_sent = given.mime != TEXT and given.url.startswith("data:")
+            kept = [] if is_sent else [self._part(message, given, given.url, given.mime)]
+            return [self._note(message, note), *kept]
 
     async def _expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
         address = urlsplit(given.url)
         if address.scheme == "file":
             return await self._expand_file(given, message, Path(unquote(address.path)))
+        if address.scheme == "data" and given.mime != TEXT:
+            await asyncio.to_thread(_check_base64, given.url)
         if address.scheme != "data" or given.mime != TEXT:
             return [self._part(message, given, given.url, given.mime)]
         text = _decode_text(given.url)
@@ -143,6 +147,13 @@ def _decode_text(url: str) -> str:
     head, _, data = url.partition(",")
     payload = base64.b64decode(data) if head.endswith(";base64") else unquote_to_bytes(data)
     return payload.decode("utf-8", "replace")
+
+
+def _check_base64(url: str) -> None:
+    """Return when a provider will be able to read the data. Raises ValueError."""
+    head, _, data = url.partition(",")
+    if not head.endswith(";base64") or not base64.b64decode(data, validate=True):
+        raise ValueError("its data is not base64")
 
 
 def _line_range(url: str) -> dict[str, int]:

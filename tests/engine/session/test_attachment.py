@@ -37,6 +37,13 @@ async def test_an_address_that_is_none_costs_itself_alone(environ, tmp_path, url
         assert (file.filename, file.url) == ("a", url)
 
 
+@pytest.mark.parametrize("url", ["data:image/png;base64,a!b=", "data:image/png;base64,", "data:image/png,abc"])
+async def test_a_picture_that_no_provider_could_read_is_told_and_not_sent(environ, tmp_path, url):
+    async with opened(environ, tmp_path) as world:
+        (note,) = await parts_of(world, FileInput(mime="image/png", filename="a.png", url=url))
+        assert note.text.startswith("Attachment a.png could not be read: ")
+
+
 async def test_a_file_is_shown_as_the_read_tool_shows_it(environ, tmp_path):
     (tmp_path / "a b.txt").write_text("one\ntwo\nthree\n")
     given = file_input(tmp_path / "a b.txt")

@@ -21,7 +21,7 @@ from opencode_tui.schema.session import SessionInfo, is_default_title
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.tui.quantity import plural
-from opencode_tui.tui.tool_words import doing
+from opencode_tui.tui.status.doing import doing
 
 LETTERS_PER_TOKEN = 4
 

@@ -36,3 +36,7 @@ class PromptBox(Horizontal):
         """The bar and the editor."""
         yield Bar()
         yield self.editor
+
+    def can_recall(self, action_id: str) -> bool:
+        """Whether the key means an earlier or later prompt, not the row above or below."""
+        return False

@@ -29,6 +29,9 @@ class Editor(TextArea, inherit_bindings=False):
             super().__init__()
             self.text = text
 
+    class Submitted(Message):
+        """The person wants it sent."""
+
     hints: tuple[str, ...] = HINTS
     """What stands in the empty editor."""
 
@@ -118,6 +121,7 @@ class Editor(TextArea, inherit_bindings=False):
 
     def _table(self) -> Mapping[str, Callable[[], object]]:
         return {
+            "input_submit": lambda: self.post_message(self.Submitted()),
             "input_newline": lambda: self.put_in("\n"),
             "input_clear": lambda: self.put(""),
             "input_move_left": self.action_cursor_left,

@@ -15,6 +15,7 @@ from textual.widgets import Static
 from opencode_tui.tui.keymap import Action, Keymap
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.prompt.box import PromptBox
+from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.status.activity import Activity, ActivityLine, Kind
 from opencode_tui.tui.status.header import Header
 from opencode_tui.tui.status.line import StatusLine
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.tui.app import OpenCodeApp
     from opencode_tui.tui.control import Control
+    from opencode_tui.tui.dialogs.panel import Panel
     from opencode_tui.tui.pump import Pump
     from opencode_tui.tui.screens.chat_acts import ChatActs
+    from opencode_tui.tui.screens.panel_host import PanelHost
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +43,7 @@ class ChatScreen(Screen[None], inherit_bindings=False):
 
     control: "Control | None" = None
     acts: "ChatActs | None" = None
+    panels: "PanelHost | None" = None
 
     def __init__(self, options: StartOptions) -> None:
         super().__init__()
@@ -47,8 +51,9 @@ class ChatScreen(Screen[None], inherit_bindings=False):
         self.header = Header()
         self.activity = ActivityLine()
         self.prompt = PromptBox()
+        self.ask = Container(id="ask")
         self.status = StatusLine()
-        self._early: list[str] = []
+        self._is_submitted = False
         self._note: Activity | None = None
         self._busy_since: int | None = None
         self._settling: Timer | None = None
@@ -69,7 +74,7 @@ class ChatScreen(Screen[None], inherit_bindings=False):
             yield self.header
             yield Container(id="talk")
             yield self.activity
-            with Container(id="ask"):
+            with self.ask:
                 yield self.prompt
             yield Static(id="gap")
             yield self.status
@@ -88,9 +93,11 @@ class ChatScreen(Screen[None], inherit_bindings=False):
         from opencode_tui.tui.control import Control  # all of these only after the first frame
         from opencode_tui.tui.pump import Pump
         from opencode_tui.tui.screens.chat_acts import ChatActs
+        from opencode_tui.tui.screens.panel_host import PanelHost
 
         control = self.control = Control(client, opened=self._show_conversation, lagged=self._reload)
         self.acts = ChatActs(self, control)
+        self.panels = PanelHost(self, control)
         pump = Pump(client, take=control.take, settle=self.settle_soon)
         self.run_worker(self._begin(control, pump), exit_on_error=False)
 
@@ -104,9 +111,8 @@ class ChatScreen(Screen[None], inherit_bindings=False):
         self.do(self._read_models(control))
         self.settle()
         assert self.acts is not None
-        early, self._early = self._early, []
-        for action_id in early:
-            self.acts.act(action_id)
+        if self._is_submitted:
+            self.acts.act("input_submit")
         if self.options.prompt:
             self.acts.submit(self.options.prompt)
 
@@ -177,6 +183,8 @@ class ChatScreen(Screen[None], inherit_bindings=False):
 
         control, now = self.control, time.time_ns() // 1_000_000
         self._follow_run(control, now)
+        if self.panels is not None:
+            self.panels.sync()
         self.header.show(title_of(control, is_folded=self.is_folded))
         key = self.keymap.first("session_interrupt")
         doing = activity_of(control, now, interrupt_key=key)
@@ -209,21 +217,43 @@ class ChatScreen(Screen[None], inherit_bindings=False):
         self.app.exit(Ending(facts.info.id if facts else None, facts.title if facts else "", error))
 
     def can(self, action: Action) -> bool:
-        """Whether an act makes sense now."""
-        if action.area == "prompt" and self.prompt.editor.can(action.id):
-            return True
-        return self.acts.can(action) if self.acts is not None else action.id in ("input_submit", "app_exit")
+        """Whether an act makes sense now: the editor that has the focus comes first, a panel keeps escape and tab."""
+        editor = self.focused
+        if action.area == "prompt":
+            return isinstance(editor, Editor) and self._may_write(editor, action.id)
+        if self.acts is None:
+            return action.id == "app_exit"
+        if self.panels is not None and self.panels.is_open:
+            is_kept = action.id == "session_interrupt" and self.panels.takes_escape
+            return not is_kept and not action.id.startswith("agent_") and self.acts.can(action)
+        return self.acts.can(action)
+
+    def _may_write(self, editor: Editor, action_id: str) -> bool:
+        if action_id in ("history_previous", "history_next"):
+            return editor is self.prompt.editor and self.prompt.can_recall(action_id)
+        return editor.can(action_id)
 
     def act(self, action_id: str) -> None:
         """Do it."""
-        if self.prompt.editor.can(action_id):
-            self.prompt.editor.apply(action_id)
+        editor = self.focused
+        if isinstance(editor, Editor) and editor.can(action_id):
+            editor.apply(action_id)
         elif self.acts is not None:
             self.acts.act(action_id)
         elif action_id == "app_exit":
             self.leave()
+
+    def on_editor_submitted(self, event: Editor.Submitted) -> None:
+        """Send what stands in the prompt, or as soon as the engine is there."""
+        event.stop()
+        if self.acts is not None:
+            self.acts.act("input_submit")
         else:
-            self._early.append(action_id)
+            self._is_submitted = True
+
+    def on_panel_typed(self, event: "Panel.Typed") -> None:
+        """Keep what was typed for the prompt while a question appeared."""
+        self.prompt.editor.put_in(event.character)
 
     def show_leader(self, is_pending: bool) -> None:
         """Say that a second key is awaited."""

@@ -1,0 +1,52 @@
+"""A panel that asks before something that cannot be seen to be right from the key alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.style import Style
+
+from opencode_tui.tui.cells import breaks
+from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
+from opencode_tui.tui.row import Piece
+from opencode_tui.tui.safe_text import screen_line
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The question, what it is about (each line raw), a muted sentence, and the answers; `escape` should be among them."""
+
+    title: str
+    about: Sequence[str] = ()
+    sentence: str = ""
+    answers: Sequence[PanelKey] = ()
+
+
+class ConfirmPanel(Panel):
+    """Shows a question of the program's own."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__()
+        self._question = question
+
+    @property
+    def keys_of_panel(self) -> Sequence[PanelKey]:
+        """The answers."""
+        return self._question.answers
+
+    def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """The question."""
+        return [(screen_line(self._question.title), self.look.palette.style("text", "surface", bold=True))], []
+
+    def body(self, width: int) -> Sequence[Line]:
+        """What it is about, then the sentence."""
+        palette = self.look.palette
+        lines = _wrapped(self._question.about, width, palette.style("text", "surface"))
+        if self._question.sentence:
+            told = _wrapped([self._question.sentence], width, palette.style("muted", "surface"))
+            lines += [[], *told] if lines else told
+        return lines
+
+
+def _wrapped(texts: Sequence[str], room: int, style: Style) -> list[Line]:
+    safe = [screen_line(text) for text in texts]
+    return [[(line[start:end], style)] for line in safe for start, end in breaks(line, room)]

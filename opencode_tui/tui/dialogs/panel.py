@@ -1,0 +1,186 @@
+"""A question in the prompt's place: what is asked, about what, why, and the keys that answer it."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
+from opencode_tui.tui.dialogs.guard import Guard
+from opencode_tui.tui.row import Piece, measure, row
+from opencode_tui.tui.rows import Rows
+
+Line = Sequence[Piece] | Strip
+"""Pieces of one row from column 3 on, or a whole row."""
+
+INSIDE = 3
+"""The column in which texts begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelKey:
+    """A key that acts, and what it does in a few words."""
+
+    key: str
+    words: str
+    act: Callable[[], object]
+
+
+class Panel(Rows, can_focus=True):
+    """Scrolls inside when it is too high; its keys stand still at its end, muted until they work."""
+
+    area = "surface"
+    bar = "warning"
+
+    class Typed(Message):
+        """A letter came while the keys did not work yet: it was meant for the prompt."""
+
+        def __init__(self, character: str) -> None:
+            super().__init__()
+            self.character = character
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._guard = Guard(_now())
+        self._top = 0
+
+    @property
+    def keys_of_panel(self) -> Sequence[PanelKey]:
+        """The keys that answer."""
+        raise NotImplementedError
+
+    def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """What is asked, and what stands at the right of it."""
+        raise NotImplementedError
+
+    def body(self, width: int) -> Sequence[Line]:
+        """What it is about; `width` is the room from column 3 on."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        """Begin to wait until keys count."""
+        self._await_quiet()
+
+    def guard_again(self) -> None:
+        """Ask something else: keys count later again."""
+        self._guard = Guard(_now())
+        self._top = 0
+        self._await_quiet()
+        self.refresh(layout=True)
+        self.redraw()
+
+    def _await_quiet(self) -> None:
+        left = self._guard.wait(_now())
+        if left > 0:
+            self.set_timer((left + 5) / 1000, self._await_quiet)
+        else:
+            self._guard.is_live(_now())
+        self.redraw()
+
+    def on_key(self, event: events.Key) -> None:
+        """Answer, or scroll; any other key does nothing here."""
+        event.stop()
+        if not self._guard.lets(_now()):
+            if event.is_printable and event.character:
+                self.post_message(self.Typed(event.character))
+            return
+        found = next((one for one in self.keys_of_panel if one.key == event.key), None)
+        if found is not None:
+            found.act()
+        elif event.key in ("up", "down"):
+            self.scroll_by(-1 if event.key == "up" else 1)
+
+    def on_click(self, event: events.Click) -> None:
+        """Take a click on a key's words for the key."""
+        if not self._guard.lets(_now()):
+            return
+        act = event.style.meta.get("panel_key") if event.style.meta else None
+        found = next((one for one in self.keys_of_panel if one.key == act), None)
+        if found is not None:
+            found.act()
+
+    def on_mouse_scroll_down(self) -> None:
+        """Scroll inside."""
+        self.scroll_by(3)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Scroll inside."""
+        self.scroll_by(-3)
+
+    def scroll_by(self, lines: int) -> None:
+        """Move the text; it stops at its ends."""
+        room = max(1, self.size.height - self._fixed(self.size.width))
+        most = max(0, len(self.body(self._inside(self.size.width))) - room)
+        self._top = min(max(0, self._top + lines), most)
+        self.redraw()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As high as the question, but never more than 60 % of the screen."""
+        wanted = self._fixed(width) + len(self.body(self._inside(width)))
+        return min(wanted, max(8, viewport.height * 60 // 100))
+
+    def _fixed(self, width: int) -> int:
+        """Rows that do not scroll: around the title, before, at and after the keys."""
+        return 3 + 2 + len(self._key_rows(width))
+
+    @staticmethod
+    def _inside(width: int) -> int:
+        return width - INSIDE - 4
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """Empty, title, empty, text, empty, keys, empty."""
+        left, right = self.title()
+        keys = [self._line(pieces, width) for pieces in self._key_rows(width)]
+        room = max(0, height - 5 - len(keys))
+        body = list(self.body(self._inside(width)))
+        shown = [self._line(one, width) for one in body[self._top : self._top + room]]
+        if len(body) > self._top + room and shown:
+            more = f"{self.look.glyphs.ellipsis} {len(body) - self._top - room + 1} lines more, down"
+            shown[-1] = self._line([(more, self.look.palette.style("muted", "surface"))], width)
+        empty = self._line([], width)
+        return [empty, self._line(left, width, right), empty, *shown, empty, *keys, empty]
+
+    def _line(self, line: Line, width: int, right: Sequence[Piece] = ()) -> Strip:
+        palette, glyphs = self.look.palette, self.look.glyphs
+        edge = Segment(" ", palette.area("background"))
+        head = [edge, Segment(f"{glyphs.user_bar} ", palette.style(self.bar, "surface"))]
+        fill = palette.area("surface")
+        room = width - INSIDE - 1
+        if isinstance(line, Strip):
+            inside = line.adjust_cell_length(room, fill)
+        else:
+            facts = [*right, ("  ", fill)] if right else []
+            inside = row(room, line, facts, fill=fill, mark=glyphs.ellipsis)
+        return Strip([*head, *inside, edge])
+
+    def _key_rows(self, width: int) -> list[list[Piece]]:
+        palette = self.look.palette
+        is_live = self._guard.wait(_now()) <= 0
+        rows: list[list[Piece]] = [[]]
+        for one in self.keys_of_panel:
+            style = palette.style("accent" if is_live else "muted", "surface", bold=is_live)
+            shown = {"escape": "esc"}.get(one.key, one.key)
+            meta = {"panel_key": one.key}
+            pieces: list[Piece] = [
+                (shown, style + _meta(meta)),
+                (f" {one.words}", palette.style("text" if is_live else "muted", "surface") + _meta(meta)),
+            ]
+            gap = 3 if rows[-1] else 0
+            if rows[-1] and measure(rows[-1]) + gap + measure(pieces) > self._inside(width):
+                rows.append([])
+                gap = 0
+            rows[-1] += [(" " * gap, palette.area("surface")), *pieces]
+        return rows
+
+
+def _meta(meta: dict[str, str]) -> Style:
+    return Style(meta=dict(meta))
+
+
+def _now() -> int:
+    return time.monotonic_ns() // 1_000_000

@@ -1,0 +1,136 @@
+"""The permission panel: what would be done, what the rules say of each part, and three keys, none of them preselected."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from opencode_tui.schema.permission import Reply, Verdict
+from opencode_tui.tui.cells import breaks, clip, pad, width
+from opencode_tui.tui.dialogs.diff_lines import diff_lines
+from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
+from opencode_tui.tui.dialogs.permission_case import PermissionCase, reason_of
+from opencode_tui.tui.row import Piece
+from opencode_tui.tui.safe_text import screen_line, screen_lines
+from opencode_tui.tui.status.header import change_counts
+
+Answer = Callable[[Reply], None]
+
+WIDEST_PART = 48
+
+
+class PermissionPanel(Panel):
+    """Two pages: the question, and what `always` would allow, written out."""
+
+    def __init__(
+        self, case: PermissionCase, *, place: tuple[int, int], answer: Answer, reject: Callable[[], None]
+    ) -> None:
+        super().__init__()
+        self.case = case
+        self._place = place
+        self._answer = answer
+        self._reject = reject
+        self._page: Literal["question", "always"] = "question"
+
+    def set_place(self, place: tuple[int, int]) -> None:
+        """Say anew how many questions wait."""
+        if place != self._place:
+            self._place = place
+            self.redraw()
+
+    @property
+    def keys_of_panel(self) -> Sequence[PanelKey]:
+        """Once, always, no; on the second page yes and back."""
+        if self._page == "always":
+            return (
+                PanelKey("y", "allow from now on", lambda: self._answer("always")),
+                PanelKey("escape", "back", lambda: self._turn("question")),
+            )
+        always = ", ".join(screen_line(pattern) for pattern in self.case.request.always)
+        keys = [PanelKey("y", self.case.once, lambda: self._answer("once"))]
+        if always:
+            keys.append(PanelKey("a", f"always, for {clip(always, 48)}", lambda: self._turn("always")))
+        return [*keys, PanelKey("n", "reject, with a word to the agent", self._reject)]
+
+    def _turn(self, page: Literal["question", "always"]) -> None:
+        self._page = page
+        self.guard_again()
+
+    def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """The question; at the right how many wait, or what would change."""
+        palette = self.look.palette
+        bold, muted = palette.style("text", "surface", bold=True), palette.style("muted", "surface")
+        if self._page == "always":
+            return [("Allow this from now on?", bold)], []
+        left: list[Piece] = [(screen_line(self.case.title), bold)]
+        if self.case.request.permission == "edit":
+            left.append((f"  {screen_line(self.case.subject)}", palette.style("text", "surface")))
+        if self.case.origin:
+            left.append((f"  {screen_line(self.case.origin)}", muted))
+        at, count = self._place
+        facts: list[Piece] = self._counts()
+        if count > 1:
+            facts.append((f"{'   ' if facts else ''}{at} of {count}", muted))
+        return left, facts
+
+    def _counts(self) -> list[Piece]:
+        changed = [line for line in self.case.diff.splitlines() if line[:3] not in ("+++", "---")]
+        added, removed = (sum(line.startswith(sign) for line in changed) for sign in "+-")
+        return change_counts(self.look, added, removed, "surface")
+
+    def body(self, width: int) -> Sequence[Line]:
+        """The object and why it is asked."""
+        return self._always(width) if self._page == "always" else self._question(width)
+
+    def _question(self, room: int) -> list[Line]:
+        lines: list[Line] = []
+        if self.case.diff:
+            lines += diff_lines(self.case.diff, self.look, room)
+        elif self.case.request.permission != "edit":
+            lines += self._subject(room)
+        if len(self.case.verdicts) > 1:
+            lines += [[], *self._verdicts()]
+        if why := self._sentence(self.case.why, room):
+            lines += [[], *why]
+        return lines
+
+    def _subject(self, room: int) -> list[Line]:
+        bold = self.look.palette.style("text", "surface", bold=True)
+        return [
+            [("  " + line[start:end], bold)]
+            for line in screen_lines(self.case.subject.strip("\n"))
+            for start, end in breaks(line, room - 2)
+        ]
+
+    def _verdicts(self) -> list[Line]:
+        names = [clip(screen_line(one.pattern), WIDEST_PART) for one in self.case.verdicts]
+        widest = max(width(name) for name in names)
+        return [self._verdict(one, pad(name, widest)) for one, name in zip(self.case.verdicts, names, strict=True)]
+
+    def _verdict(self, verdict: Verdict, name: str) -> Line:
+        palette, glyphs = self.look.palette, self.look.glyphs
+        sign, token, word = {
+            "allow": (glyphs.done, "success", "allowed"),
+            "ask": (glyphs.asks, "warning", "asks"),
+            "deny": (glyphs.failed, "error", "denied"),
+        }[verdict.action]
+        hue = palette.style(token, "surface")
+        return [
+            (f"{sign} ", palette.style(token, "surface", bold=verdict.action == "ask")),
+            (f"{name}     ", palette.style("text", "surface")),
+            (f"{word:<7}   ", hue),
+            (screen_line(reason_of(verdict)), palette.style("muted", "surface")),
+        ]
+
+    def _sentence(self, text: str, room: int) -> list[Line]:
+        muted = self.look.palette.style("muted", "surface")
+        line = screen_line(" ".join(text.split()))
+        return [[(line[start:end], muted)] for start, end in breaks(line, room)] if line else []
+
+    def _always(self, room: int) -> list[Line]:
+        palette = self.look.palette
+        bold = palette.style("text", "surface", bold=True)
+        lines: list[Line] = [*self._sentence("In this worktree no question will be asked any more for", room), []]
+        for pattern in self.case.request.always:
+            safe = screen_line(f"{self.case.request.permission}  {pattern}")
+            lines += [[("  " + safe[start:end], bold)] for start, end in breaks(safe, room - 2)]
+        told = "Rules that deny still win. `opencode-tui permission revoke` takes it back."
+        return [*lines, [], *self._sentence(told, room)]

@@ -1,0 +1,133 @@
+"""What a permission question is about, with what the rules say of it: read before it is shown."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from opencode_tui.client.client import Client
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Verdict
+from opencode_tui.schema.value import immutable
+
+TITLES = {
+    "bash": "Run this command?",
+    "edit": "Edit this file?",
+    "read": "Read this file?",
+    "external_directory": "Use this folder outside the project?",
+    "webfetch": "Fetch this page?",
+    "doom_loop": "It keeps making the same calls. Go on?",
+    "task": "Start this agent?",
+    "skill": "Load this skill?",
+}
+ONCE = {"bash": "run once", "edit": "edit once", "read": "read once", "webfetch": "fetch once"}
+
+
+@immutable
+class PermissionCase:
+    """A request, the call that needs it, the verdicts; `origin` names the session when it is not the one that is shown."""
+
+    request: PermissionRequest
+    directory: Path
+    report: PermissionReport | None = None
+    call: ToolPart | None = None
+    agent: str = ""
+    origin: str = ""
+
+    @property
+    def title(self) -> str:
+        """The question."""
+        return TITLES.get(self.request.permission, f"Allow {self.request.permission}?")
+
+    @property
+    def once(self) -> str:
+        """What the key for once does."""
+        return ONCE.get(self.request.permission, "allow once")
+
+    @property
+    def subject(self) -> str:
+        """What the act is about: the whole command, the folders, the paths; raw."""
+        if self.request.permission == "bash" and self.call is not None:
+            command = self.call.state.input.get("command")
+            if isinstance(command, str):
+                return command
+        if self.request.permission == "external_directory":
+            return "\n".join(pattern.removesuffix("/*") or "/" for pattern in self.request.patterns)
+        return "\n".join(self.request.patterns)
+
+    @property
+    def diff(self) -> str:
+        """The change as a unified diff; empty when it is about none."""
+        return str(self.request.metadata.get("diff") or "")
+
+    @property
+    def verdicts(self) -> Sequence[Verdict]:
+        """What the rules say of each part."""
+        return self.report.verdicts if self.report is not None else ()
+
+    @property
+    def why(self) -> str:
+        """Why it is asked, in sentences; raw."""
+        match self.request.permission:
+            case "external_directory":
+                return f"It lies outside of {self.directory}."
+            case "doom_loop":
+                return "The same calls come again and again."
+            case _:
+                return " ".join([*self._reasons(), *self._place()])
+
+    def _reasons(self) -> list[str]:
+        told: list[str] = []
+        if self.request.metadata.get("opaque"):
+            told.append("What it does cannot be known before it runs.")
+        if self.request.metadata.get("network"):
+            told.append("It uses the network.")
+        asking = [one for one in self.verdicts if one.action == "ask"]
+        if asking and len(self.verdicts) > 1:
+            one = "One part asks" if len(asking) == 1 else f"{len(asking)} parts ask"
+            told.append(f"{one}, so the whole command asks.")
+        elif asking:
+            reason = reason_of(asking[0])
+            told.append(f"{reason[:1].upper()}{reason[1:]}.")
+        return told
+
+    def _place(self) -> list[str]:
+        return [f"It runs in {self.directory}."] if self.request.permission == "bash" else []
+
+
+def reason_of(verdict: Verdict) -> str:
+    """Why the rules say so, in a few words; raw."""
+    if verdict.grant is not None:
+        return f"you allowed {verdict.grant.pattern} for good"
+    if verdict.note:
+        return verdict.note
+    if verdict.rule is None:
+        return "no rule names it"
+    where = (
+        verdict.rule.pattern if verdict.rule.permission == "*" else f"{verdict.rule.permission} {verdict.rule.pattern}"
+    )
+    return f"rule {where}"
+
+
+async def load_case(client: Client, request: PermissionRequest, *, origin: str) -> PermissionCase:
+    """Return the request with its call and its verdicts; what cannot be read is left out."""
+    call, agent = await _call(client, request)
+    case = PermissionCase(request, client.directory, None, call, agent, origin)
+    try:
+        report = await client.rules.explain(request.permission, case.subject, agent=agent or None)
+    except OpencodeError:
+        report = None  # an agent that is gone: the question is put without its rules
+    return PermissionCase(request, client.directory, report, call, agent, origin)
+
+
+async def _call(client: Client, request: PermissionRequest) -> tuple[ToolPart | None, str]:
+    if request.tool is None:
+        return None, ""
+    try:
+        message = await client.messages.get(request.session_id, request.tool.message_id)
+    except OpencodeError:
+        return None, ""
+    calls = (part for part in message.parts if isinstance(part, ToolPart))
+    call = next((part for part in calls if part.call_id == request.tool.call_id), None)
+    agent = (message.info.agent or message.info.mode) if isinstance(message.info, AssistantMessage) else ""
+    return call, agent

@@ -1,0 +1,137 @@
+"""The panel for questions of the agent's own: one after another, by number, arrows or in words of one's own."""
+
+from collections.abc import Callable, Sequence
+
+from opencode_tui.schema.question import QuestionRequest
+from opencode_tui.tui.cells import breaks
+from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
+from opencode_tui.tui.row import Piece
+from opencode_tui.tui.safe_text import screen_line
+
+Answers = list[list[str]]
+
+
+class QuestionPanel(Panel):
+    """Nothing is chosen at first. `answer` gets a list of labels for each question; `write` asks for words instead."""
+
+    bar = "accent"
+
+    def __init__(
+        self,
+        request: QuestionRequest,
+        *,
+        place: tuple[int, int],
+        answer: Callable[[Answers], object],
+        dismiss: Callable[[], object],
+        write: Callable[[], object],
+    ) -> None:
+        super().__init__()
+        self.request = request
+        self._place = place
+        self._answer = answer
+        self._dismiss = dismiss
+        self._write = write
+        self._chosen: list[list[str]] = [[] for _ in request.questions]
+        self._at = 0
+        self._row = -1
+
+    def set_place(self, place: tuple[int, int]) -> None:
+        """Say anew how many questions wait."""
+        self._place = place
+        self.redraw()
+
+    @property
+    def keys_of_panel(self) -> Sequence[PanelKey]:
+        """Numbers choose; own words; dismiss."""
+        question = self.request.questions[self._at]
+        count = len(question.options)
+        keys = [
+            PanelKey(str(number), "", lambda number=number: self._pick(number - 1))
+            for number in range(1, min(9, count) + 1)
+        ]
+        if count:
+            keys += [PanelKey("up", "", lambda: self._move(-1)), PanelKey("down", "", lambda: self._move(1))]
+            keys.append(PanelKey("enter", "take" if not question.multiple else "go on", self._enter))
+        if question.multiple:
+            keys.append(PanelKey("space", "choose", lambda: self._pick(self._row)))
+        return [
+            *keys,
+            PanelKey("w", "in your own words", self._write),
+            PanelKey("x", "dismiss, ends the turn", self._dismiss),
+        ]
+
+    def write(self, words: str) -> None:
+        """Take words of the person's own as the answer to the present question."""
+        if words:
+            self._chosen[self._at].append(words)
+            self._next()
+
+    def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """What is asked; at the right which of how many."""
+        palette = self.look.palette
+        question = self.request.questions[self._at]
+        at, count = self._place
+        facts: list[str] = []
+        if len(self.request.questions) > 1:
+            facts.append(f"question {self._at + 1} of {len(self.request.questions)}")
+        if count > 1:
+            facts.append(f"{at} of {count}")
+        head = screen_line(question.header or "The agent asks")
+        return [(head, palette.style("text", "surface", bold=True))], [
+            ("   ".join(facts), palette.style("muted", "surface"))
+        ]
+
+    def body(self, width: int) -> Sequence[Line]:
+        """The question in full, then what is offered."""
+        palette = self.look.palette
+        question = self.request.questions[self._at]
+        asked = screen_line(" ".join(question.question.split()))
+        lines: list[Line] = [
+            [(asked[start:end], palette.style("text", "surface"))] for start, end in breaks(asked, width)
+        ]
+        if question.options:
+            lines.append([])
+        for number, option in enumerate(question.options):
+            area = "selection" if number == self._row else "surface"
+            is_chosen = option.label in self._chosen[self._at]
+            sign = self.look.glyphs.done if is_chosen else " "
+            pieces: list[Piece] = [
+                (f"{sign} ", palette.style("success", area)),
+                (f"{number + 1}  " if number < 9 else "   ", palette.style("accent", area, bold=True)),
+                (screen_line(option.label), palette.style("text", area, bold=number == self._row)),
+            ]
+            if option.description:
+                pieces.append((f"   {screen_line(option.description)}", palette.style("muted", area)))
+            lines.append(pieces)
+        return lines
+
+    def _move(self, step: int) -> None:
+        count = len(self.request.questions[self._at].options)
+        self._row = (self._row + step) % count if self._row >= 0 else (0 if step > 0 else count - 1)
+        self.redraw()
+
+    def _pick(self, number: int) -> None:
+        question = self.request.questions[self._at]
+        if not 0 <= number < len(question.options):
+            return
+        label, chosen = question.options[number].label, self._chosen[self._at]
+        if question.multiple:
+            chosen.remove(label) if label in chosen else chosen.append(label)
+            self.redraw()
+            return
+        self._chosen[self._at] = [label]
+        self._next()
+
+    def _enter(self) -> None:
+        question = self.request.questions[self._at]
+        if question.multiple and self._chosen[self._at]:
+            self._next()
+        elif not question.multiple and self._row >= 0:
+            self._pick(self._row)
+
+    def _next(self) -> None:
+        if self._at + 1 < len(self.request.questions):
+            self._at, self._row = self._at + 1, -1
+            self.guard_again()
+        else:
+            self._answer(self._chosen)

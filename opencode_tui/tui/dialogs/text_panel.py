@@ -1,0 +1,109 @@
+"""A panel that asks for a few words: a word to the agent, a new title, a file name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.strip import Strip
+
+from opencode_tui.tui.prompt.box import Bar
+from opencode_tui.tui.prompt.editor import Editor
+from opencode_tui.tui.row import row
+from opencode_tui.tui.rows import Rows
+
+
+class _Head(Rows):
+    area = "surface"
+
+    def __init__(self, title: str, hint: str) -> None:
+        super().__init__()
+        self._words = (title, hint)
+
+    def rows(self, width: int, height: int) -> list[Strip]:
+        """Empty, what is asked, empty."""
+        palette = self.look.palette
+        title, hint = self._words
+        fill = palette.area("surface")
+        left = [(title, palette.style("text", "surface", bold=True))]
+        right = [(f"{hint}  ", palette.style("muted", "surface"))] if hint else []
+        empty = Strip.blank(width, fill)
+        return [empty, row(width, left, right, fill=fill), empty]
+
+
+class _Keys(Rows):
+    area = "surface"
+
+    def __init__(self, enter: str, escape: str) -> None:
+        super().__init__()
+        self._words = (("enter", enter), ("esc", escape))
+
+    def rows(self, width: int, height: int) -> list[Strip]:
+        """Empty, the keys, empty."""
+        palette = self.look.palette
+        fill = palette.area("surface")
+        pieces = [
+            piece
+            for key, words in self._words
+            for piece in (
+                (key, palette.style("accent", "surface", bold=True)),
+                (f" {words}   ", palette.style("text", "surface")),
+            )
+        ]
+        empty = Strip.blank(width, fill)
+        return [empty, row(width, pieces, fill=fill), empty]
+
+
+@dataclass(frozen=True, slots=True)
+class TextAsk:
+    """What is asked for: `text` stands there at first, `hint` at the right, `enter` and `escape` say what the keys do."""
+
+    title: str
+    enter: str
+    text: str = ""
+    hint: str = ""
+    escape: str = "back"
+    bar: str = "accent"
+
+
+class TextPanel(Horizontal):
+    """Enter hands in what was written, escape leaves it."""
+
+    def __init__(self, ask: TextAsk, *, done: Callable[[str], object], back: Callable[[], object]) -> None:
+        super().__init__()
+        self.editor = Editor()
+        self.editor.hints = ()
+        self._ask = ask
+        self._done = done
+        self._back = back
+
+    def compose(self) -> ComposeResult:
+        """Bar, title, editor, keys."""
+        yield Bar(self._ask.bar)
+        with Vertical(classes="inside"):
+            yield _Head(self._ask.title, self._ask.hint)
+            yield self.editor
+            yield _Keys(self._ask.enter, self._ask.escape)
+
+    def on_mount(self) -> None:
+        """Begin with the text that was given."""
+        self.editor.put(self._ask.text)
+        self.editor.focus()
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """Write in it."""
+        self.editor.focus(scroll_visible)
+        return self
+
+    def on_editor_submitted(self, event: Editor.Submitted) -> None:
+        """Hand in what was written."""
+        event.stop()
+        self._done(self.editor.text.strip())
+
+    def on_key(self, event: events.Key) -> None:
+        """Leave with escape."""
+        if event.key == "escape":
+            event.stop()
+            self._back()

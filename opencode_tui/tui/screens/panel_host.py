@@ -1,0 +1,183 @@
+"""What stands in the prompt's place: one panel at a time, the person's own acts before the questions of agents."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from textual.widget import Widget
+
+from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.question import QuestionRequest
+from opencode_tui.tui.control import Control
+from opencode_tui.tui.dialogs.panel import Panel
+from opencode_tui.tui.dialogs.permission import PermissionPanel
+from opencode_tui.tui.dialogs.permission_case import load_case
+from opencode_tui.tui.dialogs.question import QuestionPanel
+from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+from opencode_tui.tui.folder_state import Asking
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+AskingPanel = PermissionPanel | QuestionPanel
+
+
+class PanelHost:
+    """Shows panels in the chat's `#ask` and gives the place back to the prompt."""
+
+    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+        self._screen = screen
+        self._control = control
+        self._own: Widget | None = None
+        self._asked: AskingPanel | None = None
+        self._word: TextPanel | None = None
+        self._loading: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a panel stands in the prompt's place."""
+        return self._shown is not None
+
+    @property
+    def takes_escape(self) -> bool:
+        """Whether escape closes the panel instead of interrupting the run."""
+        return (
+            self._own is not None
+            or self._word is not None
+            or (
+                isinstance(self._asked, PermissionPanel)
+                and any(key.key == "escape" for key in self._asked.keys_of_panel)
+            )
+        )
+
+    @property
+    def _shown(self) -> Widget | None:
+        return self._own or self._word or self._asked
+
+    def open(self, panel: Widget) -> None:
+        """Show a panel of the person's own act."""
+        self._remove(self._own)
+        self._own = panel
+        self._screen.ask.mount(panel)
+        self._arrange()
+
+    def close(self) -> None:
+        """Take the panel of the person's own act away."""
+        self._remove(self._own)
+        self._own = None
+        self._arrange()
+
+    def sync(self) -> None:
+        """Follow the questions that wait: show the oldest, take away what somebody answered."""
+        waiting = self._control.questions()
+        if self._asked is not None and self._request_id not in {one.id for one in waiting}:
+            self._drop_asked()
+        if waiting and self._asked is None and self._loading != waiting[0].id:
+            self._loading = waiting[0].id
+            self._screen.do(self._load(waiting[0]))
+        elif self._asked is not None:
+            self._asked.set_place((1, len(waiting)))
+
+    @property
+    def _request_id(self) -> str:
+        if isinstance(self._asked, PermissionPanel):
+            return self._asked.case.request.id
+        return self._asked.request.id if self._asked is not None else ""
+
+    async def _load(self, request: Asking) -> None:
+        try:
+            panel = await self._make(request)
+        finally:
+            self._loading = None
+        if request.id not in self._control.folder.asking:
+            return
+        self._drop_asked()
+        self._asked = panel
+        await self._screen.ask.mount(panel)
+        self._arrange()
+        self._screen.settle()
+
+    async def _make(self, request: Asking) -> AskingPanel:
+        place = (1, len(self._control.questions()))
+        if isinstance(request, QuestionRequest):
+            return QuestionPanel(
+                request,
+                place=place,
+                answer=lambda answers: self._answer_question(request, answers),
+                dismiss=lambda: self._screen.do(self._dismiss(request)),
+                write=lambda: self._ask_words(request),
+            )
+        case = await load_case(self._control.client, request, origin=self._origin(request.session_id))
+        return PermissionPanel(
+            case,
+            place=place,
+            answer=lambda reply: self._screen.do(self._reply(request, reply, None)),
+            reject=lambda: self._ask_word(request),
+        )
+
+    def _origin(self, session_id: str) -> str:
+        info = self._control.folder.sessions.get(session_id)
+        if session_id == self._control.session_id or info is None:
+            return ""
+        return f"asked in: {info.title}"
+
+    def _ask_word(self, request: PermissionRequest) -> None:
+        ask = TextAsk("Reject. A word to the agent?", "reject", hint="empty: just no", bar="warning")
+        self._open_word(ask, lambda word: self._screen.do(self._reply(request, "reject", word or None)))
+
+    def _ask_words(self, request: QuestionRequest) -> None:
+        panel = self._asked
+
+        def done(words: str) -> None:
+            self._close_word()
+            if isinstance(panel, QuestionPanel):
+                panel.write(words)
+
+        self._open_word(TextAsk("Your own words", "answer"), done)
+
+    def _open_word(self, ask: TextAsk, done: Callable[[str], object]) -> None:
+        self._word = TextPanel(ask, done=done, back=self._close_word)
+        self._screen.ask.mount(self._word)
+        self._arrange()
+
+    def _close_word(self) -> None:
+        self._remove(self._word)
+        self._word = None
+        self._arrange()
+
+    async def _reply(self, request: PermissionRequest, reply: Reply, word: str | None) -> None:
+        self._drop_asked()
+        await self._control.client.permissions.reply(request.id, reply, word)
+
+    def _answer_question(self, request: QuestionRequest, answers: Sequence[Sequence[str]]) -> None:
+        self._screen.do(self._send_answers(request, answers))
+
+    async def _send_answers(self, request: QuestionRequest, answers: Sequence[Sequence[str]]) -> None:
+        self._drop_asked()
+        await self._control.client.questions.reply(request.id, answers)
+
+    async def _dismiss(self, request: QuestionRequest) -> None:
+        self._drop_asked()
+        await self._control.client.questions.reject(request.id)
+
+    def _drop_asked(self) -> None:
+        self._remove(self._word)
+        self._remove(self._asked)
+        self._asked = self._word = None
+        self._arrange()
+
+    def _remove(self, panel: Widget | None) -> None:
+        if panel is not None:
+            panel.remove()
+
+    def _arrange(self) -> None:
+        """Show the one panel that counts, or the prompt."""
+        shown = self._shown
+        for panel in (self._own, self._word, self._asked):
+            if panel is not None:
+                panel.display = panel is shown
+        self._screen.prompt.display = shown is None
+        target = shown or self._screen.prompt.editor
+        if isinstance(target, Panel) and target.is_mounted:
+            target.guard_again()
+        target.focus()
+        self._screen.settle_soon()

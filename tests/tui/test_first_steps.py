@@ -1,0 +1,42 @@
+"""From the first key to the answer, with the real engine."""
+
+from pathlib import Path
+
+from tests.support.model_script import Answer, Call
+from tests.support.screen import screen
+
+
+async def test_an_answer_streams_and_the_turn_is_summed_up(environ: dict[str, str], tmp_path: Path) -> None:
+    async with screen(environ, tmp_path, Answer(text="Hello there.")) as page:
+        await page.type("hi you")
+        await page.press("enter")
+        await page.sees("Hello there.")
+        text = await page.sees("Done")
+        assert "hi you" in text
+
+
+async def test_a_call_waits_for_the_person_and_runs_after_y(environ: dict[str, str], tmp_path: Path) -> None:
+    asks = {"permission": {"bash": "ask"}}
+    call = Call("bash", {"command": "touch made", "description": "x"})
+    async with screen(environ, tmp_path, Answer(calls=(call,)), Answer(text="Made it."), settings=asks) as page:
+        await page.send("make it")
+        await page.sees("Run this command?")
+        await page.sees("touch made")
+        await page.answer("y")
+        await page.sees("Made it.")
+        assert (tmp_path / "made").exists()
+
+
+async def test_a_key_typed_while_a_question_appears_answers_nothing_and_is_kept(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    asks = {"permission": {"bash": "ask"}}
+    call = Call("bash", {"command": "touch made", "description": "x"})
+    async with screen(environ, tmp_path, Answer(calls=(call,)), settings=asks) as page:
+        await page.send("make it")
+        await page.sees("Run this command?")
+        await page.press("y", "enter")
+        assert page.app.chat.prompt.editor.text == "y"
+        assert len(await page.world.client.permissions.pending()) == 1
+        await page.answer("enter")
+        assert len(await page.world.client.permissions.pending()) == 1

@@ -23,6 +23,7 @@ from opencode_tui.client.session_facets import (
     QuestionsFacet,
     SessionsFacet,
 )
+from opencode_tui.client.undo_facet import UndoFacet
 from opencode_tui.schema.event import Envelope
 
 
@@ -73,6 +74,11 @@ class Client(Protocol):
     @property
     def prompts(self) -> PromptsFacet:
         """Their conversations."""
+        ...
+
+    @property
+    def undo(self) -> UndoFacet:
+        """Undo in them."""
         ...
 
     @property

@@ -13,6 +13,7 @@ from opencode_tui.client.local_session import (
     LocalQuestions,
     LocalSessions,
 )
+from opencode_tui.client.local_undo import LocalUndo
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
@@ -28,6 +29,7 @@ class LocalClient:
         self.sessions = LocalSessions(engine, instance)
         self.messages = LocalMessages(engine, instance)
         self.prompts = LocalPrompts(engine, instance, policy or AskPerson())
+        self.undo = LocalUndo(instance)
         self.permissions = LocalPermissions(instance)
         self.rules = instance.rules
         self.questions = LocalQuestions(instance)

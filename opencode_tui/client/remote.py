@@ -23,6 +23,7 @@ from opencode_tui.client.remote_session import (
     RemoteQuestions,
     RemoteSessions,
 )
+from opencode_tui.client.remote_undo import RemoteUndo
 from opencode_tui.schema.header import DEFAULT_USERNAME
 
 
@@ -35,6 +36,7 @@ class RemoteClient:
         self.sessions = RemoteSessions(link)
         self.messages = RemoteMessages(link)
         self.prompts = RemotePrompts(link, events)
+        self.undo = RemoteUndo(link)
         self.permissions = RemotePermissions(link)
         self.rules = RemoteRules(link)
         self.questions = RemoteQuestions(link)

@@ -4,8 +4,19 @@ from typing import Literal
 
 from pydantic import Field
 
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session import RevertState
+
+UNDO_KEY = "undo"
+"""The key of `session.metadata` for an `UndoNote`."""
+
+
+class UndoTarget(Record):
+    """Where an undo is to begin: at a message, at a part of it, or without a message at the person's last turn."""
+
+    message_id: str | None = absent()
+    part_id: str | None = absent()
 
 
 class UndoFile(Record):
@@ -15,7 +26,7 @@ class UndoFile(Record):
     it. `reason` says why a file is left alone, `changed_at` when it was changed last, in ms since 1970, if that is why.
     """
 
-    path: str
+    path: FilePath
     status: Literal["added", "deleted", "modified"] | None = absent()
     additions: int = 0
     deletions: int = 0
@@ -78,7 +89,7 @@ class PendingUndo(Record):
 
 
 class UndoNote(Record):
-    """What stands in a session's `metadata.undo`: the report of the undo in force, and the act that was begun and not ended."""
+    """What stands in `session.metadata` while there is an undo: the report of the one in force, an act that was begun."""
 
     report: RevertReport | None = absent()
     pending: PendingUndo | None = absent()

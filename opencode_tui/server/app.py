@@ -25,12 +25,15 @@ from opencode_tui.server.routes import (
     question,
     screen,
     session,
+    undo,
 )
 
 ROUTERS = (
     health.router,
     event.router,
     session.router,
+    undo.router,
+    undo.own_router,
     message.router,
     permission.router,
     question.router,

@@ -7,14 +7,14 @@ from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.catalog import DEMO
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.command import SessionCommands
+from opencode_tui.engine.session.context_keeper import ContextKeeper
 from opencode_tui.engine.session.history import filter_compacted, is_answered, position
 from opencode_tui.engine.session.loop import SessionLoop
-from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.user_message import Addressee, UserMessages
 from opencode_tui.schema.history import MessageWithParts, with_parts
-from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.request import CommandInput, PromptInput
@@ -45,15 +45,17 @@ class SessionPrompt:
         users: UserMessages,
         recent: RecentModels,
         commands: SessionCommands,
-        clock: Clock,
+        undo: SessionUndo,
+        keeper: ContextKeeper,
     ) -> None:
+        self._keeper = keeper
+        self._undo = undo
         self._commands = commands
         self._store = store
         self._runs = runs
         self._loop = loop
         self._users = users
         self._recent = recent
-        self._clock = clock
 
     def check(self, request: PromptInput) -> None:
         """Return when a request for a new session could be answered: raises ConfigError or ModelNotFoundError otherwise."""
@@ -96,6 +98,7 @@ class SessionPrompt:
     def cancel(self, session_id: str) -> bool:
         """Interrupt the session's run, or the command that is to begin one; tells whether there was any. Returns at once."""
         was_preparing = self._commands.cancel(session_id)
+        self._keeper.interrupt(session_id)
         return self._runs.abort(session_id) or was_preparing
 
     def _start(self, session_id: str, request: "_Request | None", addressee: Addressee, policy: Policy | None) -> Run:
@@ -104,7 +107,7 @@ class SessionPrompt:
             return active
 
         async def body(run: Run) -> MessageWithParts:
-            await repair(self._store, session_id, clock=self._clock)
+            await self._undo.make_ready(session_id)
             if request is not None:
                 message = await self._store_request(session_id, request, addressee)
                 if request.prompt.no_reply:

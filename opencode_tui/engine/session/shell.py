@@ -10,9 +10,9 @@ from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.engine.provider.stream import ToolCall
 from opencode_tui.engine.session.processor import StepProcessor, StepServices
-from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.tool_calls import CallScope
+from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.user_message import Addressee, UserMessages
 from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.history import MessageWithParts, with_parts
@@ -34,6 +34,7 @@ class SessionShell:
     step: StepServices
     runs: RunRegistry
     users: UserMessages
+    undo: SessionUndo
     directory: Path
     worktree: Path
 
@@ -55,7 +56,7 @@ class SessionShell:
             raise BusyError(f"session {session_id} is being worked on; interrupt it first")
 
         async def body(run: Run) -> MessageWithParts:
-            await repair(self.step.store, session_id, clock=self.step.clock)
+            await self.undo.make_ready(session_id)
             request = await self.users.create(session_id, prompt, addressee)
             if stored is not None:
                 stored(request.id)

@@ -1,0 +1,69 @@
+"""Undo in the sessions of one folder, loaded when it is first needed: most turns end without."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.session.repair import repair
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.undo import UNDO_KEY
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.session.revert import SessionRevert
+    from opencode_tui.engine.session.summary import SessionSummaries
+
+
+class SessionUndo:
+    """The way to undo, and to the sums of what sessions did to files."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        clock: Clock,
+        summaries: "Callable[[], SessionSummaries]",
+        revert: "Callable[[SessionSummaries], SessionRevert]",
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._make_summaries = summaries
+        self._make_revert = revert
+        self._summaries: SessionSummaries | None = None
+        self._revert: SessionRevert | None = None
+
+    @property
+    def summaries(self) -> "SessionSummaries":
+        """What sums up sessions and turns."""
+        if self._summaries is None:
+            self._summaries = self._make_summaries()
+        return self._summaries
+
+    @property
+    def revert(self) -> "SessionRevert":
+        """The verbs."""
+        if self._revert is None:
+            self._revert = self._make_revert(self.summaries)
+        return self._revert
+
+    async def make_ready(self, session_id: str) -> None:
+        """Close what a dead process left open, and do what `clean_up` does: before anything is added to the conversation."""
+        await repair(self._store, session_id, clock=self._clock)
+        await self.clean_up(session_id)
+
+    async def clean_up(self, session_id: str) -> None:
+        """Make an undo that is in force final, before the conversation goes on. Needs the run lock. Raises as `cleanup` does."""
+        if has_undo(await self._store.get(session_id)):
+            await self.revert.cleanup(session_id)
+
+    async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
+        """Return what a session, or the turn of one of its messages, changed in files."""
+        if message_id is not None:
+            return await self.summaries.turn(session_id, message_id)
+        return await self.summaries.session(session_id)
+
+
+def has_undo(info: SessionInfo) -> bool:
+    """Tell whether an undo is in force or was begun: there is something to clean up before the conversation goes on."""
+    return info.revert is not None or UNDO_KEY in (info.metadata or {})

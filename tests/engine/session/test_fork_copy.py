@@ -1,0 +1,216 @@
+"""Copies that are broken off, forks of forks, and sources that change or go."""
+
+import asyncio
+import errno
+import json
+
+import pytest
+
+from opencode_tui.client.local import LocalClient, open_client
+from opencode_tui.engine.engine import open_engine
+from opencode_tui.schema.error import StorageError
+from opencode_tui.schema.fork import fork_origin
+from opencode_tui.schema.request import ForkSession
+from opencode_tui.schema.session import RevertState
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.pending_copies import PendingCopies
+from tests.support.deep import write_session
+
+WHOLE = ForkSession()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path
+
+
+async def broken_off(environ, folder, session_id, *, after_s=0.0):
+    """Fork in an engine that ends before the copy does, and return the fork's id."""
+    async with open_client(environ, folder) as client:
+        fork = await client.sessions.fork(session_id, WHOLE)
+        await asyncio.sleep(after_s)
+    return fork.id
+
+
+async def texts(client, session_id):
+    return [
+        part.text for message in await client.messages.list(session_id) for part in message.parts if part.type == "text"
+    ]
+
+
+def copied(paths, fork_id):
+    return len(list((paths.storage / "message" / fork_id).glob("*.json")))
+
+
+async def is_whole(client, session_id):
+    return fork_origin(await client.sessions.get(session_id)).copying is None
+
+
+async def test_a_copy_that_was_broken_off_goes_on_at_the_next_opening(environ, folder, paths):
+    session_id = write_session(paths, turns=120, directory=str(folder))
+    fork_id = await broken_off(environ, folder, session_id, after_s=0.05)
+    assert copied(paths, fork_id) < 240
+    async with open_client(environ, folder) as client:
+        assert not await is_whole(client, fork_id)
+        before = await texts(client, fork_id)
+        await client.sessions.settled(fork_id)
+        assert await is_whole(client, fork_id) and copied(paths, fork_id) == 240
+    async with open_client(environ, folder) as client:
+        assert await texts(client, fork_id) == before == await texts(client, session_id)
+
+
+async def test_reading_alone_makes_the_copy_go_on(environ, folder, paths):
+    session_id = write_session(paths, turns=20, directory=str(folder))
+    fork_id = await broken_off(environ, folder, session_id)
+    async with open_client(environ, folder) as client:
+        await client.messages.list(fork_id, 2)
+        async with asyncio.timeout(10):
+            while not await is_whole(client, fork_id):
+                await asyncio.sleep(0.01)
+
+
+async def test_deleting_the_source_completes_its_forks_first(environ, folder, paths):
+    session_id = write_session(paths, turns=60, directory=str(folder))
+    fork_id = await broken_off(environ, folder, session_id)
+    async with open_client(environ, folder) as client:
+        wanted = await texts(client, session_id)
+    async with open_client(environ, folder) as client:
+        await client.sessions.remove(session_id)
+        assert await is_whole(client, fork_id) and await texts(client, fork_id) == wanted
+    assert not list(paths.lock.glob("*.forks")) and copied(paths, session_id) == 0
+
+
+async def test_a_fork_of_an_unfinished_fork_reads_through_both(environ, folder, paths):
+    session_id = write_session(paths, turns=40, directory=str(folder))
+    first = await broken_off(environ, folder, session_id)
+    second = await broken_off(environ, folder, first)
+    async with open_client(environ, folder) as client:
+        assert await texts(client, second) == await texts(client, session_id)
+        await client.sessions.remove(session_id)
+        await client.sessions.remove(first)
+        assert len(await texts(client, second)) == 80 and await is_whole(client, second)
+
+
+async def test_a_fork_is_deleted_without_being_copied_first(environ, folder, paths):
+    session_id = write_session(paths, turns=300, directory=str(folder))
+    fork_id = await broken_off(environ, folder, session_id)
+    async with open_client(environ, folder) as client:
+        await client.sessions.remove(fork_id)
+        await client.sessions.settled(session_id)
+    assert copied(paths, fork_id) == 0 and not list(paths.lock.glob("*.forks"))
+    left = [path.name for path in (paths.storage / "part").iterdir()]
+    assert set(left) == {path.stem for path in (paths.storage / "message" / session_id).glob("*.json")}
+
+
+async def test_an_edit_of_the_source_does_not_reach_a_fork(environ, folder, paths):
+    session_id = write_session(paths, turns=40, directory=str(folder))
+    fork_id = await broken_off(environ, folder, session_id)
+    async with open_client(environ, folder) as client:
+        first = (await client.messages.list(session_id))[0]
+        await client.messages.update_part(first.parts[0].changed(text="edited"))
+        assert (await texts(client, fork_id))[0] == "request 0"
+
+
+async def test_an_edit_of_the_fork_is_not_copied_over(environ, folder, paths):
+    session_id = write_session(paths, turns=40, directory=str(folder))
+    fork_id = await broken_off(environ, folder, session_id)
+    async with open_client(environ, folder) as client:
+        last = (await client.messages.list(fork_id))[-2]
+        await client.messages.remove_part(fork_id, last.info.id, last.parts[0].id)
+        await client.sessions.settled(fork_id)
+    async with open_client(environ, folder) as client:
+        assert "request 39" not in await texts(client, fork_id)
+
+
+async def test_two_engines_copy_one_fork_once(environ, folder, paths):
+    session_id = write_session(paths, turns=60, directory=str(folder))
+    fork_id = await broken_off(environ, folder, session_id)
+    async with open_client(environ, folder) as one, open_client(environ, folder) as other:
+        await asyncio.gather(one.sessions.settled(fork_id), other.sessions.settled(fork_id))
+        assert await texts(one, fork_id) == await texts(other, session_id)
+
+
+async def test_a_damaged_record_of_the_source_costs_itself_alone(environ, folder, paths):
+    session_id = write_session(paths, turns=5, directory=str(folder))
+    broken = sorted((paths.storage / "message" / session_id).glob("*.json"))[2]
+    broken.write_text("{")
+    async with open_client(environ, folder) as client:
+        fork = await client.sessions.fork(session_id, WHOLE)
+        assert len(await client.messages.list(fork.id)) == 9
+        await client.sessions.settled(fork.id)
+        assert copied(paths, fork.id) == 9
+
+
+class FullDisk(FileSystem):
+    """Has no room for more messages."""
+
+    def replace(self, source, target):
+        if "/message/" in target:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().replace(source, target)
+
+
+async def test_a_full_disk_refuses_the_change_and_loses_nothing(environ, folder, paths):
+    session_id = write_session(paths, turns=20, directory=str(folder))
+    fork_id = await broken_off(environ, folder, session_id)
+    async with open_engine(environ, files=FullDisk()) as engine:
+        client = LocalClient(engine, await engine.instance(folder))
+        with pytest.raises(StorageError, match="cannot write"):
+            await client.sessions.remove(session_id)
+        assert len(await texts(client, fork_id)) == len(await texts(client, session_id)) == 40
+    async with open_client(environ, folder) as client:
+        await client.sessions.remove(session_id)
+        assert len(await texts(client, fork_id)) == 40
+
+
+async def test_what_an_active_revert_hides_is_not_taken_over(environ, folder, paths):
+    session_id = write_session(paths, turns=4, directory=str(folder))
+    ids = sorted(path.stem for path in (paths.storage / "message" / session_id).glob("*.json"))
+    async with open_client(environ, folder) as client:
+        parts = (await client.messages.list(session_id))[3].parts
+    cases = [
+        (RevertState(message_id=ids[4]), None, 4),
+        (RevertState(message_id=ids[4]), ids[6], 4),
+        (RevertState(message_id=ids[4]), ids[2], 2),
+        (RevertState(message_id=ids[3], part_id=parts[1].id), None, 4),
+    ]
+    for revert, boundary, count in cases:
+        set_revert(paths, session_id, revert)
+        async with open_client(environ, folder) as client:
+            fork = await client.sessions.fork(session_id, ForkSession(message_id=boundary))
+            messages = await client.messages.list(fork.id)
+            await client.sessions.settled(fork.id)
+        assert len(messages) == copied(paths, fork.id) == count and fork.revert is None
+    assert [part.type for part in messages[-1].parts] == ["step-start"]
+
+
+def set_revert(paths, session_id, revert):
+    path = paths.storage / "session" / "global" / f"{session_id}.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "revert": revert.to_dict()}))
+
+
+async def test_states_of_files_do_not_go_into_another_work_tree(environ, tmp_path, paths):
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    session_id = write_session(paths, turns=1, directory=str(there))
+    kinds = {}
+    for folder in (here, there):
+        async with open_client(environ, folder) as client:
+            fork = await client.sessions.fork(session_id, WHOLE)
+            answer = (await client.messages.list(fork.id))[1]
+            kinds[folder.name] = [(part.type, getattr(part, "snapshot", None) is not None) for part in answer.parts]
+    assert kinds["here"] == [("step-start", False), ("text", False)]
+    assert kinds["there"] == [("step-start", True), ("text", False), ("patch", False)]
+
+
+def test_a_note_without_a_fork_holds_up_nobody(environ, folder, paths):
+    session_id = write_session(paths, turns=1, directory=str(folder))
+    PendingCopies(paths).add(session_id, "ses_000000000000neverwritten00")
+
+    async def work():
+        async with open_client(environ, folder) as client:
+            await client.sessions.remove(session_id)
+
+    asyncio.run(work())
+    assert not list(paths.lock.glob("*.forks"))

@@ -108,10 +108,15 @@ class NobodyToAskError(PermissionRefused):
 
     def __init__(self, permission: str, patterns: list[str]) -> None:
         wanted = ", ".join(repr(pattern) for pattern in patterns)
-        super().__init__(
-            f"{permission} for {wanted} needs a person's permission and this run has no terminal to ask at; "
-            f"run with --auto, or allow it by a rule below permission.{permission} in opencode.json"
-        )
+        rule = f"allow it by a rule below permission.{permission} in opencode.json"
+        if permission == "doom_loop":
+            text = (
+                f"the same calls of {wanted} come again and again, and this run has no terminal to ask whether to go on"
+            )
+            super().__init__(f"{text}; try another way, or {rule}")
+            return
+        text = f"{permission} for {wanted} needs a person's permission and this run has no terminal to ask at"
+        super().__init__(f"{text}; run with --auto, or {rule}")
 
 
 class ModelNotFoundError(OpencodeError):

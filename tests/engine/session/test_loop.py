@@ -130,8 +130,10 @@ async def test_a_loop_is_not_waved_through(environ, tmp_path):
     (tmp_path / "a.txt").write_text("x")
     auto = AutoApprove(RefuseQuestions())
     async with opened(environ, tmp_path, Answer(calls=(READ,) * 3), Answer(text="ok"), policy=auto) as world:
-        states = [call.state.status for call in await world.calls(await world.prompt("go"))]
-        assert states == ["completed", "completed", "error"]
+        states = [call.state for call in await world.calls(await world.prompt("go"))]
+        assert [state.status for state in states] == ["completed", "completed", "error"]
+        assert "come again and again" in states[2].error
+        assert "--auto" not in states[2].error
 
 
 async def test_a_plan_changes_no_file_and_what_it_is_told_is_not_stored(environ, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 from opencode_tui.client.local import open_client
 from opencode_tui.engine.permission.policy import RefuseQuestions
+from opencode_tui.schema.event import PartProgress
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.part import ToolPart
@@ -88,6 +89,28 @@ async def test_a_parents_denial_holds_in_the_child(environ, tmp_path):
         (part,) = await tool_parts(client, child.id)
         assert part.state.status == "error"
         assert "denies read" in part.state.error
+
+
+async def test_while_an_agent_works_its_caller_shows_where_and_with_which_tools(environ, tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    read = Answer(calls=(Call("read", {"filePath": "a.txt"}),))
+    async with opened(environ, tmp_path, Answer(calls=(TASK,)), read, Answer(text="w " * 20, delay_ms=20)) as (
+        _,
+        client,
+    ):
+        shown: list[Any] = []
+        with client.events() as events:
+            running = asyncio.create_task(prompt(client, "go"))
+            async for envelope in events:
+                event = envelope.event
+                part: Any = event.live.record() if isinstance(event, PartProgress) else None
+                if part is not None and part.tool == "task":
+                    shown.append(part.state.metadata)
+                if shown and shown[-1].get("tools"):
+                    break
+            session = await running
+        (child,) = await client.sessions.children(session.id)
+        assert shown[-1] == {"sessionId": child.id, "model": str(MODEL), "tools": ["read"]}
 
 
 async def test_a_denial_holds_in_the_childs_child_too(environ, tmp_path):

@@ -1,6 +1,8 @@
 """Everything that is bound to one folder: its project, settings, agents, tools, permissions, and the verbs on its sessions."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.agent.registry import AgentRegistry
@@ -11,6 +13,8 @@ from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.rules import Rules
+from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.fork import SessionForks
 from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
@@ -18,8 +22,12 @@ from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.schema.value import immutable
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.session.manual_compaction import ManualCompaction
 
 
 @immutable
@@ -41,12 +49,17 @@ class Instance:
     grants: Grants
     rules: Rules
     sessions: Sessions
+    undo: SessionUndo
+    forks: SessionForks
     parts: PartEdits
     todos: SessionTodos
     prompts: SessionPrompt
     shell: SessionShell
+    compaction: "Callable[[], ManualCompaction]"
+    background: Background
 
     async def close(self) -> None:
-        """End the providers' connections and processes, and the plugins' view of the events."""
+        """End what runs beside the turns, the providers' connections and processes, and the plugins' view of the events."""
+        await self.background.close()
         await self.extensions.plugins.close()
         await self.providers.close()

@@ -21,24 +21,32 @@ from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.rules import Rules
+from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.fork import SessionForks
+from opencode_tui.engine.session.fork_source import ForkSource
 from opencode_tui.engine.session.nearby import NearbyInstructions
 from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.sessions import Sessions
+from opencode_tui.engine.session.snapshot_source import SWITCHED_OFF, SnapshotSource
+from opencode_tui.engine.session.step_changes import StepRecorder
 from opencode_tui.engine.session.stored_output import SessionOutputs
 from opencode_tui.engine.session.subagent import SubagentServices
 from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
 from opencode_tui.engine.wire_verbs import VerbParts, build_verbs
 from opencode_tui.schema.event import FileEdited
 from opencode_tui.schema.permission import Action
-from opencode_tui.storage.killed_runs import find_killed_runs
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.session.revert import SessionRevert
+    from opencode_tui.engine.session.summary import SessionSummaries
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.plugin_tool import PluginTool
 
 
@@ -62,9 +70,26 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     sessions = _build_sessions(core, project)
     subagents = SubagentServices(store=core.store, sessions=sessions, agents=agents, bus=core.bus)
     extensions.plugins.follow(core.bus, str(directory))
-    prompts, shell = build_verbs(
+    background = Background()
+    snapshots = SnapshotSource(partial(_make_snapshots, core, project, config))
+    undo = _build_undo(core, snapshots)
+    verbs = build_verbs(
         core,
-        VerbParts(project, extensions, subagents, catalog, providers, tools, permissions, questions, references),
+        VerbParts(
+            project=project,
+            extensions=extensions,
+            subagents=subagents,
+            catalog=catalog,
+            providers=providers,
+            tools=tools,
+            permissions=permissions,
+            questions=questions,
+            references=references,
+            background=background,
+            todos=todos,
+            undo=undo,
+            recorder=StepRecorder(source=snapshots, store=core.store, identifier=core.identifier),
+        ),
     )
     return Instance(
         directory=directory,
@@ -82,10 +107,14 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         grants=grants,
         rules=Rules(agents=agents, grants=grants, project=project, home=core.paths.home),
         sessions=sessions,
-        parts=PartEdits(store=core.store, runs=core.runs, locks=core.locks),
+        undo=undo,
+        forks=_build_forks(core, project, sessions, todos),
+        parts=PartEdits(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
         todos=todos,
-        prompts=prompts,
-        shell=shell,
+        prompts=verbs.prompts,
+        shell=verbs.shell,
+        compaction=verbs.compaction,
+        background=background,
     )
 
 
@@ -150,7 +179,54 @@ def _build_sessions(core: Core, project: Project) -> Sessions:
         store=core.store,
         runs=core.runs,
         locks=core.locks,
-        killed_runs=partial(find_killed_runs, core.paths),
+        copies=core.copies,
+        identifier=core.identifier,
+        clock=core.clock,
+        project=project,
+    )
+
+
+def _make_snapshots(core: Core, project: Project, config: LoadedConfig) -> "Snapshots":
+    from opencode_tui.engine.snapshot.snapshot import Snapshots  # not for turns that change nothing
+
+    snapshots = Snapshots(
+        worktree=project.worktree, project_id=project.id, paths=core.paths, locks=core.locks, clock=core.clock
+    )
+    if config.settings.snapshot is False:
+        snapshots.unavailable = SWITCHED_OFF
+    return snapshots
+
+
+def _build_undo(core: Core, snapshots: SnapshotSource) -> SessionUndo:
+    def make_summaries() -> "SessionSummaries":
+        from opencode_tui.engine.session.summary import SessionSummaries  # after a turn, not before its request
+
+        return SessionSummaries(store=core.store, snapshots=snapshots, publish=core.publisher.publish)
+
+    def make_revert(summaries: "SessionSummaries") -> "SessionRevert":
+        from opencode_tui.engine.wire_undo import build_revert  # most processes never undo
+
+        return build_revert(core, snapshots, summaries)
+
+    return SessionUndo(store=core.store, clock=core.clock, summaries=make_summaries, revert=make_revert)
+
+
+def _build_forks(core: Core, project: Project, sessions: Sessions, todos: SessionTodos) -> SessionForks:
+    source = ForkSource(
+        store=core.store,
+        storage=core.storage,
+        runs=core.runs,
+        statuses=core.statuses,
+        locks=core.locks,
+        clock=core.clock,
+    )
+    return SessionForks(
+        store=core.store,
+        sessions=sessions,
+        source=source,
+        copies=core.copies,
+        todos=todos,
+        locks=core.locks,
         identifier=core.identifier,
         clock=core.clock,
         project=project,

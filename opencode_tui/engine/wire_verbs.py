@@ -1,5 +1,9 @@
 """The verbs on conversations, built from their parts: the loop and everything that it calls."""
 
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.command.snippet import SnippetShell
 from opencode_tui.engine.core import Core
@@ -9,22 +13,32 @@ from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.attachment import Attachments
+from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
+from opencode_tui.engine.session.context_keeper import Compactions, ContextKeeper, KeeperRules
 from opencode_tui.engine.session.instruction import Instructions
 from opencode_tui.engine.session.loop import LoopServices, SessionLoop
+from opencode_tui.engine.session.overflow import OverflowRules
 from opencode_tui.engine.session.processor import StepServices
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.remote_instruction import RemoteInstructions
 from opencode_tui.engine.session.request_builder import RequestBuilder, RequestServices
 from opencode_tui.engine.session.shell import SessionShell
+from opencode_tui.engine.session.step_changes import StepRecorder
 from opencode_tui.engine.session.subagent import SubagentServices
 from opencode_tui.engine.session.system import SystemPrompts
 from opencode_tui.engine.session.template import ReferencePlace
+from opencode_tui.engine.session.title import SessionTitles
+from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.session.tool_calls import ToolCalls
+from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.user_message import UserMessages
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.schema.value import immutable
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.session.manual_compaction import ManualCompaction
 
 
 @immutable
@@ -40,10 +54,23 @@ class VerbParts:
     permissions: PermissionService
     questions: QuestionService
     references: ReferencePlace
+    background: Background
+    todos: SessionTodos
+    undo: SessionUndo
+    recorder: StepRecorder
 
 
-def build_verbs(core: Core, parts: VerbParts) -> tuple[SessionPrompt, SessionShell]:
-    """Return the verbs on a folder's conversations: prompt and shell."""
+@immutable
+class Verbs:
+    """The verbs on a folder's conversations; what compacts by hand is loaded when it is asked for."""
+
+    prompts: SessionPrompt
+    shell: SessionShell
+    compaction: "Callable[[], ManualCompaction]"
+
+
+def build_verbs(core: Core, parts: VerbParts) -> Verbs:
+    """Return the verbs on a folder's conversations."""
     project, hooks = parts.project, parts.extensions.hooks
     calls = ToolCalls(
         store=core.store,
@@ -73,12 +100,16 @@ def build_verbs(core: Core, parts: VerbParts) -> tuple[SessionPrompt, SessionShe
         clock=core.clock,
         calls=calls,
         meter=core.meter,
+        recorder=parts.recorder,
         hooks=hooks,
     )
+    keeper = _build_keeper(core, parts, step)
     loop = SessionLoop(
         LoopServices(
             step=step,
             requests=build_requests(core, parts),
+            titles=_build_titles(core, parts),
+            keeper=keeper,
             subagents=parts.subagents,
             catalog=parts.catalog,
             providers=parts.providers,
@@ -93,9 +124,13 @@ def build_verbs(core: Core, parts: VerbParts) -> tuple[SessionPrompt, SessionShe
         users=users,
         recent=core.recent,
         commands=_build_commands(core, parts),
-        clock=core.clock,
+        undo=parts.undo,
     )
-    return prompts, SessionShell(step, core.runs, users, project.directory, project.worktree)
+    return Verbs(
+        prompts=prompts,
+        shell=SessionShell(step, core.runs, users, parts.undo, project.directory, project.worktree),
+        compaction=cache(lambda: _load_manual(core, parts, keeper, loop)),
+    )
 
 
 def build_requests(core: Core, parts: VerbParts) -> RequestBuilder:
@@ -108,6 +143,77 @@ def build_requests(core: Core, parts: VerbParts) -> RequestBuilder:
             hooks=parts.extensions.hooks,
             output_token_max=core.flags.output_token_max,
         )
+    )
+
+
+def _build_keeper(core: Core, parts: VerbParts, step: StepServices) -> ContextKeeper:
+    settings = parts.extensions.config.settings.compaction
+    rules = OverflowRules(
+        is_automatic=settings.auto and not core.flags.is_autocompact_disabled,
+        reserved=settings.reserved,
+        output_max=core.flags.output_token_max,
+    )
+    return ContextKeeper(
+        store=core.store,
+        meter=core.meter,
+        rules=KeeperRules(rules, settings.prepare),
+        load=lambda: _load_compactions(core, parts, step, rules),
+    )
+
+
+def _load_compactions(core: Core, parts: VerbParts, step: StepServices, rules: OverflowRules) -> Compactions:
+    # Most turns end without any of this.
+    from opencode_tui.engine.session.compaction import CompactionServices, SessionCompaction
+    from opencode_tui.engine.session.prepared import PreparedSummaries
+    from opencode_tui.engine.session.summary_request import SummaryRequests
+
+    requests = SummaryRequests(
+        agents=parts.subagents.agents,
+        catalog=parts.catalog,
+        hooks=parts.extensions.hooks,
+        counter=core.meter.calibration,
+        rules=rules,
+    )
+    services = CompactionServices(
+        step=step,
+        requests=requests,
+        providers=parts.providers,
+        todos=parts.todos,
+        rules=rules,
+        settled=core.copies.settled,
+        publish=core.publisher.publish,
+        directory=parts.project.directory,
+        worktree=parts.project.worktree,
+    )
+    prepared = PreparedSummaries(
+        requests=requests, providers=parts.providers, background=parts.background, store=core.store
+    )
+    return Compactions(SessionCompaction(services), requests, prepared)
+
+
+def _load_manual(core: Core, parts: VerbParts, keeper: ContextKeeper, loop: SessionLoop) -> "ManualCompaction":
+    from opencode_tui.engine.session.manual_compaction import ManualCompaction, ManualServices  # as above
+
+    return ManualCompaction(
+        ManualServices(
+            compaction=keeper.loaded.compaction,
+            requests=keeper.loaded.requests,
+            store=core.store,
+            runs=core.runs,
+            loop=loop,
+            undo=parts.undo,
+            meter=core.meter,
+        )
+    )
+
+
+def _build_titles(core: Core, parts: VerbParts) -> SessionTitles:
+    return SessionTitles(
+        store=core.store,
+        agents=parts.subagents.agents,
+        catalog=parts.catalog,
+        providers=parts.providers,
+        background=parts.background,
     )
 
 

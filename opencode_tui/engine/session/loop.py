@@ -1,10 +1,12 @@
 """The prompt loop: look at the history, decide the next step, nothing else. Source: seeds 001 and 004; reference, section 9."""
 
 from pathlib import Path
+from typing import Literal
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.session.context_keeper import ContextKeeper, Pressure
 from opencode_tui.engine.session.doom import calls_of_turn
 from opencode_tui.engine.session.history import Position, filter_compacted, is_answered, position
 from opencode_tui.engine.session.processor import Outcome, StepProcessor, StepServices
@@ -14,8 +16,9 @@ from opencode_tui.engine.session.runs import Run
 from opencode_tui.engine.session.structured import StructuredAnswer, structured_answer
 from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices
 from opencode_tui.engine.session.subtask import find_request_with_subtasks, run_subtasks, subtasks_of
+from opencode_tui.engine.session.title import SessionTitles
 from opencode_tui.engine.session.tool_calls import CallScope
-from opencode_tui.schema.error import SessionError
+from opencode_tui.schema.error import ContextOverflowError, SessionError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import FINISH_CONTINUES, AssistantMessage, MessagePath, MessageTime, UserMessage
 from opencode_tui.schema.session import SessionInfo
@@ -31,6 +34,8 @@ class LoopServices:
 
     step: StepServices
     requests: RequestBuilder
+    titles: SessionTitles
+    keeper: ContextKeeper
     catalog: Catalog
     providers: Providers
     subagents: SubagentServices
@@ -48,6 +53,7 @@ class _Task:
     prompter: Prompter
     form: StructuredAnswer | None
     is_last: bool
+    pressure: Pressure
 
 
 class SessionLoop:
@@ -65,6 +71,7 @@ class SessionLoop:
         unknown = steps = 0
         form: StructuredAnswer | None = None
         is_asked_again = False
+        pressure = Pressure()
         while True:
             statuses.busy(session.id)
             messages = filter_compacted(await store.messages(session.id))
@@ -74,6 +81,8 @@ class SessionLoop:
             if (is_answered(messages, where) and not is_asked_again) or unknown >= MAX_UNKNOWN:
                 return _last_assistant(messages, where)
             steps += 1
+            if steps == 1:
+                self._services.titles.offer(session, messages)
             user = request_of(messages)
             if form is None:
                 form = structured_answer(user.format)
@@ -82,10 +91,14 @@ class SessionLoop:
             run.settle = step.settle
             if steps > 1:
                 messages = wrap_late(messages, where.last_finished)
-            task = _Task(run, session, messages, prompter, form, _is_last(agent, steps))
+            task = _Task(run, session, messages, prompter, form, _is_last(agent, steps), pressure)
             work = find_request_with_subtasks(messages)
             outcome = await (self._take_step(step, task) if work is None else self._take_subtasks(step, task, work))
             run.settle = None
+            if outcome == "compact":
+                steps -= 1
+                await self._services.keeper.compact(run, pressure)
+                continue
             is_asked_again = form is not None and await _take_form(form, step)
             if form is not None and form.is_settled:
                 return _last_assistant(await store.messages(session.id), None)
@@ -93,7 +106,12 @@ class SessionLoop:
             if outcome == "stop" or _is_last(agent, steps):
                 return _last_assistant(await store.messages(session.id), None)
 
-    async def _take_step(self, step: StepProcessor, task: _Task) -> Outcome:
+    def interrupt(self, session_id: str) -> None:
+        """End what is being prepared for the session's next turns; the run itself is interrupted by its registry."""
+        self._services.keeper.interrupt(session_id)
+
+    async def _take_step(self, step: StepProcessor, task: _Task) -> Outcome | Literal["compact"]:
+        """Ask the model; returns `compact`, with nothing left of the step, when the history must become shorter first."""
         model = self._services.catalog.resolve(request_of(task.messages).model)
         scope = await self._scope(step, task, position(task.messages).last_user)
         built = await self._services.requests.build(
@@ -106,7 +124,17 @@ class SessionLoop:
                 is_last=task.is_last,
             )
         )
-        return await step.run(self._services.providers.llm(model), built.request, scope)
+        session_id, keeper = task.session.id, self._services.keeper
+        if await keeper.is_full(session_id, built.request, task.pressure):
+            return "compact"
+        try:
+            outcome = await step.run(self._services.providers.llm(model), built.request, scope)
+        except ContextOverflowError as error:
+            await keeper.refused(session_id, built.request, error, task.pressure)
+            await self._services.step.store.remove_message(session_id, step.message.id)
+            return "compact"
+        task.pressure.refusals = 0
+        return outcome
 
     async def _take_subtasks(self, step: StepProcessor, task: _Task, work: MessageWithParts) -> Outcome:
         """Let the agents work that a request names, before the model is asked."""
@@ -137,6 +165,7 @@ class SessionLoop:
             subagents=self._subagents(task, last_user),
             form=task.form,
             is_last=task.is_last,
+            switched_off=[name for name, is_on in (request_of(task.messages).tools or {}).items() if not is_on],
         )
 
     def _subagents(self, task: _Task, last_user: int | None) -> SessionSubagents | None:

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.catalog import DEMO
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.command import SessionCommands
-from opencode_tui.engine.session.context_keeper import ContextKeeper
 from opencode_tui.engine.session.history import filter_compacted, is_answered, position
 from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.runs import Run, RunRegistry
@@ -46,9 +46,7 @@ class SessionPrompt:
         recent: RecentModels,
         commands: SessionCommands,
         undo: SessionUndo,
-        keeper: ContextKeeper,
     ) -> None:
-        self._keeper = keeper
         self._undo = undo
         self._commands = commands
         self._store = store
@@ -98,7 +96,7 @@ class SessionPrompt:
     def cancel(self, session_id: str) -> bool:
         """Interrupt the session's run, or the command that is to begin one; tells whether there was any. Returns at once."""
         was_preparing = self._commands.cancel(session_id)
-        self._keeper.interrupt(session_id)
+        self._loop.interrupt(session_id)
         return self._runs.abort(session_id) or was_preparing
 
     def _start(self, session_id: str, request: "_Request | None", addressee: Addressee, policy: Policy | None) -> Run:
@@ -108,6 +106,7 @@ class SessionPrompt:
 
         async def body(run: Run) -> MessageWithParts:
             await self._undo.make_ready(session_id)
+            run.conclusion = partial(self._undo.sum_up, session_id)
             if request is not None:
                 message = await self._store_request(session_id, request, addressee)
                 if request.prompt.no_reply:

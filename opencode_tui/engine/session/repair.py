@@ -1,6 +1,6 @@
 """Mends what a process that died left unfinished in a session. Called under the session's run lock only.
 
-Afterwards no part is `pending` or `running`, no text is open and no message without `time.completed`.
+Afterwards no part is `pending` or `running`, no text is open, no message without `time.completed` and no compaction under way.
 """
 
 from opencode_tui.engine.session.store import SessionStore
@@ -20,6 +20,8 @@ async def repair(store: SessionStore, session_id: str, *, clock: Clock) -> int:
     broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
     for message in broken:
         await _close(store, message, clock())
+    if (await store.get(session_id)).time.compacting is not None:
+        await store.update(session_id, lambda info: info.changed(time=info.time.changed(compacting=None)), touch=False)
     if broken:
         await store.sync()
     return len(broken)

@@ -1,0 +1,209 @@
+"""Keeps a conversation within its model's context: looks at each request before it is sent, and compacts when it is full.
+
+Nothing is compacted by itself where that gains less than a fifth: such a turn ends with a message that says what to do. What only a
+filling context needs is loaded when it fills. Source: SPEC section 3, "overflow" and "compaction".
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from opencode_tui.engine.provider.stream import LlmRequest
+from opencode_tui.engine.session.fullness import (
+    GAIN,
+    full_context,
+    new_messages,
+    pending_from,
+    reported_use,
+    told_limit,
+)
+from opencode_tui.engine.session.history import filter_compacted
+from opencode_tui.engine.session.meter import TokenMeter
+from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.session.overflow import OverflowRules, exceeds, usable
+from opencode_tui.engine.session.runs import Run
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.schema.error import ContextOverflowError
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.value import immutable
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.session.compaction import SessionCompaction
+    from opencode_tui.engine.session.prepared import Prepared, PreparedSummaries
+    from opencode_tui.engine.session.summary_request import SummaryRequests
+
+MAX_REFUSALS = 2
+"""Requests in a row that a provider may refuse as too large before the turn ends."""
+
+_SUMMARY = 4_000
+"""Tokens that a summary is expected to take where it matters whether something else still fits beside it."""
+
+
+@immutable
+class Compactions:
+    """What a filling context needs."""
+
+    compaction: "SessionCompaction"
+    requests: "SummaryRequests"
+    prepared: "PreparedSummaries"
+
+
+@immutable
+class KeeperRules:
+    """What the settings say; `prepare` is the share of the usable context from which a summary is prepared, or False."""
+
+    overflow: OverflowRules
+    prepare: float | Literal[False]
+
+
+@dataclass(slots=True)
+class Pressure:
+    """What a run has seen and done of a full context; `request` is the one that is too large.
+
+    `before` is the size at which the last compaction was decided, until its gain is known; `limit` is what the provider said.
+    """
+
+    request: LlmRequest | None = None
+    before: int = 0
+    has_gained: bool = True
+    refusals: int = 0
+    limit: int | None = None
+
+
+class ContextKeeper:
+    """Looks after the contexts of one folder's sessions."""
+
+    def __init__(
+        self, *, store: SessionStore, meter: TokenMeter, rules: KeeperRules, load: Callable[[], Compactions]
+    ) -> None:
+        self._store = store
+        self._meter = meter
+        self._rules = rules
+        self._load = load
+
+    async def is_full(self, session_id: str, request: LlmRequest, pressure: Pressure) -> bool:
+        """Tell whether the history must be compacted before this request is sent.
+
+        Begins to prepare a summary when it is filling. Raises ContextOverflowError when compacting would gain too little.
+        """
+        model, rules = request.model, self._rules.overflow
+        room = usable(model, rules)
+        share = self._share(room)
+        size = self._meter.size(request, beyond=None if pressure.before else share)
+        _look_back(pressure, size)
+        if room is None or not rules.is_automatic:
+            return False
+        messages = await self._store.messages(session_id)
+        size = max(size, reported_use(messages, model))
+        if exceeds(size, model, rules):
+            self._check_gain(filter_compacted(messages), request, size, pressure)
+            pressure.before, pressure.request = size, request
+            return True
+        if self._rules.prepare and share is not None and size >= share:
+            await self._prepare(session_id, filter_compacted(messages), request)
+        return False
+
+    async def refused(
+        self, session_id: str, request: LlmRequest, error: ContextOverflowError, pressure: Pressure
+    ) -> None:
+        """Note that the provider refuses a request as too large; raises what ends the turn when compacting is of no use."""
+        size = self._meter.size(request)
+        pressure.refusals += 1
+        if not self._rules.overflow.is_automatic:
+            raise ContextOverflowError(
+                f"{error}; compacting by itself is switched off: run `opencode-tui session compact {session_id}`",
+                provider_id=error.provider_id,
+                failure=error.failure,
+            ) from error
+        if pressure.refusals > MAX_REFUSALS:
+            raise full_context(request.model, size, usable(request.model, self._rules.overflow)) from error
+        self._check_gain(filter_compacted(await self._store.messages(session_id)), request, size, pressure)
+        pressure.limit = told_limit(f"{error} {error.failure.body or ''}", size) or round(size * (1 - GAIN))
+        pressure.before, pressure.request = size, request
+
+    async def compact(self, run: Run, pressure: Pressure) -> None:
+        """Compact the history that the request carries. Raises what makes a compaction fail."""
+        from opencode_tui.engine.session.compaction import CompactionOrder  # only when a context is full
+
+        request = pressure.request
+        if request is None:
+            return
+        session_id = run.session_id
+        sent = filter_compacted(await self._store.messages(session_id))
+        prepared = await self.loaded.prepared.take(
+            session_id, sent, request.model, accept=lambda one: self._is_worth(one, sent, request, pressure)
+        )
+        at = prepared.count if prepared is not None else self._tail(sent, request, pressure)
+        await self.loaded.compaction.compact(
+            run,
+            CompactionOrder(
+                session_id,
+                is_automatic=True,
+                tail_id=sent[at].info.id if at < len(sent) else None,
+                prepared=prepared,
+                limit=pressure.limit,
+            ),
+        )
+
+    def interrupt(self, session_id: str) -> None:
+        """End what is being prepared for a session."""
+        if "loaded" in vars(self):
+            self.loaded.prepared.cancel(session_id)
+
+    @cached_property
+    def loaded(self) -> Compactions:
+        """What a filling context needs, loaded with the first look."""
+        return self._load()
+
+    def _share(self, room: int | None) -> int | None:
+        return None if room is None else int(room * (self._rules.prepare or 1))
+
+    async def _prepare(self, session_id: str, sent: Sequence[MessageWithParts], request: LlmRequest) -> None:
+        prepared, model = self.loaded.prepared, request.model
+        await prepared.check(session_id, sent, model)
+        old = sent[: pending_from(sent)]
+        if self._size_of(new_messages(old), request) >= GAIN * self._meter.size(request):
+            prepared.begin(session_id, old, model)
+
+    def _check_gain(self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int, pressure: Pressure) -> None:
+        """Raise ContextOverflowError when a compaction cannot take away a fifth, or the last one of this run has not."""
+        old = self._size_of(new_messages(sent[: pending_from(sent)]), request)
+        unseen = max(0, size - self._meter.size(request))
+        if not pressure.has_gained or old + unseen < GAIN * size:
+            raise full_context(request.model, size, usable(request.model, self._rules.overflow))
+
+    def _is_worth(
+        self, prepared: "Prepared", sent: Sequence[MessageWithParts], request: LlmRequest, pressure: Pressure
+    ) -> bool:
+        """Tell whether the request is small enough with a prepared summary in the place of what it stands for."""
+        before, after = self._meter.size(request), self._after(sent, prepared.count, request)
+        after += self._meter.calibration.estimate_text(prepared.said.text, request.model)
+        return after <= self._room(request, pressure) and after <= (1 - GAIN) * max(before, pressure.before)
+
+    def _tail(self, sent: Sequence[MessageWithParts], request: LlmRequest, pressure: Pressure) -> int:
+        """Return from where on messages are sent in full: the requests that wait for an answer, unless they are too large."""
+        at = pending_from(sent)
+        fits = self._after(sent, at, request) + _SUMMARY <= self._room(request, pressure)
+        return at if fits else len(sent)
+
+    def _after(self, sent: Sequence[MessageWithParts], at: int, request: LlmRequest) -> int:
+        """Return the size of the request without the messages before `at`."""
+        return self._meter.size(request) - self._size_of(sent, request) + self._size_of(sent[at:], request)
+
+    def _room(self, request: LlmRequest, pressure: Pressure) -> int:
+        room = usable(request.model, self._rules.overflow)
+        return min(one for one in (room, pressure.limit, 1 << 60) if one is not None)
+
+    def _size_of(self, messages: Sequence[MessageWithParts], request: LlmRequest) -> int:
+        if not messages:
+            return 0
+        entries = to_model_messages(messages, request.model)
+        return self._meter.size(replace(request, system=(), tools=(), messages=entries))
+
+
+def _look_back(pressure: Pressure, size: int) -> None:
+    """Note what the last compaction has gained, now that the request after it is known."""
+    if pressure.before:
+        pressure.has_gained = size <= (1 - GAIN) * pressure.before
+        pressure.before = 0

@@ -1,0 +1,80 @@
+"""Pure: how full a context is by what was reported, what a compaction could take away, and what is said when nothing helps."""
+
+import re
+from collections.abc import Sequence
+
+from opencode_tui.engine.session.history import compaction_of
+from opencode_tui.engine.session.overflow import used
+from opencode_tui.schema.error import ContextOverflowError
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import AssistantMessage, UserMessage
+from opencode_tui.schema.model import Model
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.tool_state import ToolStateCompleted
+
+GAIN = 0.2
+"""Share of a request that a compaction must be able to take away, or none is done by itself."""
+
+_LEAST_LIMIT = 1_000
+_NUMBER = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?![\d.])|(?<![\d.,])\d+(?![\d.])")
+
+
+def reported_use(messages: Sequence[MessageWithParts], model: Model) -> int:
+    """Return what the newest finished step has taken as its provider reported it; 0 when that says nothing of the next request.
+
+    It says nothing when a compaction came after it, when another model gave it, or when outputs were pruned since. `messages` are
+    all of the session, in its order.
+    """
+    for message in reversed(messages):
+        info = message.info
+        if not isinstance(info, AssistantMessage) or not info.finish or info.error is not None:
+            continue
+        is_same = (info.provider_id, info.model_id) == (model.provider_id, model.model_id)
+        if info.summary or not is_same or _pruned_since(messages, info.time.completed or 0):
+            return 0
+        return used(info.tokens)
+    return 0
+
+
+def pending_from(sent: Sequence[MessageWithParts]) -> int:
+    """Return the place of the first request that still waits for its answer, the end without one."""
+    at = len(sent)
+    while at > 0 and isinstance(sent[at - 1].info, UserMessage) and compaction_of(sent[at - 1]) is None:
+        at -= 1
+    return at
+
+
+def new_messages(sent: Sequence[MessageWithParts]) -> Sequence[MessageWithParts]:
+    """Return the messages that no summary stands for yet: what a compaction can make smaller."""
+    return [
+        message
+        for message in sent
+        if compaction_of(message) is None and not (isinstance(message.info, AssistantMessage) and message.info.summary)
+    ]
+
+
+def told_limit(text: str, size: int) -> int | None:
+    """Return the tokens that a provider's refusal of a request of about `size` names as its limit, None when it names none."""
+    numbers = (int(found.replace(",", "")) for found in _NUMBER.findall(text))
+    return max((number for number in numbers if _LEAST_LIMIT <= number < size), default=None)
+
+
+def full_context(model: Model, size: int, room: int | None) -> ContextOverflowError:
+    """Return the error that ends a turn whose context is full although nothing is left to summarise."""
+    takes = f"has room for {room:,} beside its answer" if room is not None else "does not take that many"
+    return ContextOverflowError(
+        f"the context is full: the next request takes about {size:,} tokens, {model.ref} {takes}, and a summary would gain too "
+        f"little; go on in a new session, choose a model with a larger context, or correct "
+        f"provider.{model.provider_id}.models.{model.model_id}.limit in opencode.json",
+        provider_id=model.provider_id,
+    )
+
+
+def _pruned_since(messages: Sequence[MessageWithParts], moment: int) -> bool:
+    return any(
+        isinstance(part, ToolPart)
+        and isinstance(part.state, ToolStateCompleted)
+        and (part.state.time.compacted or 0) > moment
+        for message in messages
+        for part in message.parts
+    )

@@ -1,0 +1,108 @@
+"""Compaction by hand: a run of its own that summarises a session now, or a look at what that would do."""
+
+from collections.abc import Sequence
+
+from opencode_tui.engine.permission.policy import AskPerson, Policy
+from opencode_tui.engine.provider.stream import LlmRequest
+from opencode_tui.engine.session.compaction import CompactionOrder, SessionCompaction
+from opencode_tui.engine.session.fullness import new_messages
+from opencode_tui.engine.session.history import filter_compacted
+from opencode_tui.engine.session.loop import SessionLoop
+from opencode_tui.engine.session.meter import TokenMeter
+from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.session.runs import Run, RunRegistry
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.subagent import Prompter
+from opencode_tui.engine.session.summary_request import SummaryRequests, newest_request
+from opencode_tui.engine.session.undo import SessionUndo
+from opencode_tui.schema.compaction import CompactionReport, CompactSession
+from opencode_tui.schema.error import BusyError, SessionError
+from opencode_tui.schema.history import MessageWithParts, with_parts
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.model import Model
+from opencode_tui.schema.part import AnyPart, TextPart
+from opencode_tui.schema.value import immutable
+
+
+@immutable
+class ManualServices:
+    """What compacting by hand works with in the instance of one folder."""
+
+    compaction: SessionCompaction
+    requests: SummaryRequests
+    store: SessionStore
+    runs: RunRegistry
+    loop: SessionLoop
+    undo: SessionUndo
+    meter: TokenMeter
+
+
+class ManualCompaction:
+    """Compacts sessions when somebody wants it."""
+
+    def __init__(self, services: ManualServices) -> None:
+        self._services = services
+
+    async def compact(
+        self, session_id: str, wish: CompactSession, *, prompter: Prompter, policy: Policy | None = None
+    ) -> CompactionReport:
+        """Summarise the session and return what came of it; with `auto` the conversation has gone on then.
+
+        Raises BusyError while a run works on the session, SessionError when there is nothing to summarise, RunAborted when it is
+        interrupted, and what makes a model call fail.
+        """
+        services = self._services
+        await services.store.get(session_id)
+        if wish.dry_run:
+            return await self._look(session_id, wish)
+        if services.runs.get(session_id) is not None:
+            raise BusyError(f"session {session_id} is being worked on; interrupt it first, or wait for its end")
+        reports: list[CompactionReport] = []
+
+        async def body(run: Run) -> MessageWithParts:
+            await services.undo.make_ready(session_id)
+            before = await self._look(session_id, wish)
+            order = CompactionOrder(session_id, is_automatic=wish.auto, model=wish.model)
+            summary = await services.compaction.compact(run, order)
+            answer = with_parts(summary, services.store.parts(session_id, summary.id))
+            reports.append(await self._report(before, summary, answer.parts))
+            if wish.auto:
+                answer = await services.loop.run(run, await services.store.get(session_id), prompter)
+            return answer
+
+        await services.runs.start(session_id, body, policy=policy or AskPerson()).answer()
+        return reports[0]
+
+    async def _look(self, session_id: str, wish: CompactSession) -> CompactionReport:
+        """Return what a compaction would do now. Raises SessionError when there is nothing to summarise."""
+        services = self._services
+        messages = await services.store.messages(session_id)
+        sent = filter_compacted(messages)
+        if not new_messages(sent):
+            raise SessionError(f"session {session_id} has nothing to summarise since its last compaction")
+        user = newest_request(messages)
+        model = services.requests.model(user, wish.model)
+        return CompactionReport(
+            session_id=session_id,
+            model=model.ref,
+            messages=len(sent),
+            before=self._size(sent, services.requests.model(user, user.model)),
+            kept=await services.compaction.kept(messages, session_id, model, None),
+        )
+
+    async def _report(
+        self, before: CompactionReport, summary: AssistantMessage, parts: Sequence[AnyPart]
+    ) -> CompactionReport:
+        services = self._services
+        messages = await services.store.messages(before.session_id)
+        user = newest_request(messages)
+        return before.changed(
+            after=self._size(filter_compacted(messages), services.requests.model(user, user.model)),
+            summary="".join(part.text for part in parts if isinstance(part, TextPart)),
+            message_id=summary.id,
+            cost=summary.cost,
+        )
+
+    def _size(self, sent: Sequence[MessageWithParts], model: Model) -> int:
+        entries = to_model_messages(sent, model)
+        return self._services.meter.size(LlmRequest(model=model, system=(), messages=entries))

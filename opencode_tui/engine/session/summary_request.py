@@ -1,0 +1,154 @@
+"""Builds the requests for summaries: which model, how much room, what is asked. Source: SPEC row 14; reference, section 16."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol
+
+from opencode_tui.engine.agent.prompts import read_prompt
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.provider.stream import LlmRequest
+from opencode_tui.engine.session.compaction_text import plain_talk
+from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.session.overflow import OverflowRules, usable
+from opencode_tui.engine.session.plugin_hooks import advise_compaction, change_request
+from opencode_tui.schema.error import SessionError
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import UserMessage
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.value import immutable
+
+AGENT = "compaction"
+ATTEMPTS = (1.0, 0.5)
+"""Shares of the room that the attempts at one summary may fill."""
+
+_UNKNOWN_ROOM = 120_000
+_SUMMARY_SHARE = 6
+"""A summary may take one part in so many of the usable context."""
+_LEAST_SUMMARY, _MOST_SUMMARY = 500, 16_000
+_LEAST_WORDS, _MOST_WORDS = 150, 1_500
+_SHORT = 1_000
+"""Tokens of a summary that nobody minds, however little it stands for."""
+_SLACK = 0.06
+"""Share of a model's limit that stays free, because sizes are estimates."""
+_BROKEN = ("error", "content-filter")
+
+
+class Counter(Protocol):
+    """Estimates tokens."""
+
+    def estimate(self, request: LlmRequest) -> int:
+        """Return the tokens of a request."""
+        ...
+
+    def estimate_text(self, text: str, model: Model) -> int:
+        """Return the tokens of a text."""
+        ...
+
+
+@immutable
+class SummaryRequest:
+    """A request for a summary of `size` tokens at the most, and what tells a usable one."""
+
+    request: LlmRequest
+    size: int
+    counter: Counter
+
+    def fault_of(self, text: str, reason: str) -> str | None:
+        """Return what is wrong with a summary, None when it can be used."""
+        ref = self.request.model.ref
+        if reason in _BROKEN or not text.strip():
+            return f"{ref} gave no summary; choose another model with agent.compaction.model in opencode.json"
+        if self.counter.estimate_text(text, self.request.model) > self.size:
+            return (
+                f"{ref} gave a summary that is longer than what it stands for; "
+                "choose another model with agent.compaction.model in opencode.json, or begin a new session"
+            )
+        return None
+
+
+class SummaryRequests:
+    """Builds requests for summaries of one folder's sessions."""
+
+    def __init__(
+        self, *, agents: AgentRegistry, catalog: Catalog, hooks: Hooks, counter: Counter, rules: OverflowRules
+    ) -> None:
+        self._agents = agents
+        self._catalog = catalog
+        self._hooks = hooks
+        self._counter = counter
+        self._rules = rules
+
+    def model(self, user: UserMessage, wanted: ModelRef | None = None) -> Model:
+        """Return who summarises: the wanted model, else the compaction agent's, else that of the conversation."""
+        agent = self._agents.get(AGENT)
+        return self._catalog.resolve(wanted or (agent.model if agent else None) or user.model)
+
+    async def attempts(
+        self, old: Sequence[MessageWithParts], user: UserMessage, model: Model, *, limit: int | None = None
+    ) -> AsyncIterator[SummaryRequest]:
+        """Yield the requests to try, the next one shorter than the one before; `limit` is what a provider said it takes."""
+        for share in ATTEMPTS:
+            yield await self.build(old, user, model, limit=limit, share=share)
+
+    async def build(
+        self,
+        old: Sequence[MessageWithParts],
+        user: UserMessage,
+        model: Model,
+        *,
+        limit: int | None = None,
+        share: float = 1.0,
+    ) -> SummaryRequest:
+        """Return the request for a summary of these messages, shortened to `share` of the room that the model has."""
+        agent = self._agents.get(AGENT)
+        output, words = self._sizes(model)
+        system = (agent.prompt if agent else None) or read_prompt(AGENT)
+        entries = to_model_messages(old, model)
+        instruction = await self._instruction(user.session_id, words)
+
+        def measure(text: str) -> int:
+            return self._counter.estimate_text(text, model) + 1
+
+        room = _room(model, output, limit) - measure(system)
+        request = LlmRequest(
+            model=model,
+            system=(system,),
+            messages=plain_talk(entries, room=int(room * share), measure=measure, instruction=instruction),
+            max_output=output,
+            temperature=agent.temperature if agent and model.temperature else None,
+            top_p=agent.top_p if agent else None,
+            options=agent.options if agent else {},
+        )
+        request = await change_request(self._hooks, request, user, AGENT)
+        size = max(_SHORT, min(output, self._counter.estimate(request)))
+        return SummaryRequest(request, size, self._counter)
+
+    async def _instruction(self, session_id: str, words: int) -> str:
+        added, replaced = await advise_compaction(self._hooks, session_id)
+        prompt = replaced or read_prompt("compaction_request").replace("{words}", str(words))
+        return "\n\n".join([prompt, *added])
+
+    def _sizes(self, model: Model) -> tuple[int, int]:
+        """Return the tokens that the answer may take, thoughts included, and the words that are asked for."""
+        room = usable(model, self._rules) or _UNKNOWN_ROOM
+        summary = min(_MOST_SUMMARY, max(_LEAST_SUMMARY, room // _SUMMARY_SHARE))
+        most = min(model.limit.output or self._rules.output_max, self._rules.output_max)
+        return min(most, summary * 2 if model.reasoning else summary), min(_MOST_WORDS, max(_LEAST_WORDS, summary // 3))
+
+
+def newest_request(messages: Sequence[MessageWithParts]) -> UserMessage:
+    """Return the newest user message. Raises SessionError when there is none."""
+    for message in reversed(messages):
+        if isinstance(message.info, UserMessage):
+            return message.info
+    raise SessionError("there is nothing to summarise: nothing has been said yet")
+
+
+def _room(model: Model, output: int, limit: int | None) -> float:
+    """Return the tokens that such a request may have."""
+    window = limit or model.limit.context
+    rooms = [window - output] if window else [_UNKNOWN_ROOM]
+    if model.limit.input:
+        rooms.append(model.limit.input)
+    return min(rooms) * (1 - _SLACK)

@@ -199,7 +199,16 @@ class Configured:
     def _with_settings(self, model: Model, own: JsonObject) -> Model:
         fields: dict[str, object] = {
             name: own[name]
-            for name in ("name", "tool_call", "reasoning", "attachment", "temperature", "options", "variants", "headers")
+            for name in (
+                "name",
+                "tool_call",
+                "reasoning",
+                "attachment",
+                "temperature",
+                "options",
+                "variants",
+                "headers",
+            )
             if own.get(name) is not None
         }
         if limit := as_object(own.get("limit")):

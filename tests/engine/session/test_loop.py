@@ -1,6 +1,7 @@
 """Claims about turns: how they go on, what they may do, when they end."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def request(text, **fields):
     return PromptInput(model=MODEL, parts=[TextInput(text=text)], **fields)
 
 
-def infos(messages):
+def infos(messages) -> list[Any]:
     return [one.info for one in messages if isinstance(one.info, AssistantMessage)]
 
 
@@ -188,8 +189,9 @@ async def test_an_abort_ends_a_wait_for_the_provider_at_once(environ, tmp_path):
                 await world.client.prompts.abort(session.id)
 
         async def watch():
-            while not isinstance((await react(world, SessionStatusChanged, abort)).status, RetryStatus):
-                pass
+            event: Any = None
+            while event is None or not isinstance(event.status, RetryStatus):
+                event = await react(world, SessionStatusChanged, abort)
 
         turn = asyncio.create_task(world.client.prompts.prompt(session.id, request("go")))
         async with asyncio.timeout(5):

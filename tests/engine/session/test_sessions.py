@@ -3,7 +3,7 @@
 import pytest
 
 from opencode_tui.schema.error import NotFoundError
-from opencode_tui.schema.event import SessionCreated
+from opencode_tui.schema.event import SessionCreated, SessionUpdated
 from opencode_tui.schema.request import CreateSession, UpdateSession
 from tests.support.collect import drain
 from tests.support.opened import opened
@@ -13,7 +13,7 @@ async def test_a_new_session_is_told_before_anything_else_of_it(environ, tmp_pat
     async with opened(environ, tmp_path) as world:
         with world.client.events() as reader:
             info = await world.client.sessions.create(CreateSession(title="one"))
-            told = [event for event in drain(reader) if "session" in event.type]
+            told = [event for event in drain(reader) if isinstance(event, SessionCreated | SessionUpdated)]
         assert isinstance(told[0], SessionCreated)
         assert told[0].info == info
         assert (info.directory, info.title) == (str(tmp_path), "one")

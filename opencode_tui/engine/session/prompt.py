@@ -106,11 +106,11 @@ class SessionPrompt:
 
         async def body(run: Run) -> MessageWithParts:
             await self._undo.make_ready(session_id)
-            run.conclusion = partial(self._undo.sum_up, session_id)
             if request is not None:
                 message = await self._store_request(session_id, request, addressee)
                 if request.prompt.no_reply:
                     return await self._stored(message)
+            run.conclusion = partial(self._undo.sum_up, session_id)
             return await self._loop.run(run, await self._store.get(session_id), self)
 
         return self._runs.start(session_id, body, policy=policy or AskPerson())

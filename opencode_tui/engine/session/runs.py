@@ -2,14 +2,16 @@
 
 A run is a body (the loop) and a supervisor. The supervisor is a child of the engine's TaskGroup, the only one who awaits the body,
 and cleans up only after the body is dead, itself un-cancelled. However a run ends, its records are closed, its status is idle and
-its lock is released. Source: design, "Cancellation".
+its lock is released. What nobody has to wait for (looking for what interrupted commands did to files, summing up what changed)
+follows after idle, while the lock stays: whoever needs the session waits in `settled`. Source: design, "Cancellation".
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.engine.session.fork_copy import ForkCopies
 from opencode_tui.engine.session.publisher import Publisher
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
@@ -21,8 +23,14 @@ from opencode_tui.storage.locks import Locks
 
 logger = logging.getLogger(__name__)
 
-Settle = Callable[[StoredError], Awaitable[None]]
-"""Closes the records that an unfinished step left open."""
+Aftermath = Callable[[], Awaitable[None]]
+"""What is to be done after a run is idle, before anybody else works on the session."""
+
+Settle = Callable[[StoredError], Awaitable[Aftermath | None]]
+"""Closes the records that an unfinished step left open; returns what is then left to do."""
+
+SETTLE_GRACE_MS = 3_000
+"""Milliseconds for the aftermath when the program ends; undo would not know what interrupted commands changed otherwise."""
 
 Body = Callable[["Run"], Awaitable[MessageWithParts]]
 """What a run does; returns the last assistant message."""
@@ -33,16 +41,23 @@ class RunAborted(SessionError):
 
 
 class Run:
-    """The work on one session from a prompt to idle."""
+    """The work on one session from a prompt to idle.
+
+    `settle` closes what is open when the work breaks off, and gives the `aftermath`; the `conclusion` follows in any case.
+    """
 
     def __init__(self, session_id: str, policy: Policy) -> None:
         self.session_id = session_id
         self.policy = policy
         self.settle: Settle | None = None
+        self.aftermath: Aftermath | None = None
+        self.conclusion: Aftermath | None = None
+        self.is_followed = False
         self._body: asyncio.Task[MessageWithParts] | None = None
         self._aborted = False
         self._ended: asyncio.Future[MessageWithParts] = asyncio.get_running_loop().create_future()
         self._ended.add_done_callback(_retrieve)
+        self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def answer(self) -> MessageWithParts:
         """Wait for the run's end and return its last assistant message; raises what made it fail, RunAborted after an abort."""
@@ -51,8 +66,21 @@ class Run:
     def abort(self) -> None:
         """Interrupt the run; returns at once, `answer` ends when everything is closed."""
         self._aborted = True
+        if not self._stopped.done():
+            self._stopped.set_result(None)
         if self._body is not None:
             self._body.cancel()
+
+    @property
+    def is_ended(self) -> bool:
+        """Tell whether the outcome is known."""
+        return self._ended.done()
+
+    async def wait_for(self, earlier: "asyncio.Future[None]") -> None:
+        """Return when an earlier run is done with the session; raises RunAborted when this one is interrupted before."""
+        await asyncio.wait({earlier, self._stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not earlier.done():
+            raise RunAborted(f"session {self.session_id} was interrupted")
 
     async def supervise(self, body: Body, *, publisher: Publisher) -> None:
         """Own the body until it is dead, then close what it left open. Raises nothing of the body's."""
@@ -87,7 +115,7 @@ class Run:
             logger.error("run of session %s failed", self.session_id, exc_info=error)
         if self.settle is not None:
             try:
-                await self.settle(stored)
+                self.aftermath = await self.settle(stored)
             except Exception:
                 logger.exception("closing the records of session %s failed", self.session_id)
         publisher.publish(SessionFailed(session_id=self.session_id, error=stored))
@@ -102,16 +130,19 @@ class RunRegistry:
         group: asyncio.TaskGroup,
         locks: Locks,
         store: SessionStore,
+        copies: ForkCopies,
         statuses: SessionStatuses,
         publisher: Publisher,
     ) -> None:
         self._group = group
         self._locks = locks
         self._store = store
+        self._copies = copies
         self._statuses = statuses
         self._publisher = publisher
         self._runs: dict[str, Run] = {}
-        self._supervisors: set[asyncio.Task[None]] = set()
+        self._settling: dict[str, asyncio.Future[None]] = {}
+        self._supervisors: dict[asyncio.Task[None], Run] = {}
 
     def get(self, session_id: str) -> Run | None:
         """Return the run that works on the session now."""
@@ -121,9 +152,14 @@ class RunRegistry:
         """Start a run; the caller has made sure that there is none. `policy` answers the run's permission questions."""
         run = self._runs[session_id] = Run(session_id, policy)
         task = self._group.create_task(self._supervise(run, body), name=f"supervise {session_id}")
-        self._supervisors.add(task)
-        task.add_done_callback(self._supervisors.discard)
+        self._supervisors[task] = run
+        task.add_done_callback(self._supervisors.pop)
         return run
+
+    async def settled(self, session_id: str) -> None:
+        """Return when no earlier run of the session has anything left to do; its lock is free then, unless another runs."""
+        while (earlier := self._settling.get(session_id)) is not None:
+            await asyncio.wait({earlier})
 
     def abort(self, session_id: str) -> bool:
         """Interrupt the session's run; tells whether there was one."""
@@ -132,14 +168,20 @@ class RunRegistry:
             run.abort()
         return run is not None
 
-    async def close(self, *, grace_ms: int) -> None:
-        """Interrupt all runs and wait for their supervisors, at most so many milliseconds."""
+    async def close(self, *, grace_ms: int, settle_ms: int = SETTLE_GRACE_MS) -> None:
+        """Interrupt all runs and wait, at most so many milliseconds, for their ends, then for what they have left to do."""
         for run in tuple(self._runs.values()):
             run.abort()
+        await self._wait(grace_ms, lambda run: not run.is_ended)
+        await self._wait(settle_ms, lambda run: True)
+
+    async def _wait(self, limit_ms: int, is_meant: Callable[[Run], bool]) -> None:
+        """Wait for the supervisors, and cancel those of these runs that take longer."""
         if self._supervisors:
-            _, late = await asyncio.wait(self._supervisors, timeout=grace_ms / 1000)
+            _, late = await asyncio.wait(set(self._supervisors), timeout=limit_ms / 1000)
             for task in late:
-                task.cancel()
+                if is_meant(self._supervisors[task]):
+                    task.cancel()
 
     async def _supervise(self, run: Run, body: Body) -> None:
         try:
@@ -147,19 +189,43 @@ class RunRegistry:
         except OpencodeError as error:
             run.refuse(error)
         finally:
+            self._end(run)
+            if run.is_followed:
+                self._settling.pop(run.session_id).set_result(None)
+
+    def _end(self, run: Run) -> None:
+        """Tell that a run is over, once."""
+        if self._runs.get(run.session_id) is run:
             del self._runs[run.session_id]
             self._statuses.set(run.session_id, IdleStatus())
-            run.resolve()
+        run.resolve()
 
     async def _hold_lock(self, run: Run, body: Body) -> None:
+        if (earlier := self._settling.get(run.session_id)) is not None:
+            await run.wait_for(earlier)
         lock = self._locks.session_run(run.session_id)
         if lock.try_acquire().was_elsewhere:
             self._store.drop(run.session_id)
         try:
+            await self._copies.freeze(run.session_id)
             await run.supervise(body, publisher=self._publisher)
             await self._store.flush()
+            left = [work for work in (run.aftermath, run.conclusion) if work is not None]
+            if left:
+                await self._follow(run, left)
         finally:
             lock.release()
+
+    async def _follow(self, run: Run, left: Sequence[Aftermath]) -> None:
+        """Do what nobody must wait for."""
+        self._settling[run.session_id] = asyncio.get_running_loop().create_future()
+        run.is_followed = True
+        self._end(run)
+        for work in (*left, self._store.sync):
+            try:
+                await work()
+            except Exception:
+                logger.exception("session %s: what was left to do after its run failed", run.session_id)
 
 
 async def _as_coroutine(body: Body, run: Run) -> MessageWithParts:

@@ -4,6 +4,7 @@ The person gave the command, so nobody is asked for permission. Source: referenc
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from opencode_tui.engine.agent.agents import AgentInfo
@@ -57,6 +58,7 @@ class SessionShell:
 
         async def body(run: Run) -> MessageWithParts:
             await self.undo.make_ready(session_id)
+            run.conclusion = partial(self.undo.sum_up, session_id)
             request = await self.users.create(session_id, prompt, addressee)
             if stored is not None:
                 stored(request.id)

@@ -57,6 +57,10 @@ class SessionUndo:
         if has_undo(await self._store.get(session_id)):
             await self.revert.cleanup(session_id)
 
+    async def sum_up(self, session_id: str) -> None:
+        """Sum up what the session's last turn changed, and the session; after a run, while its lock is held."""
+        await self.summaries.refresh_last(session_id)
+
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
         """Return what a session, or the turn of one of its messages, changed in files."""
         if message_id is not None:

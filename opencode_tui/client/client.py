@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
+from opencode_tui.client.context_facet import ContextFacet
 from opencode_tui.client.folder_facets import (
     CatalogFacet,
     FilesFacet,
@@ -74,6 +75,11 @@ class Client(Protocol):
     @property
     def prompts(self) -> PromptsFacet:
         """Their conversations."""
+        ...
+
+    @property
+    def context(self) -> ContextFacet:
+        """What the model is given of them."""
         ...
 
     @property

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from opencode_tui.bus import Subscription
+from opencode_tui.client.local_context import LocalContext
 from opencode_tui.client.local_folder import LocalCatalog, LocalFiles, LocalProject, LocalScreen, LocalSettings
 from opencode_tui.client.local_session import (
     LocalMessages,
@@ -29,6 +30,7 @@ class LocalClient:
         self.sessions = LocalSessions(engine, instance)
         self.messages = LocalMessages(engine, instance)
         self.prompts = LocalPrompts(engine, instance, policy or AskPerson())
+        self.context = LocalContext(instance, policy or AskPerson())
         self.undo = LocalUndo(instance)
         self.permissions = LocalPermissions(instance)
         self.rules = instance.rules

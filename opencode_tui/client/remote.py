@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from opencode_tui.bus import Bus, Subscription
+from opencode_tui.client.remote_context import RemoteContext
 from opencode_tui.client.remote_events import RemoteEvents
 from opencode_tui.client.remote_folder import (
     RemoteCatalog,
@@ -36,6 +37,7 @@ class RemoteClient:
         self.sessions = RemoteSessions(link)
         self.messages = RemoteMessages(link)
         self.prompts = RemotePrompts(link, events)
+        self.context = RemoteContext(link)
         self.undo = RemoteUndo(link)
         self.permissions = RemotePermissions(link)
         self.rules = RemoteRules(link)

@@ -49,12 +49,15 @@ class Received:
     tokens: int = 0
 
 
-def provider_config(base_url: str) -> dict[str, Any]:
-    """Return the value of the `provider` key that reaches the server at `base_url` in all three ways."""
+def provider_config(base_url: str, *, limit: tuple[int, int] = (200_000, 8_000)) -> dict[str, Any]:
+    """Return the value of the `provider` key that reaches the server at `base_url` in all three ways.
+
+    `limit` is the model's context and output in tokens.
+    """
     model = {
         "fake-model": {
             "name": "Scripted model",
-            "limit": {"context": 200_000, "output": 8_000},
+            "limit": {"context": limit[0], "output": limit[1]},
             "cost": {"input": 1, "output": 2, "cache_read": 0.1},
             "tool_call": True,
             "reasoning": True,

@@ -88,10 +88,11 @@ async def opened(
     settings: dict[str, Any] | None = None,
     policy: Policy | None = None,
     window: Window | None = None,
+    limit: tuple[int, int] = (200_000, 8_000),
 ) -> AsyncGenerator[World]:
     """Open the folder; the model gives these answers, then obeys directives. With a window it counts with a real tokenizer."""
     with ModelServer(window=window) as server:
-        content = {"provider": provider_config(server.base_url), **(settings or {})}
+        content = {"provider": provider_config(server.base_url, limit=limit), **(settings or {})}
         server.script(*answers)
         variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}
         async with open_client(variables, folder, policy=policy or AskPerson()) as client:

@@ -1,0 +1,302 @@
+import asyncio
+import os
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
+from opencode_tui.engine.session.runs import RunAborted
+from opencode_tui.engine.snapshot.place import find_place
+from opencode_tui.schema.event import PartGrowth
+from opencode_tui.schema.part import StepFinishPart
+from opencode_tui.schema.request import ShellInput
+from opencode_tui.storage.locks import Locks
+from tests.support.model_script import Answer, Call
+from tests.support.opened import MODEL, opened, while_reacting
+from tests.support.repo import make_repo
+from tests.support.snapshots import facts_of
+from tests.support.step_undo import names_in, open_snapshots, patches_in, undo
+
+AUTO = AutoApprove(AskPerson())
+DONE = Answer(text="done")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    repo = make_repo(tmp_path / "project")
+    repo.write("a.txt", "a1\n")
+    repo.write("b.txt", "b1\n")
+    repo.commit("begin")
+    return repo.path
+
+
+def bash(command: str) -> Call:
+    return Call("bash", {"command": command, "description": "d"})
+
+
+def write(path: str, content: str) -> Call:
+    return Call("write", {"filePath": path, "content": content})
+
+
+@contextmanager
+def worktree_held(environ, folder):
+    """Hold the lock of the worktree, so that nothing can be recorded of it, as a slow scan of another process would."""
+    snapshots = open_snapshots(environ, folder)
+    paths = snapshots.door._paths
+    place = find_place(paths, project_id=snapshots.door._project_id, worktree=Path(os.path.realpath(folder)))
+    with Locks(paths).worktree(place.name):
+        yield
+
+
+async def test_a_step_that_only_reads_leaves_no_trace(environ, folder, paths):
+    async with opened(environ, folder, Answer(calls=(Call("read", {"filePath": "a.txt"}),)), DONE) as world:
+        session = await world.prompt("look")
+        parts = await world.parts(session)
+    assert patches_in(parts) == [] and not paths.snapshot.exists()
+
+
+async def test_a_patch_stands_before_the_end_of_its_step(environ, folder):
+    async with opened(environ, folder, Answer(calls=(write("new.txt", "n\n"),)), DONE, policy=AUTO) as world:
+        parts = await world.parts(await world.prompt("write"))
+    kinds = [part.type for part in parts]
+    assert kinds[kinds.index("tool") :][:3] == ["tool", "patch", "step-finish"]
+    assert names_in(patches_in(parts)[0]) == {"new.txt"}
+
+
+async def test_a_step_of_files_and_commands_is_undone_exactly_by_its_one_patch(environ, folder):
+    before = facts_of(folder)
+    calls = (
+        write("deep/new/one.txt", "1"),
+        write("deep/new/two.txt", "2"),
+        bash("sleep 0.1; rm b.txt; chmod 600 a.txt; mkdir empty; ln -s a.txt link"),
+        bash("sleep 0.2; echo more >> a.txt; echo x > deep/new/three.txt"),
+    )
+    async with opened(environ, folder, Answer(calls=calls), DONE, policy=AUTO) as world:
+        parts = await world.parts(await world.prompt("work"))
+    [patch] = patches_in(parts)
+    assert names_in(patch) == {"one.txt", "two.txt", "three.txt", "a.txt", "b.txt", "empty", "link"}
+    report = await undo(environ, folder, parts)
+    assert (facts_of(folder), report.conflicts, report.unprotected) == (before, [], [])
+
+
+async def test_an_edit_and_a_command_on_one_file_in_one_step_are_undone_together(environ, folder):
+    calls = (
+        write("n.txt", "n\n"),
+        bash("while [ ! -e n.txt ]; do sleep 0.01; done; echo more >> n.txt; cp n.txt m.txt"),
+    )
+    async with opened(environ, folder, Answer(calls=calls), DONE, policy=AUTO) as world:
+        parts = await world.parts(await world.prompt("work"))
+    assert (folder / "n.txt").read_text() == "n\nmore\n"
+    report = await undo(environ, folder, parts)
+    assert (sorted(os.listdir(folder)), report.conflicts) == ([".git", "a.txt", "b.txt"], [])
+
+
+async def test_what_the_person_writes_while_the_model_streams_survives_undo(environ, folder):
+    answer = Answer(text="wait a little " * 10, delay_ms=10, calls=(bash("echo agent >> a.txt"),))
+    async with opened(environ, folder, answer, DONE, policy=AUTO) as world:
+
+        async def type_in(event):
+            (folder / "a.txt").write_text("person\n")
+
+        session, _ = await while_reacting(world, PartGrowth, type_in, world.prompt("work"))
+        parts = await world.parts(session)
+    assert (folder / "a.txt").read_text() == "person\nagent\n"
+    await undo(environ, folder, parts)
+    assert (folder / "a.txt").read_text() == "person\n"
+
+
+async def test_no_tool_changes_a_file_before_its_state_is_recorded(environ, folder):
+    calls = (write("one.txt", "1"), write("two.txt", "2"), bash("echo x >> a.txt"))
+    async with opened(environ, folder, Answer(calls=calls), DONE, policy=AUTO) as world:
+        before = facts_of(folder)
+        with worktree_held(environ, folder):
+            turn = asyncio.create_task(world.prompt("work"))
+            await asyncio.sleep(1)
+            visible = {name: fact for name, fact in facts_of(folder).items() if not name.startswith(".opencode-tui-")}
+            assert visible == before
+        parts = await world.parts(await turn)
+    assert names_in(patches_in(parts)[0]) == {"one.txt", "two.txt", "a.txt"}
+
+
+async def test_a_failed_call_is_recorded_for_what_it_did_and_no_more(environ, folder):
+    calls = (bash("echo x > half.txt; exit 3"), write("b.txt", "not read before"))
+    async with opened(environ, folder, Answer(calls=calls), DONE, policy=AUTO) as world:
+        parts = await world.parts(await world.prompt("work"))
+    assert names_in(patches_in(parts)[0]) == {"half.txt"}
+
+
+async def test_the_patch_of_an_interrupted_command_follows_idle_and_the_next_prompt_waits_for_it(environ, folder):
+    answers = (Answer(calls=(bash("echo x > half.txt; sleep 30"),)), Answer(text="again"))
+    async with opened(environ, folder, *answers, policy=AUTO) as world:
+        session = await world.new_session()
+        turn = asyncio.create_task(world.prompt("work", session=session))
+        while not (folder / "half.txt").exists():
+            await asyncio.sleep(0.01)
+        with worktree_held(environ, folder):
+            begun = time.monotonic()
+            await world.client.prompts.abort(session.id)
+            with pytest.raises(RunAborted):
+                await turn
+            assert time.monotonic() - begun < 0.5
+            assert await world.client.prompts.status() == {}
+            assert patches_in(await world.parts(session)) == []
+            following = asyncio.create_task(world.prompt("again", session=session))
+            await asyncio.sleep(0.2)
+            assert len(world.server.bodies) == 1
+        await following
+        parts = await world.parts(session)
+        assert await world.answer(session) == "again"
+    assert names_in(patches_in(parts)[0]) == {"half.txt"}
+    await undo(environ, folder, parts)
+    assert not (folder / "half.txt").exists()
+
+
+async def test_closing_waits_for_the_patch_of_an_interrupted_command(environ, folder):
+    async with opened(environ, folder, Answer(calls=(bash("echo x > half.txt; sleep 30"),)), policy=AUTO) as world:
+        session = await world.new_session()
+        turn = asyncio.create_task(world.prompt("work", session=session))
+        while not (folder / "half.txt").exists():
+            await asyncio.sleep(0.01)
+    with pytest.raises(RunAborted):
+        await turn
+    async with opened(environ, folder) as world:
+        assert names_in(patches_in(await world.parts(session))[0]) == {"half.txt"}
+
+
+@pytest.mark.parametrize("at_home", [True, False])
+async def test_without_snapshots_the_step_runs_and_its_calls_say_that_undo_is_off(environ, folder, at_home):
+    place = Path(environ["HOME"]) if at_home else folder
+    calls = (write("new.txt", "n"), bash("echo x > made.txt"), Call("glob", {"pattern": "*.md"}))
+    settings = {} if at_home else {"snapshot": False}
+    async with opened(environ, place, Answer(calls=calls), DONE, policy=AUTO, settings=settings) as world:
+        session = await world.prompt("work")
+        said = [part.state.metadata.get("unprotected") for part in await world.calls(session)]
+        assert patches_in(await world.parts(session)) == []
+    assert "undo is off" in said[0] and "undo is off" in said[1] and said[2] is None
+    assert (place / "new.txt").exists() and (place / "made.txt").exists()
+
+
+async def test_a_file_outside_the_project_is_written_and_named_unprotected(environ, folder, tmp_path):
+    outside = tmp_path / "outside.txt"
+    async with opened(environ, folder, Answer(calls=(write(str(outside), "n"),)), DONE, policy=AUTO) as world:
+        [call] = await world.calls(await world.prompt("work"))
+    assert (call.state.metadata["unprotected"], outside.read_text()) == ("it lies outside the project", "n")
+
+
+async def test_a_childs_changes_stand_in_its_own_steps_only(environ, folder):
+    task = Call("task", {"description": "d", "prompt": "p", "subagent_type": "general"})
+    answers = (Answer(calls=(task,)), Answer(calls=(write("child.txt", "c"), bash("echo x > made.txt"))), DONE, DONE)
+    async with opened(environ, folder, *answers, policy=AUTO) as world:
+        session = await world.prompt("delegate")
+        [child] = await world.client.sessions.children(session.id)
+        assert patches_in(await world.parts(session)) == []
+        assert [names_in(patch) for patch in patches_in(await world.parts(child))] == [{"child.txt", "made.txt"}]
+
+
+async def test_commands_of_two_agents_at_once_are_undone_together(environ, folder):
+    before = facts_of(folder)
+    tasks = tuple(
+        Call("task", {"description": name, "prompt": work, "subagent_type": "general"})
+        for name, work in (
+            ("one", '<<tool bash {"command":"echo 1 > a.txt; sleep 0.5; echo 1 > one.txt","description":"d"}>>'),
+            ("two", '<<tool bash {"command":"sleep 0.2; echo 2 > b.txt; sleep 0.6; rm a.txt","description":"d"}>>'),
+        )
+    )
+    async with opened(environ, folder, policy=AUTO) as world:
+        world.server.script(Answer(calls=tasks))
+        session = await world.prompt("delegate")
+        children = await world.client.sessions.children(session.id)
+        parts = [part for child in reversed(children) for part in await world.parts(child)]
+    patches = sorted(patches_in(parts), key=lambda part: part.id)
+    assert not (folder / "a.txt").exists() and (folder / "one.txt").exists()
+    report = await undo(environ, folder, patches)
+    assert (facts_of(folder), report.conflicts) == (before, [])
+
+
+async def test_what_another_session_wrote_during_a_command_is_not_the_commands(environ, folder):
+    async with opened(environ, folder, policy=AUTO) as world:
+        busy = asyncio.create_task(
+            world.prompt('<<tool bash {"command":"echo x > started; sleep 1.5; echo y > a.txt","description":"d"}>>')
+        )
+        while not (folder / "started").exists():
+            await asyncio.sleep(0.01)
+        other = await world.prompt('<<tool write {"filePath":"other.txt","content":"o"}>>')
+        session = await busy
+        [mine], [others] = patches_in(await world.parts(session)), patches_in(await world.parts(other))
+    assert (names_in(mine), names_in(others)) == ({"started", "a.txt"}, {"other.txt"})
+    await undo(environ, folder, [mine])
+    assert (folder / "other.txt").read_text() == "o" and (folder / "a.txt").read_text() == "a1\n"
+
+
+async def test_where_commands_of_two_sessions_overlap_the_paths_are_named_and_left(environ, folder):
+    async with opened(environ, folder, policy=AUTO) as world:
+        sessions = await asyncio.gather(
+            *(
+                world.prompt(
+                    f'<<tool bash {{"command":"sleep 0.5; echo {name} > {name}.txt; sleep 0.5","description":"d"}}>>'
+                )
+                for name in ("one", "two")
+            )
+        )
+        parts = [part for session in sessions for part in await world.parts(session)]
+    report = await undo(environ, folder, parts)
+    assert {os.path.basename(remark.path) for remark in report.conflicts} == {"one.txt", "two.txt"}
+    assert (folder / "one.txt").exists() and (folder / "two.txt").exists()
+
+
+async def test_the_persons_own_command_line_has_a_patch(environ, folder):
+    async with opened(environ, folder) as world:
+        session = await world.new_session()
+        await world.client.prompts.shell(session.id, ShellInput(agent="build", command="echo x >> b.txt", model=MODEL))
+        parts = await world.parts(session)
+    assert names_in(patches_in(parts)[0]) == {"b.txt"}
+    await undo(environ, folder, parts)
+    assert (folder / "b.txt").read_text() == "b1\n"
+
+
+async def test_a_name_that_is_not_utf_8_survives_the_record_and_is_undone(environ, folder):
+    before = facts_of(folder)
+    command = "printf x > $'bad\\xff.txt'; printf y > $'\\u00fc.txt'"
+    async with opened(environ, folder, Answer(calls=(bash(command),)), DONE, policy=AUTO) as world:
+        session = await world.prompt("work")
+    async with opened(environ, folder) as world:
+        parts = await world.parts(session)
+    assert names_in(patches_in(parts)[0]) == {"bad\udcff.txt", "ü.txt"}
+    await undo(environ, folder, parts)
+    assert facts_of(folder) == before
+
+
+async def test_a_plugins_tool_is_recorded_like_a_command(environ, folder):
+    plugin = Path(environ["XDG_CONFIG_HOME"]) / "opencode-tui" / "plugins" / "maker.py"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text(
+        "from pathlib import Path\n"
+        "def _make(arguments, context):\n"
+        f"    Path({str(folder / 'made.txt')!r}).write_text('x')\n"
+        "    raise ValueError('no')\n"
+        "def plugin(given):\n"
+        "    return {'tool': {'maker': {'description': 'makes', 'args': {}, 'execute': _make}}}\n"
+    )
+    async with opened(environ, folder, Answer(calls=(Call("maker", {}),)), DONE, policy=AUTO) as world:
+        session = await world.prompt("work")
+        [call] = await world.calls(session)
+        assert call.state.status == "error", call.state
+        assert names_in(patches_in(await world.parts(session))[0]) == {"made.txt"}
+
+
+async def test_a_step_after_commands_tells_the_state_of_all_files(environ, folder):
+    async with opened(environ, folder, Answer(calls=(bash("echo x > made.txt"),)), DONE, policy=AUTO) as world:
+        parts = await world.parts(await world.prompt("work"))
+    ends = [part.snapshot for part in parts if isinstance(part, StepFinishPart)]
+    assert ends == [patches_in(parts)[0].after, None]
+
+
+async def test_the_states_of_a_patch_are_of_its_files_alone_and_differ_in_them(environ, folder):
+    calls = (write("one.txt", "1\n"), bash("echo 2 > two.txt"))
+    async with opened(environ, folder, Answer(calls=calls), DONE, policy=AUTO) as world:
+        [patch] = patches_in(await world.parts(await world.prompt("work")))
+    assert patch.after is not None
+    found = await open_snapshots(environ, folder).diff(patch.hash, patch.after)
+    assert [(diff.file, diff.before, diff.after) for diff in found] == [("one.txt", "", "1\n"), ("two.txt", "", "2\n")]

@@ -113,6 +113,21 @@ def unrevert(session_id: str, dry_run: bool, style: str) -> int:
 
 @session.command()
 @click.argument("session_id", metavar="ID")
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Which model writes the summary.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be summarised and what stays word for word.")
+@_STYLE
+def compact(session_id: str, model: str | None, dry_run: bool, style: str) -> None:
+    """Put a summary in the place of a session's older messages, so that the model has room again.
+
+    The messages stay in the session; the model is no longer sent them.
+    """
+    from opencode_tui.cli.session_compact import compact_session as work
+
+    work(session_id, model=model, dry_run=dry_run, style=style)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
 @click.option("--message", "message_id", metavar="ID", help="Only what this message's turn changed.")
 @_STYLE
 def diff(session_id: str, message_id: str | None, style: str) -> None:

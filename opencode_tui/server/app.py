@@ -10,6 +10,7 @@ from opencode_tui.server.errors import install_error_answers
 from opencode_tui.server.request import Services
 from opencode_tui.server.routes import (
     agent,
+    compaction,
     config,
     event,
     extension,
@@ -34,6 +35,8 @@ ROUTERS = (
     session.router,
     undo.router,
     undo.own_router,
+    compaction.router,
+    compaction.own_router,
     message.router,
     permission.router,
     question.router,

@@ -63,3 +63,32 @@ def test_no_title_steers_the_terminal(commands, session_id, hostile, paths: Path
     for command in (["list"], ["tree"], ["show", session_id], ["delete", session_id, "--dry-run"]):
         done = commands.run("session", *command)
         assert (done.code, steering(done.stdout + done.stderr)) == (0, [])
+
+
+def test_a_fork_prints_its_id_and_stands_as_a_branch(commands, session_id):
+    dry = commands.run("session", "fork", session_id, "--dry-run")
+    assert (dry.code, dry.stdout) == (0, "") and 'as "First (fork #1)" with ' in dry.stderr
+    done = commands.run("session", "fork", session_id)
+    fork_id = done.stdout.strip()
+    assert done.code == 0 and f'opencode-tui run -s {fork_id} "…"' in done.stderr
+    tree = commands.run("session", "tree").stdout.splitlines()
+    assert tree[1].split()[:2] == [session_id, "First"] and "└ fork First (fork #1)" in tree[2]
+    messages = [json.loads(commands.run("export", one).stdout)["messages"] for one in (session_id, fork_id)]
+    assert len(messages[0]) == len(messages[1]) > 0
+
+
+def test_a_fork_ends_before_the_message_that_is_named(commands, session_id):
+    messages = json.loads(commands.run("export", session_id).stdout)["messages"]
+    done = commands.run("session", "fork", session_id, "--message", messages[1]["info"]["id"])
+    assert "with 1 message\n" in done.stderr
+    assert len(json.loads(commands.run("export", done.stdout.strip()).stdout)["messages"]) == 1
+    wrong = commands.run("session", "fork", session_id, "--message", "msg_000000000000doesnotexist00")
+    assert wrong.code == 1 and "has no message" in wrong.stderr and len(wrong.stderr.splitlines()) == 1
+
+
+def test_deleting_a_forked_session_leaves_the_fork_whole(commands, session_id):
+    wanted = json.loads(commands.run("export", session_id).stdout)["messages"]
+    fork_id = commands.run("session", "fork", session_id).stdout.strip()
+    assert commands.run("session", "delete", session_id, "--yes").code == 0
+    assert len(json.loads(commands.run("export", fork_id).stdout)["messages"]) == len(wanted)
+    assert commands.run("session", "tree").stdout.splitlines()[1].split()[0] == fork_id

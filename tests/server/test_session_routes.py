@@ -129,3 +129,32 @@ async def test_the_query_wins_over_the_header_for_the_folder(serve, tmp_path):
             headers={"x-opencode-directory": str(tmp_path / "two")},
         )
     assert answer.json()["directory"] == str(tmp_path / "one")
+
+
+async def test_a_session_is_forked_before_a_message_or_whole(serve):
+    async with serve() as face:
+        source = await face.session(title="Forkable")
+        await face.say(source, "one")
+        await face.say(source, "two")
+        messages = (await face.http.get(f"/session/{source}/message")).json()
+        boundary = {"messageID": messages[2]["info"]["id"]}
+        part = (await face.http.post(f"/session/{source}/fork", json=boundary)).json()
+        whole = (await face.http.post(f"/session/{source}/fork")).json()
+        counts = [len((await face.http.get(f"/session/{one['id']}/message")).json()) for one in (part, whole)]
+    assert (part["title"], part["metadata"]["forkedFrom"]["messageID"]) == ("Forkable (fork #1)", boundary["messageID"])
+    assert counts == [2, 4] and "parentID" not in part
+
+
+async def test_a_fork_at_no_message_or_of_no_session_is_refused(serve):
+    async with serve() as face:
+        source = await face.session()
+        answers = [
+            await face.http.post(f"/session/{one}/fork", json=body)
+            for one, body in [
+                (source, {"messageID": "msg_000000000000doesnotexist00"}),
+                (UNKNOWN, {}),
+                (source, {"messageID": "nonsense"}),
+                (source, {"messageID": 3}),
+            ]
+        ]
+    assert [answer.status_code for answer in answers] == [404, 404, 400, 400]

@@ -48,6 +48,7 @@ class ForkSource:
 
     async def wait(self, session_id: str, *, deadline: float) -> None:
         """Return when `is_free`; raises BusyError at the deadline (monotonic seconds)."""
+        await self._runs.settled(session_id)
         while not self.is_free(session_id):
             if time.monotonic() > deadline:
                 raise BusyError(

@@ -38,6 +38,7 @@ class PartEdits:
     async def _held(self, session_id: str) -> AsyncGenerator[None]:
         if self._runs.get(session_id) is not None:
             raise BusyError(f"session {session_id} is being worked on; interrupt it first")
+        await self._runs.settled(session_id)
         lock = self._locks.session_run(session_id)
         if lock.try_acquire().was_elsewhere:
             self._store.drop(session_id)

@@ -94,6 +94,7 @@ class Sessions:
             for info in await self._family(await self.get(session_id)):
                 if self._runs.get(info.id) is not None:
                     raise BusyError(f"session {info.id} is being worked on; interrupt it first")
+                await self._runs.settled(info.id)
                 lock = self._locks.session_run(info.id)
                 lock.try_acquire()
                 held.callback(lock.release)

@@ -43,9 +43,10 @@ async def fork(world, session, message_id=None):
     return await world.client.sessions.fork(session.id, ForkSession(message_id=message_id))
 
 
-async def test_a_fork_takes_over_what_stands_before_each_boundary(environ, tmp_path):
-    async with opened(environ, tmp_path, *TWO_TURNS) as world:
-        session = await two_turns(world)
+async def test_a_fork_takes_over_what_stands_before_each_boundary(environ, tmp_path, paths):
+    session_id = write_session(paths, turns=3, directory=str(tmp_path))
+    async with opened(environ, tmp_path) as world:
+        session = await world.client.sessions.get(session_id)
         messages = await world.messages(session)
         for count, boundary in enumerate([*[message.info.id for message in messages], None]):
             made = await fork(world, session, boundary)
@@ -99,9 +100,10 @@ async def test_rules_and_todos_are_carried(environ, tmp_path):
         assert await world.client.sessions.todos(made.id) == await world.client.sessions.todos(session.id) != []
 
 
-async def test_only_the_fork_itself_is_told(environ, tmp_path):
-    async with opened(environ, tmp_path, *TWO_TURNS) as world:
-        session = await two_turns(world)
+async def test_only_the_fork_itself_is_told(environ, tmp_path, paths):
+    session_id = write_session(paths, turns=3, directory=str(tmp_path))
+    async with opened(environ, tmp_path) as world:
+        session = await world.client.sessions.get(session_id)
         with world.client.events() as events:
             made = await fork(world, session)
             await world.client.sessions.settled(made.id)

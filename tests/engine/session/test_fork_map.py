@@ -69,5 +69,5 @@ def test_text_that_is_no_unicode_comes_along_readably():
 
 @pytest.mark.parametrize("data", [b"[]", b"{", b"3", b"\xff"])
 def test_what_is_no_record_is_refused(data):
-    with pytest.raises(ValueError, match="JSON|line 1|Expecting|decode"):
+    with pytest.raises(ValueError, match=r"JSON|line 1|decode"):
         ForkMap(FORK).message(data)

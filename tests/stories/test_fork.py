@@ -1,0 +1,65 @@
+"""Forks over several processes: killed while they copy, and with a source that another process deletes meanwhile."""
+
+import json
+import time
+
+import pytest
+
+from tests.support.cli import CommandLine, kill_session
+from tests.support.deep import write_session
+
+
+@pytest.fixture
+def line(tmp_path, environ):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    return CommandLine(folder, environ)
+
+
+@pytest.fixture
+def source(line, paths):
+    return write_session(paths, turns=400, directory=str(line.folder))
+
+
+def copied(paths, fork_id):
+    return len(list((paths.storage / "message" / fork_id).glob("*.json")))
+
+
+def killed_fork(line, paths, source, *, at):
+    """Kill the forking process when so many messages are copied; returns the fork's id."""
+    process = line.start("session", "fork", source)
+    fork_id = process.stdout.readline().decode().strip()
+    while copied(paths, fork_id) < at:
+        time.sleep(0.001)
+    process.kill()
+    kill_session(process)
+    return fork_id
+
+
+def texts(line, session_id):
+    messages = json.loads(line.run("export", session_id).stdout)["messages"]
+    return [part["text"] for message in messages for part in message["parts"] if part["type"] == "text"]
+
+
+@pytest.mark.parametrize("at", [0, 1, 400])
+def test_a_fork_whose_copying_was_killed_is_whole_to_its_reader(line, paths, source, at):
+    fork_id = killed_fork(line, paths, source, at=at)
+    assert at <= copied(paths, fork_id) < 800
+    assert texts(line, fork_id) == texts(line, source)
+
+
+def test_deleting_the_source_of_a_killed_fork_loses_nothing(line, paths, source):
+    wanted = texts(line, source)
+    fork_id = killed_fork(line, paths, source, at=100)
+    assert line.run("session", "delete", source, "--yes").code == 0
+    assert copied(paths, fork_id) == 800 and texts(line, fork_id) == wanted
+    assert "forkedFrom" in line.run("export", fork_id).stdout and '"copying"' not in line.run("export", fork_id).stdout
+
+
+def test_a_process_deletes_the_source_while_another_copies(line, paths, source):
+    wanted = texts(line, source)
+    process = line.start("session", "fork", source)
+    fork_id = process.stdout.readline().decode().strip()
+    deleted = line.run("session", "delete", source, "--yes")
+    assert (process.wait(), deleted.code) == (0, 0)
+    assert texts(line, fork_id) == wanted

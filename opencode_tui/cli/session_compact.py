@@ -1,5 +1,7 @@
 """What `session compact` does."""
 
+import sys
+
 from opencode_tui.cli.door import with_client
 from opencode_tui.cli.quantity import amount, money, plural
 from opencode_tui.cli.session_choice import choose_session
@@ -26,7 +28,7 @@ def compact_session(session_id: str, *, model: str | None, dry_run: bool, style:
     else:
         say(_line(report))
         if report.after is None and report.kept:
-            say(make_safe(report.kept))
+            sys.stdout.writelines(make_safe(line) + "\n" for line in report.kept.splitlines())
 
 
 def _line(report: CompactionReport) -> str:

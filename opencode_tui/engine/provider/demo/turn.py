@@ -79,18 +79,14 @@ def last_user_text(request: LlmRequest) -> str:
 
 def last_words(request: LlmRequest) -> str:
     """Return the last block of text that the person wrote, without what the program added; empty when there is none."""
-    written = [text for entry in request.messages for text in _plain_texts(entry)]
+    written = [text for entry in request.messages for text in plain_texts(entry)]
     return written[-1] if written else ""
 
 
-def user_texts(request: LlmRequest) -> list[str]:
-    """Return what the person wrote, message by message, without what the program added."""
-    return [text for entry in request.messages if (text := _plain_text(entry))]
-
-
-def calls(messages: tuple[ModelMessage, ...]) -> Iterator[Done]:
-    """Yield every answered call, in order."""
-    return _done(messages)
+def plain_texts(entry: ModelMessage) -> list[str]:
+    """Return the person's own words in an entry, block by block: no reminders, no attached files."""
+    texts = [_REMINDER.sub("", text).strip() for text in _texts(entry)]
+    return [text for text in texts if text and not _ATTACHED.match(text)]
 
 
 def _done(messages: tuple[ModelMessage, ...]) -> Iterator[Done]:
@@ -112,14 +108,8 @@ def _texts(entry: ModelMessage) -> list[str]:
     )
 
 
-def _plain_texts(entry: ModelMessage) -> list[str]:
-    """Return the person's own words in an entry, block by block: no reminders, no attached files."""
-    texts = [_REMINDER.sub("", text).strip() for text in _texts(entry)]
-    return [text for text in texts if text and not _ATTACHED.match(text)]
-
-
 def _plain_text(entry: ModelMessage) -> str:
-    return "\n".join(_plain_texts(entry))
+    return "\n".join(plain_texts(entry))
 
 
 def _latest_file(messages: tuple[ModelMessage, ...]) -> str | None:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from opencode_tui.engine.session.diff_merge import status_of
 from opencode_tui.engine.session.patches import CLEANED, Usable, net_changes, patches_of, usable
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.undo_note import as_report
@@ -152,12 +153,18 @@ def _unprotected(remarks: Sequence[Remark], lost: Mapping[str, str], changes: Ma
 
 
 def _as_text(changes: Sequence[FileDiff]) -> str:
+    """Return changes as git writes them, which is how other programs read the field."""
     pieces: list[str] = []
     room = DIFF_LIMIT
     for change in changes:
-        text = compare(change.file, change.before, change.after).text if room > 0 else ""
-        if not text or len(text) > room:
-            text = f"Index: {change.file}\n"
-        room -= len(text)
-        pieces.append(text)
+        old, new = (f"{side}/{change.file}" for side in "ab")
+        status = status_of(change)
+        head = f"diff --git {old} {new}\n"
+        old, new = "/dev/null" if status == "added" else old, "/dev/null" if status == "deleted" else new
+        _, _, hunks = compare(change.file, change.before, change.after).text.partition(f"+++ {change.file}\n")
+        lines = f"--- {old}\n+++ {new}\n{hunks}" if hunks else f"Binary files {old} and {new} differ\n"
+        if len(lines) > room:
+            lines = f"--- {old}\n+++ {new}\n"
+        room -= len(lines)
+        pieces.append(head + lines)
     return "".join(pieces)

@@ -1,0 +1,107 @@
+"""A death anywhere in an undo, in its taking back and in its cleanup leaves record and files in step, or the next one mends it."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.schema.session import SessionInfo
+from tests.support.snapshots import Death
+from tests.support.stored import read_store
+from tests.support.undo import UndoWorld, undo_world
+
+
+async def play(world: UndoWorld) -> SessionInfo:
+    world.write("a", "a0")()
+    session = await world.session()
+    await world.turn(session, world.write("a", "a1"))
+    await world.turn(session, world.write("a", "a2"), world.write("b", "b2"))
+    return session
+
+
+async def die_at(owner: type, name: str, at: int, act: Callable[[], Awaitable[object]]) -> bool:
+    """Do an act whose call number `at` of a method is the last thing that happens; tells whether it came to that."""
+    with pytest.MonkeyPatch.context() as dying:
+        whole = getattr(owner, name)
+        calls = 0
+
+        async def call(*arguments: object, **fields: object) -> object:
+            nonlocal calls
+            calls += 1
+            if calls >= at:
+                raise Death
+            return await whole(*arguments, **fields)
+
+        dying.setattr(owner, name, call)
+        try:
+            await act()
+        except Death:
+            return True
+    return False
+
+
+def state(world: UndoWorld) -> tuple[str | None, str | None]:
+    return world.read("a"), world.read("b")
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize(("owner", "name"), [(SessionStore, "update"), (SessionStore, "sync"), (Snapshots, "revert")])
+async def test_an_undo_that_dies_is_done_or_was_never_begun(environ, tmp_path: Path, owner, name, at):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await play(world)
+        await die_at(owner, name, at, lambda: world.undo.revert(session.id))
+    async with undo_world(environ, tmp_path / "p") as world:
+        await world.undo.preview(session.id)
+        info = await world.info(session)
+        assert state(world) == (("a1", None) if info.revert is not None else ("a2", "b2"))
+        if info.revert is not None:
+            await world.undo.unrevert(session.id)
+            assert state(world) == ("a2", "b2")
+        await world.undo.revert(session.id)
+        assert state(world) == ("a1", None)
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("name", ["update", "sync"])
+async def test_taking_back_that_dies_is_done_or_was_never_begun(environ, tmp_path: Path, name, at):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await play(world)
+        await world.undo.revert(session.id)
+        await die_at(SessionStore, name, at, lambda: world.undo.unrevert(session.id))
+    async with undo_world(environ, tmp_path / "p") as world:
+        await world.undo.preview(session.id)
+        info = await world.info(session)
+        assert state(world) == (("a1", None) if info.revert is not None else ("a2", "b2"))
+
+
+async def test_the_next_request_completes_an_undo_that_died(environ, tmp_path: Path):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await play(world)
+        before = await world.ids(session)
+        assert await die_at(SessionStore, "update", 2, lambda: world.undo.revert(session.id))
+    async with undo_world(environ, tmp_path / "p") as world:
+        assert state(world) == ("a1", None)
+        assert await world.clean_up(session)
+        assert await world.ids(session) == before[:2]
+        assert (await world.info(session)).metadata is None
+
+
+@pytest.mark.parametrize("name", ["remove_message", "remove_part", "update", "write_diff"])
+@pytest.mark.parametrize("at", [1, 2, 4])
+@pytest.mark.parametrize("is_part", [False, True])
+async def test_a_cleanup_that_dies_is_completed_by_the_next(environ, tmp_path: Path, paths, name, at, is_part):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await play(world)
+        messages = await world.messages(session)
+        target = messages[1]
+        await world.undo.revert(session.id, target.info.id, target.parts[2].id if is_part else None)
+        await die_at(SessionStore, name, at, lambda: world.clean_up(session))
+    async with undo_world(environ, tmp_path / "p") as world:
+        await world.clean_up(session)
+        left = await world.messages(session)
+        kinds = [[part.type for part in message.parts] for message in left]
+        assert kinds == ([["text"], ["step-start", "text"]] if is_part else [])
+        assert (await world.info(session)).revert is None and state(world) == ("a0", None)
+    assert read_store(paths.storage).strays == []

@@ -1,0 +1,129 @@
+import pytest
+
+from opencode_tui.engine.session.undo_range import (
+    Boundary,
+    ChildCall,
+    changes_of,
+    find_boundary,
+    hidden_parts,
+    last_turn,
+    scope_of,
+    stored_boundary,
+    visible,
+    work_of,
+)
+from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
+from opencode_tui.schema.message import MessageTime
+from opencode_tui.schema.part import PatchPart
+from opencode_tui.schema.session import RevertState
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolTime
+from tests.support.build import assistant, call, compaction, owner, step_start, text, user
+
+
+def conversation():
+    """Two turns; the second has two answers."""
+    u1 = user("first")
+    a1 = assistant(step_start(), text("done"), parent=u1)
+    u2 = user("second")
+    a2 = assistant(step_start(), text("I will"), call("c1"), call("c2"), parent=u2)
+    a3 = assistant(step_start(), call("c3"), parent=u2)
+    return [u1, a1, u2, a2, a3]
+
+
+def ids(messages):
+    return [message.info.id for message in messages]
+
+
+def test_a_request_is_its_own_boundary():
+    messages = conversation()
+    assert find_boundary(messages, messages[2].info.id) == Boundary(2)
+    scope = scope_of(messages, Boundary(2))
+    assert (scope.messages, scope.requests, scope.answers) == (ids(messages)[2:], 1, 2)
+
+
+def test_an_answer_stands_for_its_request():
+    messages = conversation()
+    assert find_boundary(messages, messages[4].info.id) == Boundary(2)
+
+
+def test_a_part_with_words_before_it_keeps_them():
+    messages = conversation()
+    part = messages[3].parts[2]
+    boundary = find_boundary(messages, messages[3].info.id, part.id)
+    assert boundary == Boundary(3, 2)
+    kept = visible(messages, RevertState(message_id=messages[3].info.id, part_id=part.id))
+    assert ids(kept) == ids(messages)[:4] and kept[3].parts == messages[3].parts[:2]
+    assert hidden_parts(messages, boundary) == [*messages[3].parts[2:], *messages[4].parts]
+    assert scope_of(messages, boundary).messages == [messages[4].info.id]
+
+
+def test_the_first_part_of_an_answer_stands_for_the_request():
+    messages = conversation()
+    assert find_boundary(messages, messages[4].info.id, messages[4].parts[1].id) == Boundary(2)
+
+
+def test_an_answer_without_parts_can_be_undone():
+    messages = [user("hi"), assistant()]
+    assert find_boundary(messages, messages[1].info.id) == Boundary(0)
+
+
+def test_unknown_ids_are_named():
+    messages = conversation()
+    with pytest.raises(NoSuchMessageError, match="msg_gone"):
+        find_boundary(messages, "msg_gone")
+    with pytest.raises(NoSuchMessageError, match="prt_gone"):
+        find_boundary(messages, messages[1].info.id, "prt_gone")
+
+
+def test_without_an_undo_all_is_visible():
+    assert visible(conversation(), None)[0].info.role == "user"
+
+
+def test_a_boundary_whose_message_is_gone_is_found_by_its_place():
+    messages = conversation()
+    gone = messages.pop(2)
+    assert stored_boundary(messages, RevertState(message_id=gone.info.id)) == Boundary(2)
+    assert stored_boundary(messages[:2], RevertState(message_id=gone.info.id)) is None
+
+
+def test_across_a_wrap_of_the_ids_no_message_is_taken_for_a_later_one():
+    messages = [user("old"), assistant("answer")]
+    for message, name in zip(messages, ("ffffffffff00", "ffffffffff01"), strict=True):
+        object.__setattr__(message, "info", message.info.changed(id=f"msg_{name}00000000000000"))
+    assert stored_boundary(messages, RevertState(message_id="msg_00000000000100000000000000")) is None
+
+
+def test_the_last_turn_is_what_the_person_asked_for_last():
+    u1, marker = user("first"), user(compaction())
+    summary = assistant(step_start(), "summary", parent=marker, summary=True)
+    go_on = user(text("go on", synthetic=True))
+    a2 = assistant(step_start(), "done", parent=go_on)
+    assert last_turn([u1, assistant("half", parent=u1), marker, summary, go_on, a2]) == u1.info.id
+
+
+def test_a_command_line_and_a_summary_asked_for_are_turns():
+    asked = user(compaction().changed(auto=False))
+    shell = user(text("the person ran this", synthetic=True))
+    ran = assistant(call("c1", "bash"), parent=shell)
+    assert last_turn([user("hi"), asked]) == asked.info.id
+    assert last_turn([user("hi"), shell, ran]) == shell.info.id
+
+
+def test_without_a_request_there_is_nothing_to_undo():
+    with pytest.raises(NothingToRevertError):
+        last_turn([])
+
+
+def test_changes_are_patches_and_the_calls_of_agents_in_order():
+    task = call("c1", "task")
+    state = ToolStateCompleted(input={}, output="", metadata={"sessionId": "ses_child"}, time=ToolTime(start=5, end=9))
+    patch = PatchPart(**owner(), hash="0" * 40, files=["/p/a"])
+    found = list(changes_of([text("x"), call("c0"), task.changed(state=state), patch]))
+    assert found == [ChildCall("ses_child", 5, 9), patch]
+
+
+def test_a_childs_work_for_a_call_is_what_it_did_meanwhile():
+    messages = [user(str(time)) for time in (4, 5, 9, 10)]
+    for message, time in zip(messages, (4, 5, 9, 10), strict=True):
+        object.__setattr__(message, "info", message.info.changed(time=MessageTime(created=time)))
+    assert work_of(ChildCall("ses_child", 5, 9), messages) == messages[1:3]

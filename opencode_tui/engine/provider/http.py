@@ -33,19 +33,24 @@ _MAX_REDIRECTS = 3
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
+def request_headers(endpoint: Endpoint, credentials: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers of every request to an endpoint; those of the settings win."""
+    return {
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+        "accept-encoding": "identity",
+        "user-agent": f"opencode-tui/{__version__}",
+        **credentials,
+        **{name.lower(): value for name, value in endpoint.headers.items()},
+    }
+
+
 class HttpProvider:
     """Sends requests to one endpoint; `credentials` are the headers that carry the key."""
 
     def __init__(self, endpoint: Endpoint, credentials: dict[str, str], *, clock: Clock = system_clock) -> None:
         self._endpoint = endpoint
-        self._headers = {
-            "content-type": "application/json",
-            "accept": "text/event-stream",
-            "accept-encoding": "identity",
-            "user-agent": f"opencode-tui/{__version__}",
-            **credentials,
-            **{name.lower(): value for name, value in endpoint.headers.items()},
-        }
+        self._headers = request_headers(endpoint, credentials)
         self._clock = clock
         self._client: httpx.AsyncClient | None = None
         self._opening = asyncio.Lock()

@@ -204,6 +204,24 @@ def _line(message: _Message) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
+def litellm_call(request: LlmRequest, endpoint: Endpoint) -> JsonObject:
+    """Return litellm's arguments: OpenAI's body, the model with litellm's name of its provider before it, and the address."""
+    call = {
+        **openai_request.build(request),
+        "num_retries": 0,
+        "max_retries": 0,
+        "timeout": endpoint.chunk_timeout_ms / 1000,
+    }
+    if endpoint.base_url:
+        is_anthropic = str(call["model"]).startswith("anthropic/")
+        call["api_base"] = endpoint.base_url.removesuffix("/v1") if is_anthropic else endpoint.base_url
+    if endpoint.api_key:
+        call["api_key"] = endpoint.api_key
+    if headers := {**endpoint.headers, **request.model.headers}:
+        call["extra_headers"] = headers
+    return call
+
+
 class LitellmLlm:
     """A provider that litellm speaks to. Several of them share one worker, which their owner closes."""
 
@@ -246,7 +264,7 @@ class LitellmLlm:
         await self._start()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (endpoint.timeout_ms / 1000 if endpoint.timeout_ms else _NO_LIMIT_S)
-        async with contextlib.aclosing(self._worker.ask(self._call(request))) as messages:
+        async with contextlib.aclosing(self._worker.ask(litellm_call(request, self._endpoint))) as messages:
             while True:
                 try:
                     async with asyncio.timeout_at(min(deadline, loop.time() + silence)):
@@ -264,24 +282,6 @@ class LitellmLlm:
             raise failure.unreachable(
                 self._endpoint.provider_id, f"litellm's process does not start ({error})"
             ) from error
-
-    def _call(self, request: LlmRequest) -> JsonObject:
-        """Return litellm's arguments: OpenAI's body, the model with litellm's name of its provider before it, and the address."""
-        endpoint = self._endpoint
-        call = {
-            **openai_request.build(request),
-            "num_retries": 0,
-            "max_retries": 0,
-            "timeout": endpoint.chunk_timeout_ms / 1000,
-        }
-        if endpoint.base_url:
-            is_anthropic = str(call["model"]).startswith("anthropic/")
-            call["api_base"] = endpoint.base_url.removesuffix("/v1") if is_anthropic else endpoint.base_url
-        if endpoint.api_key:
-            call["api_key"] = endpoint.api_key
-        if headers := {**endpoint.headers, **request.model.headers}:
-            call["extra_headers"] = headers
-        return call
 
     def _failure(self, message: _Message) -> ProviderError:
         if message["op"] == "gone":

@@ -137,10 +137,14 @@ StreamEvent = (
 
 @dataclass(slots=True)
 class TextBlock:
-    """Text of a message; `cache` asks the provider to keep everything up to here in its prompt cache."""
+    """Text of a message; `cache` asks the provider to keep everything up to here in its prompt cache.
+
+    `part` is, here and below, the id of the stored part that the block was made of; it is not sent.
+    """
 
     text: str
     cache: bool = False
+    part: str | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -150,6 +154,7 @@ class MediaBlock:
     mime: str
     data: str
     filename: str | None = None
+    part: str | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -158,6 +163,7 @@ class ThinkingBlock:
 
     text: str
     metadata: dict[str, Any] | None = None
+    part: str | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -168,6 +174,7 @@ class CallBlock:
     tool: str
     input: dict[str, Any]
     metadata: dict[str, Any] | None = None
+    part: str | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
@@ -179,6 +186,7 @@ class ResultBlock:
     text: str
     is_error: bool = False
     media: tuple[MediaBlock, ...] = ()
+    part: str | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)

@@ -90,7 +90,7 @@ def _refused(entry: ModelMessage) -> ModelMessage:
 
 
 def _left_out(block: MediaBlock, reason: str) -> TextBlock:
-    return TextBlock(f"[attachment {block.filename or block.mime} left out: {reason}]")
+    return TextBlock(f"[attachment {block.filename or block.mime} left out: {reason}]", part=block.part)
 
 
 def _without_media(result: ResultBlock, reason: str) -> ResultBlock:

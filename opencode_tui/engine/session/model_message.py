@@ -8,6 +8,7 @@ reference, section 17; SPEC row 16.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from opencode_tui.engine.provider.stream import (
     AssistantEntry,
@@ -80,13 +81,15 @@ class _Builder:
         for part in message.parts:
             match part:
                 case TextPart() if not part.ignored:
-                    content.extend(_text(part.text))
+                    content.extend(_text(part.text, part))
                 case FilePart():
-                    content.extend(media_blocks(part.mime, part.url, part.filename, self._model))
+                    blocks = media_blocks(part.mime, part.url, part.filename, self._model)
+                    content.extend(replace(block, part=part.id) for block in blocks)
                 case CompactionPart():
-                    content.append(TextBlock(SO_FAR))
+                    content.append(TextBlock(SO_FAR, part=part.id))
                 case SubtaskPart():
-                    content.append(TextBlock(f"The person ran this as a subtask of agent {part.agent}: {part.prompt}"))
+                    told = f"The person ran this as a subtask of agent {part.agent}: {part.prompt}"
+                    content.append(TextBlock(told, part=part.id))
                 case _:
                     pass
         if content:
@@ -103,14 +106,14 @@ class _Builder:
         for part in message.parts:
             match part:
                 case TextPart() if not part.ignored:
-                    content.extend(_text(part.text.rstrip()))
+                    content.extend(_text(part.text.rstrip(), part))
                 case ReasoningPart() if same_model and part.metadata:
-                    content.append(ThinkingBlock(clean(part.text), part.metadata))
+                    content.append(ThinkingBlock(clean(part.text), part.metadata, part.id))
                 case ToolPart():
                     call_id = self._unique_id(part.call_id)
                     metadata = part.metadata if same_model else None
-                    content.append(CallBlock(call_id, _plain_name(part.tool), _input(part), metadata))
-                    results.append(self._result(part, call_id))
+                    content.append(CallBlock(call_id, _plain_name(part.tool), _input(part), metadata, part.id))
+                    results.append(replace(self._result(part, call_id), part=part.id))
                 case _:
                     pass
         if not any(not isinstance(block, ThinkingBlock) for block in content):
@@ -193,8 +196,8 @@ def _plain_name(tool: str) -> str:
     return _UNSAFE_ID.sub("_", tool)[:_MAX_NAME] or _UNNAMED_TOOL
 
 
-def _text(text: str) -> list[TextBlock]:
-    return [TextBlock(clean(text))] if text.strip() else []
+def _text(text: str, part: TextPart) -> list[TextBlock]:
+    return [TextBlock(clean(text), part=part.id)] if text.strip() else []
 
 
 def _input(part: ToolPart) -> dict[str, object]:

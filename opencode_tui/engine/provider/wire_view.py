@@ -1,0 +1,63 @@
+"""A request as it goes to its provider, for people to look at: address, headers, body, with the keys covered."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from opencode_tui.config.redact import COVER, redact
+from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, Dialect
+from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.http import request_headers
+from opencode_tui.engine.provider.litellm_worker import litellm_call
+from opencode_tui.engine.provider.stream import LlmRequest
+from opencode_tui.engine.provider.wire import openai_request
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.value import immutable
+
+_OPEN_HEADERS = ("accept", "accept-encoding", "anthropic-beta", "anthropic-version", "content-type", "user-agent")
+"""Headers whose values are no secret; what the settings add may be one."""
+
+_LEAST_SECRET = 6
+"""Characters of a key below which it is not looked for: it would stand anywhere."""
+
+
+@immutable
+class WireView:
+    """The request; `url` is None where no address is known."""
+
+    url: str | None
+    headers: dict[str, str]
+    body: JsonObject
+
+
+def wire_view(request: LlmRequest, endpoint: Endpoint | None) -> WireView:
+    """Return the request as its adapter sends it; without an endpoint (the demo, a provider without a key) the body alone."""
+    adapter = request.model.adapter
+    if adapter == "litellm" and endpoint is not None:
+        return _covered(None, {}, litellm_call(request, endpoint), endpoint)
+    if adapter in ("litellm", "demo"):
+        return WireView(None, {}, openai_request.build(request))
+    dialect = ANTHROPIC if adapter == "anthropic" else OPENAI
+    body: JsonObject = json.loads(dialect.encode(request))
+    return WireView(None, {}, body) if endpoint is None else _direct(request, dialect, endpoint, body)
+
+
+def _direct(request: LlmRequest, dialect: Dialect, endpoint: Endpoint, body: JsonObject) -> WireView:
+    headers = {**request_headers(endpoint, dialect.credentials(endpoint.api_key)), **request.model.headers}
+    return _covered(endpoint.base_url.rstrip("/") + dialect.path, headers, body, endpoint)
+
+
+def _covered(url: str | None, headers: dict[str, str], body: JsonObject, endpoint: Endpoint) -> WireView:
+    hidden = {name: value for name, value in headers.items() if name.lower() not in _OPEN_HEADERS}
+    secrets = [endpoint.api_key or "", *hidden.values(), *(value.rpartition(" ")[2] for value in hidden.values())]
+    shown = {name: COVER if name in hidden else value for name, value in headers.items()}
+    address = None if url is None else redact({"url": url})["url"]
+    return WireView(address, shown, _without(body, [secret for secret in secrets if len(secret) >= _LEAST_SECRET]))
+
+
+def _without(value: Any, secrets: Iterable[str]) -> Any:
+    """Return JSON data with these texts covered wherever they stand."""
+    text = json.dumps(value, ensure_ascii=False)
+    for secret in secrets:
+        text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], COVER)
+    return json.loads(text)

@@ -1,0 +1,210 @@
+"""What the next request of a session would carry: item by item, and as it would go to the provider.
+
+Built by the code that builds the loop's requests. Reads only: no lock, nothing is mended, no model is asked.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.stream import LlmRequest, TextBlock, UserEntry
+from opencode_tui.engine.provider.wire_view import wire_view
+from opencode_tui.engine.session.calibration import Calibration
+from opencode_tui.engine.session.context import ContextSources, context_items
+from opencode_tui.engine.session.context_size import Weigh, measure
+from opencode_tui.engine.session.history import filter_compacted, is_answered, position
+from opencode_tui.engine.session.model_message import GO_ON
+from opencode_tui.engine.session.overflow import OverflowRules, usable, used
+from opencode_tui.engine.session.prune import output_tokens, prunable
+from opencode_tui.engine.session.quiet_call import hidden_cost
+from opencode_tui.engine.session.request_builder import BuiltRequest, RequestBuilder, RequestTask
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.structured import structured_answer
+from opencode_tui.engine.session.totals import add_up
+from opencode_tui.engine.session.undo_range import visible
+from opencode_tui.schema.context import ContextView, RequestView
+from opencode_tui.schema.error import AuthError
+from opencode_tui.schema.history import MessageWithParts, with_parts
+from opencode_tui.schema.message import AssistantMessage, MessageTime, UserMessage
+from opencode_tui.schema.model import Model
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.schema.value import immutable
+
+_MOST_FACTOR, _LEARNED_FACTOR = 2.0, 1.25
+"""How far an estimate is scaled to a report at the most, of a new model and of one that is known.
+
+Beyond that the report is of another request: rules or tools were changed since, or outputs restored.
+"""
+
+_KNOWN = 5
+"""Reports after which a model counts as known."""
+
+
+@immutable
+class ContextServices:
+    """What looking at the next request needs in the instance of one folder."""
+
+    store: SessionStore
+    agents: AgentRegistry
+    requests: RequestBuilder
+    catalog: Catalog
+    calibration: Calibration
+    rules: OverflowRules
+
+
+@immutable
+class _Next:
+    """The next request of a session, and the messages that it comes from."""
+
+    info: SessionInfo
+    agent: str
+    built: BuiltRequest
+    stored: Sequence[MessageWithParts]
+    visible: Sequence[MessageWithParts]
+    sent: Sequence[MessageWithParts]
+
+
+class SessionContext:
+    """Shows the next requests of one folder's sessions."""
+
+    def __init__(self, services: ContextServices) -> None:
+        self._services = services
+
+    async def view(self, session_id: str) -> ContextView:
+        """Return the next request item by item. Raises NotFoundError, ConfigError when its agent is gone, ModelNotFoundError."""
+        following = await self._next(session_id)
+        return await asyncio.to_thread(self._view, following)
+
+    async def request(self, session_id: str) -> RequestView:
+        """Return the next request as it would be sent; raises as `view` does."""
+        following = await self._next(session_id)
+        request = following.built.request
+        wire = wire_view(request, self._endpoint(request.model))
+        return RequestView(
+            session_id=session_id,
+            model=request.model.ref,
+            adapter=request.model.adapter,
+            url=wire.url,
+            headers=wire.headers,
+            body=wire.body,
+        )
+
+    async def _next(self, session_id: str) -> _Next:
+        store, requests = self._services.store, self._services.requests
+        info, stored = await store.get(session_id), await store.messages(session_id)
+        shown = visible(stored, info.revert)
+        sent = filter_compacted(shown)
+        asked = next((one for one in reversed(sent) if isinstance(one.info, UserMessage)), None)
+        user = asked.info if asked is not None else self._nobodys(session_id)
+        assert isinstance(user, UserMessage)
+        agent, is_open = requests.agent(user), not is_answered(sent, position(sent))
+        task = RequestTask(
+            messages=sent if asked is not None else [with_parts(user, [])],
+            agent=agent,
+            model=self._services.catalog.resolve(user.model),
+            rules=await requests.rules(info, agent),
+            form=structured_answer(user.format) if is_open else None,
+            is_last=agent.steps == 1,
+        )
+        built = await requests.build(task)
+        return _Next(info, agent.name, replace(built, request=_without_go_on(built.request)), stored, shown, sent)
+
+    def _view(self, following: _Next) -> ContextView:
+        request, services = following.built.request, self._services
+        weights, reader = services.calibration.weights(request.model), services.calibration.reader(request.model)
+        newest = _reported(following, request.model)
+        most = _LEARNED_FACTOR if weights.reports >= _KNOWN else _MOST_FACTOR
+        factor = 1.0 if newest is None else self._factor(following, newest, weights.tokens)
+        factor = factor if 1 / most <= factor <= most else 1.0
+        sources = ContextSources(
+            built=following.built,
+            stored=following.stored,
+            visible=following.visible,
+            sent=following.sent,
+            reader=reader,
+            weigh=lambda shape: factor * weights.tokens(shape),
+        )
+        items = context_items(sources)
+        cost = add_up([following.stored]).cost + float(hidden_cost(following.info))
+        return ContextView(
+            session_id=following.info.id,
+            model=request.model.ref,
+            agent=following.agent,
+            tokens=sum(item.tokens for item in items),
+            usable=usable(request.model, services.rules),
+            context=request.model.limit.context or None,
+            reported=None if newest is None else used(newest.tokens),
+            factor=round(factor, 4),
+            learned=weights.reports,
+            prunable=sum(map(output_tokens, prunable(following.visible))),
+            cost=cost,
+            items=items,
+        )
+
+    def _factor(self, following: _Next, newest: AssistantMessage, weigh: Weigh) -> float:
+        """Return by how much the estimate of what the newest answer was given differs from what its provider counted."""
+        request, reader = following.built.request, self._services.calibration.reader(following.built.request.model)
+        sizes = measure(request, following.built.layers, reader=reader, weigh=weigh)
+        estimated = sum(sizes.layers) + sizes.plugin + sizes.tools
+        for message in following.built.messages:
+            if message.info.id == newest.id:
+                break
+            estimated += sum(sizes.parts.get(part.id, 0.0) for part in message.parts)
+        tokens = newest.tokens
+        counted = tokens.input + tokens.cache.read + tokens.cache.write
+        return counted / estimated if estimated else 1.0
+
+    def _endpoint(self, model: Model) -> Endpoint | None:
+        if model.adapter == "demo":
+            return None
+        try:
+            return self._services.catalog.endpoint(model.provider_id)
+        except AuthError:
+            return None  # the body can be shown without a key
+
+    def _nobodys(self, session_id: str) -> UserMessage:
+        """Return a request of nobody, for a session that has none yet."""
+        agent: AgentInfo = self._services.agents.default()
+        return UserMessage(
+            id="msg_",
+            session_id=session_id,
+            time=MessageTime(created=0),
+            agent=agent.name,
+            model=agent.model or self._services.catalog.default_model(),
+        )
+
+
+def _without_go_on(request: LlmRequest) -> LlmRequest:
+    """Return the request without the words that stand for a prompt that is still to come."""
+    last = request.messages[-1] if request.messages else None
+    if isinstance(last, UserEntry) and last.content == (TextBlock(GO_ON),):
+        return replace(request, messages=request.messages[:-1])
+    return request
+
+
+def _reported(following: _Next, model: Model) -> AssistantMessage | None:
+    """Return the newest answer whose report tells of what is sent now: of the same model, nothing pruned or restored since."""
+    for message in reversed(following.sent):
+        info = message.info
+        if isinstance(info, AssistantMessage) and info.finish and info.error is None:
+            is_same = (info.provider_id, info.model_id) == (model.provider_id, model.model_id)
+            is_counted = info.tokens.input + info.tokens.cache.read + info.tokens.cache.write > 0
+            changed = info.summary or _changed_since(following.sent, info.time.completed or 0)
+            return info if is_same and is_counted and not changed else None
+    return None
+
+
+def _changed_since(messages: Sequence[MessageWithParts], moment: int) -> bool:
+    return any(
+        isinstance(part, ToolPart)
+        and isinstance(part.state, ToolStateCompleted)
+        and (part.state.time.compacted or 0) > moment
+        for message in messages
+        for part in message.parts
+    )

@@ -1,5 +1,6 @@
 """Sessions whose steps really changed files, built record by record, and undo on them."""
 
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -47,6 +48,11 @@ class UndoWorld:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 
         return act
+
+    @staticmethod
+    def wait() -> None:
+        """Let the clock go on: what comes next is later by a millisecond at least."""
+        time.sleep(0.002)
 
     def remove(self, name: str) -> Act:
         return (self.root / name).unlink

@@ -1,0 +1,115 @@
+"""The work of agents belongs to the turn that started them, once."""
+
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.schema.session import SessionInfo
+from tests.support.stored import read_store
+from tests.support.undo import UndoWorld, undo_world
+
+
+@pytest.fixture
+async def world(environ, tmp_path: Path):
+    async with undo_world(environ, tmp_path / "project") as world:
+        yield world
+
+
+async def delegate(world: UndoWorld, session: SessionInfo, request: str, child: SessionInfo, *names: str) -> str:
+    """Let a child session write files for a call of an answer; returns the answer."""
+    message = await world.answer(session, request)
+    started = world.engine.core.clock()
+    await world.turn(child, *(world.write(name, f"{child.title} {name}") for name in names), text="work")
+    await world.tool(session, message, started, task=child)
+    world.wait()
+    return message
+
+
+async def test_a_childs_files_go_with_the_turn_that_started_it(world: UndoWorld):
+    session = await world.session()
+    child = await world.session(parent=session, title="one")
+    request = await world.request(session, "delegate")
+    await delegate(world, session, request, child, "x", "y")
+    report = await world.undo.revert(session.id, request)
+    assert [file.path for file in report.deleted] == [str(world.root / name) for name in "xy"]
+    assert world.read("x") is None
+    await world.undo.unrevert(session.id)
+    assert world.read("x") == "one x"
+
+
+async def test_the_cleanup_deletes_children_that_worked_for_nothing_else(world: UndoWorld, paths):
+    session = await world.session()
+    child = await world.session(parent=session, title="one")
+    grandchild = await world.session(parent=child, title="two")
+    request = await world.request(session, "delegate")
+    answer = await world.answer(session, request)
+    started = world.engine.core.clock()
+    inner = await world.request(child, "delegate on")
+    await delegate(world, child, inner, grandchild, "z")
+    await world.tool(session, answer, started, task=child)
+    report = await world.undo.revert(session.id, request)
+    assert [file.path for file in report.deleted] == [str(world.root / "z")]
+    await world.clean_up(session)
+    stored = read_store(paths.storage)
+    assert [record["id"] for record in stored.of_kind("session")] == [session.id]
+    assert stored.strays == [] and stored.of_kind("message") == []
+
+
+async def test_a_child_that_was_called_twice_loses_only_the_later_work(world: UndoWorld):
+    session = await world.session()
+    child = await world.session(parent=session, title="one")
+    first = await world.request(session, "delegate")
+    await delegate(world, session, first, child, "x")
+    second = await world.request(session, "go on there")
+    await delegate(world, session, second, child, "y")
+    kept = (await world.ids(child))[:2]
+    report = await world.undo.revert(session.id, second)
+    assert [file.path for file in report.deleted] == [str(world.root / "y")] and world.read("x") == "one x"
+    await world.clean_up(session)
+    assert await world.ids(child) == kept
+
+
+async def test_what_the_person_asked_of_a_child_is_none_of_the_turns(world: UndoWorld):
+    session = await world.session()
+    child = await world.session(parent=session, title="one")
+    request = await world.request(session, "delegate")
+    await delegate(world, session, request, child, "x")
+    own = await world.turn(child, world.write("mine", "by the person's request"))
+    report = await world.undo.revert(session.id, request)
+    assert [file.path for file in report.deleted] == [str(world.root / "x")]
+    await world.clean_up(session)
+    assert (await world.ids(child))[0] == own and world.read("mine") is not None
+
+
+async def test_a_childs_work_counts_in_the_turn_once(world: UndoWorld):
+    session = await world.session()
+    child = await world.session(parent=session, title="one")
+    request = await world.request(session, "delegate")
+    await delegate(world, session, request, child, "x")
+    await world.step(session, request, world.write("own", "1\n2\n"))
+    await world.summaries.refresh(session.id)
+    assert [diff.file for diff in await world.summaries.turn(session.id, request)] == ["own", "x"]
+    summary = (await world.info(session)).summary
+    assert summary is not None and (summary.additions, summary.files) == (3, 2)
+
+
+async def test_a_session_of_which_a_copied_call_speaks_is_not_deleted(world: UndoWorld):
+    session, fork = await world.session(), await world.session(title="a fork")
+    child = await world.session(parent=session, title="one")
+    request = await world.request(fork, "delegate")
+    await delegate(world, fork, request, child, "x")
+    await world.undo.revert(fork.id, request)
+    await world.clean_up(fork)
+    assert len(await world.ids(child)) == 2 and world.read("x") is None
+
+
+async def test_a_child_that_is_gone_is_passed_by(world: UndoWorld):
+    session = await world.session()
+    child = await world.session(parent=session, title="one")
+    request = await world.request(session, "delegate")
+    await delegate(world, session, request, child, "x")
+    await world.engine.store.remove(child.id)
+    report = await world.undo.revert(session.id, request)
+    assert report.deleted == [] and world.read("x") == "one x"
+    await world.clean_up(session)
+    assert await world.ids(session) == []

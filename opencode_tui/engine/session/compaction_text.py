@@ -99,11 +99,9 @@ def _fitting(bits: list[_Bit], room: int, measure: Measure) -> list[_Bit]:
     while excess > 0 and start < len(bits) - 1:
         excess -= _size(bits[start], measure)
         start += 1
-    if start == 0:
-        return bits
-    if excess > 0:
+    if excess > 0 and bits:
         bits[-1].text = bits[-1].text[: max(0, room) * len(bits[-1].text) // max(1, _size(bits[-1], measure))]
-    return [_Bit("user", "text", LEFT_OUT), *bits[start:]]
+    return bits if start == 0 else [_Bit("user", "text", LEFT_OUT), *bits[start:]]
 
 
 def _size(bit: _Bit, measure: Measure) -> int:

@@ -16,6 +16,8 @@ GAIN = 0.2
 """Share of a request that a compaction must be able to take away, or none is done by itself."""
 
 _LEAST_LIMIT = 1_000
+_LEAST_SHARE = 16
+"""A limit below one in so many of what was refused is taken for another number."""
 _NUMBER = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?![\d.])|(?<![\d.,])\d+(?![\d.])")
 
 
@@ -56,7 +58,8 @@ def new_messages(sent: Sequence[MessageWithParts]) -> Sequence[MessageWithParts]
 def told_limit(text: str, size: int) -> int | None:
     """Return the tokens that a provider's refusal of a request of about `size` names as its limit, None when it names none."""
     numbers = (int(found.replace(",", "")) for found in _NUMBER.findall(text))
-    return max((number for number in numbers if _LEAST_LIMIT <= number < size), default=None)
+    least = max(_LEAST_LIMIT, size // _LEAST_SHARE)
+    return max((number for number in numbers if least <= number < size), default=None)
 
 
 def full_context(model: Model, size: int, room: int | None) -> ContextOverflowError:

@@ -1,0 +1,58 @@
+import pytest
+
+from opencode_tui.engine.session.fullness import new_messages, pending_from, reported_use, told_limit
+from opencode_tui.schema.message import CacheTokens, Tokens
+from tests.support.build import MODEL, assistant, call, compaction, user
+
+USED = Tokens(input=900, output=50, cache=CacheTokens(read=50))
+
+
+def test_the_newest_finished_step_tells_how_full_it_is() -> None:
+    messages = [user("a"), assistant("b", tokens=Tokens(input=1)), assistant("c", tokens=USED), user("d")]
+    assert reported_use(messages, MODEL) == 1_000
+
+
+def test_a_broken_answer_tells_nothing() -> None:
+    messages = [user("a"), assistant("b", tokens=USED), assistant("c", finish=None)]
+    assert reported_use(messages, MODEL) == 1_000
+
+
+def test_what_was_reported_before_a_compaction_says_nothing_even_of_its_tail() -> None:
+    tail = assistant("b", tokens=USED)
+    marker = user(compaction(tail_id=tail.info.id))
+    messages = [user("a"), tail, marker, assistant("sum", parent=marker, summary=True, tokens=USED), user("go on")]
+    assert reported_use(messages, MODEL) == 0
+
+
+def test_what_another_model_reported_says_nothing() -> None:
+    assert reported_use([user("a"), assistant("b", tokens=USED)], MODEL.changed(model_id="other")) == 0
+
+
+def test_what_was_reported_before_a_prune_says_nothing() -> None:
+    messages = [user("a"), assistant(call("1", pruned=True), tokens=USED)]
+    assert reported_use(messages, MODEL) == 0
+
+
+def test_requests_that_wait_for_an_answer_are_found_whole() -> None:
+    assert pending_from([user("a"), assistant("b"), user("c"), user("d")]) == 2
+    assert pending_from([user("a"), assistant("b")]) == 2
+    assert pending_from([user(compaction())]) == 1
+
+
+def test_only_what_no_summary_stands_for_can_become_smaller() -> None:
+    marker, later = user(compaction()), user("b")
+    assert new_messages([marker, assistant("s", parent=marker, summary=True), later]) == [later]
+
+
+@pytest.mark.parametrize(
+    ("told", "limit"),
+    [
+        ("prompt is too long: 40100 tokens > 32000 maximum", 32_000),
+        ("maximum context length is 32768 tokens. However, your messages resulted in 40100 tokens", 32_768),
+        ("the input of 40,100 tokens exceeds 32,768", 32_768),
+        ("HTTP 400: too large", None),
+        ("version 3.5 of 2026", None),
+    ],
+)
+def test_the_limit_that_a_provider_names_is_read(told: str, limit: int | None) -> None:
+    assert told_limit(told, 40_000) == limit

@@ -187,14 +187,4 @@ class UndoItem(Item):
     files: Sequence[UndoneFile] = ()
 
 
-AnyItem = (
-    UserItem
-    | TextItem
-    | ThoughtItem
-    | ToolItem
-    | RetryItem
-    | CompactionItem
-    | ErrorItem
-    | StopItem
-    | UndoItem
-)
+AnyItem = UserItem | TextItem | ThoughtItem | ToolItem | RetryItem | CompactionItem | ErrorItem | StopItem | UndoItem

@@ -4,11 +4,13 @@ from decimal import Decimal
 
 
 def duration(seconds: float) -> str:
-    """Return a time as `12 s`, `1 m 12 s` or `2 h 3 m`."""
+    """Return a time as `12 s`, `1 m 12 s`, `4 m` or `2 h 3 m`."""
     whole = int(seconds)
     if whole < 60:
         return f"{whole} s"
-    return f"{whole // 60} m {whole % 60} s" if whole < 3_600 else f"{whole // 3_600} h {whole % 3_600 // 60} m"
+    large, small = divmod(whole, 60) if whole < 3_600 else divmod(whole // 60, 60)
+    units = ("m", "s") if whole < 3_600 else ("h", "m")
+    return f"{large} {units[0]}" + (f" {small} {units[1]}" if small else "")
 
 
 def age(then: int, now: int) -> str:
@@ -41,3 +43,8 @@ def money(usd: Decimal | float) -> str:
     if not value:
         return "$0"
     return f"${value:.2f}" if value >= Decimal("0.01") else f"${value:.4f}"
+
+
+def brief_duration(seconds: float) -> str:
+    """Return a time as `1.4 s` below ten seconds, as `duration` does above."""
+    return f"{seconds:.1f}".removesuffix(".0") + " s" if seconds < 9.95 else duration(seconds)

@@ -19,7 +19,8 @@ _UNSTEADY = re.compile(r"[\u00ad\u200b\u2060\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|(
 """Drawn in no cell, one or two, as the terminal likes: soft hyphens, joiners between emoji, variants and skin tones."""
 
 _SEQUENCE = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[ -/]+[0-~]|\x1b[0-9=>A-OQ-WYZa-z|}~]|\x9b[0-?]*[ -/]*[@-~]"
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|"
+    r"\x1b[ -/]+[0-~]|\x1b[0-9=>A-OQ-WYZa-z|}~]|\x9b[0-?]*[ -/]*[@-~]"
 )
 
 

@@ -30,6 +30,7 @@ class Glyphs:
     rule: str = "─"
     shades: tuple[str, str, str, str, str] = ("█", "▓", "▒", "░", "·")
     folded: str = "▸"
+    unfolded: str = "▾"
     goes_on: str = "›"
     ellipsis: str = "…"
     separator: str = "·"
@@ -37,6 +38,8 @@ class Glyphs:
     minus: str = "−"
     down: str = "↓"
     caret: str = "▍"
+    bullet: str = "•"
+    thumb: str = "▐"
     divider: str = "│"
     """Where the sidebar begins when there are no tones to tell it from the page."""
     spinner: tuple[str, ...] = ("⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏")
@@ -68,6 +71,7 @@ ASCII = Glyphs(
     rule="-",
     shades=("#", "=", "+", "-", "."),
     folded=">",
+    unfolded="v",
     goes_on=">",
     ellipsis="~",
     separator=".",
@@ -75,6 +79,8 @@ ASCII = Glyphs(
     minus="-",
     down="v",
     caret="_",
+    bullet="-",
+    thumb="#",
     divider="|",
     spinner=("|", "/", "-", "\\"),
 )

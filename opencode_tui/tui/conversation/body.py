@@ -1,0 +1,120 @@
+"""Lines below a tool line: output behind its guide, errors, a text that is opened; what is long is capped and says so."""
+
+from collections.abc import Sequence
+
+from opencode_tui.tui.cells import breaks, clip
+from opencode_tui.tui.conversation.page import BODY, SIGN, Line, Page, Pen, Span
+from opencode_tui.tui.quantity import plural
+from opencode_tui.tui.safe_text import output_line
+
+TAIL_LINES = 3
+ERROR_LINES = 6
+OPEN_LINES = 200
+"""Lines of an opened output in the conversation; the rest is in a view of its own."""
+
+MAX_LETTERS = 4_000
+"""Letters of an output's line that are looked at; it is cut to the page's width anyway."""
+
+
+def output_tail(text: str, count: int) -> list[str]:
+    """Return the last lines of an output, safe, without the empty ones at its end; costs nothing for those before them."""
+    end = len(text.rstrip("\r\n \t"))
+    lines: list[str] = []
+    while end > 0 and len(lines) < count:
+        start = text.rfind("\n", 0, end) + 1
+        lines.append(output_line(text[max(start, end - MAX_LETTERS) : end]))
+        end = start - 1
+        if start == 0:
+            break
+    return lines[::-1]
+
+
+def count_lines(text: str) -> int:
+    """Return how many lines a text has, empty ones at its end left out."""
+    text = text.rstrip("\r\n \t")
+    return text.count("\n") + 1 if text else 0
+
+
+def draw_output(lines: Sequence[str], page: Page, *, token: str = "muted", guide: str = "guide") -> list[Line]:
+    """Return safe lines behind the guide, each cut to the page's width."""
+    return [guarded([(line, page.style(token))] if line else [], page, guide=guide) for line in lines]
+
+
+def draw_open(text: str, page: Page, *, token: str = "muted") -> list[Line]:
+    """Return the beginning of an output, and how many lines there are more."""
+    lines = _first_lines(text, OPEN_LINES)
+    drawn = draw_output(lines, page, token=token)
+    more = count_lines(text) - len(lines)
+    if more > 0:
+        drawn.append(draw_more(more, page, "read all"))
+    return drawn
+
+
+def is_capped(text: str) -> bool:
+    """Tell whether an opened output does not show all of its lines."""
+    return count_lines(text) > OPEN_LINES
+
+
+def draw_more(count: int, page: Page, act: str, *, guide: str = "guide") -> Line:
+    """Return the line that counts what is left out, with the key that shows it."""
+    spans = [
+        (f"{plural(count, 'line')} more", page.style("muted")),
+        ("   ", page.area()),
+        ("enter", page.style("text")),
+        (f" {act}", page.style("muted")),
+    ]
+    return guarded(spans, page, guide=guide)
+
+
+def draw_error(text: str, page: Page, *, limit: int | None = ERROR_LINES) -> list[Line]:
+    """Return an error's text behind a red guide, wrapped: the first sentence's line in full light, the rest muted."""
+    room = page.right - BODY + 1
+    rows: list[tuple[str, str]] = []
+    for number, line in enumerate(_first_lines(text.strip() or "failed, without a reason", 60)):
+        token = "muted" if number else "text"
+        rows += [(line[start:end], token) for start, end in breaks(line, room)]
+    more = len(rows) - limit if limit is not None else 0
+    if limit is not None and more > 1:
+        return [
+            *(_guarded_text(row, page) for row in rows[: limit - 1]),
+            guarded(
+                [(f"{page.look.glyphs.ellipsis} {plural(more + 1, 'line')}", page.style("muted"))], page, guide="error"
+            ),
+        ]
+    return [_guarded_text(row, page) for row in rows]
+
+
+def guarded(spans: Sequence[Span], page: Page, *, guide: str = "guide") -> Line:
+    """Return one line of a body behind its guide."""
+    pen = Pen(page).move(SIGN).put(page.look.glyphs.output, page.style(guide)).move(BODY).begin_copy()
+    room = page.right - BODY + 1
+    for text, style in spans:
+        left = room - (pen.at - BODY)
+        pen.put(clip(text, left, page.look.glyphs.goes_on), style)
+    return pen.line()
+
+
+def plain_line(spans: list[Span], page: Page) -> Line:
+    """Return one line of a body without a guide."""
+    pen = Pen(page).move(BODY).begin_copy()
+    for text, style in spans:
+        pen.put(clip(text, page.right + 1 - pen.at, page.look.glyphs.goes_on), style)
+    return pen.line()
+
+
+def _guarded_text(row: tuple[str, str], page: Page) -> Line:
+    return guarded([(row[0], page.style(row[1]))], page, guide="error")
+
+
+def _first_lines(text: str, count: int) -> list[str]:
+    """Return the first lines, safe; costs nothing for those behind them."""
+    lines: list[str] = []
+    start = 0
+    while len(lines) < count and start <= len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        lines.append(output_line(text[start : min(end, start + MAX_LETTERS)]))
+        start = end + 1
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines

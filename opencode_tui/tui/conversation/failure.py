@@ -1,0 +1,124 @@
+"""Draws a turn that failed: what happened, what it means for the work, what to do. Source: design, visual, section 8."""
+
+import re
+
+from opencode_tui.schema.error import (
+    StoredApiError,
+    StoredAuthError,
+    StoredError,
+    StoredOutputLengthError,
+    StoredOverflowError,
+    StoredStructuredOutputError,
+    StoredUnknownError,
+)
+from opencode_tui.tui.cells import breaks, clip, width
+from opencode_tui.tui.conversation.page import BODY, GUTTER, TEXT, Line, Page, Pen
+from opencode_tui.tui.conversation.scene import Scene
+from opencode_tui.tui.conversation.user import clock
+from opencode_tui.tui.items import ErrorItem
+from opencode_tui.tui.safe_text import screen_line
+
+STOPPED = "The turn stopped. Nothing is lost."
+_STATUS = re.compile(r"\b([45]\d\d)\b")
+_LONG = 600
+
+
+class Words:
+    """What is said of a failure: `fix` is a command or an act, `then` a key and what it does."""
+
+    __slots__ = ("code", "fix", "meaning", "then", "title")
+
+    def __init__(self, title: str, *, code: str = "", meaning: str = STOPPED, fix: str = "", then: bool = True) -> None:
+        self.title = title
+        self.code = code
+        self.meaning = meaning
+        self.fix = fix
+        self.then = then
+
+
+def draw_failure(item: ErrorItem, page: Page, scene: Scene) -> list[Line]:
+    """Return the failure's lines."""
+    words = words_of(item.error, item.provider)
+    time = clock(item.time)
+    code = f" ({words.code})" if words.code else ""
+    room = page.room - width(time) - 2
+    title = [words.title[start:end] for start, end in breaks(words.title, room - width(code))][:3]
+    lines: list[Line] = []
+    for number, text in enumerate(title):
+        pen = Pen(page)
+        if not number:
+            pen.move(GUTTER).put(page.look.glyphs.failed, page.style("error", bold=True))
+        pen.move(TEXT).begin_copy().put(text, page.style("error", bold=True))
+        if number == len(title) - 1:
+            pen.put(code, page.style("muted"))
+        if not number:
+            pen.move(page.right + 1 - width(time)).put(time, page.style("muted"))
+        lines.append(pen.line())
+    lines += _wrapped(words.meaning, page)
+    if words.fix:
+        lines.append(_labelled("Fix", words.fix, "", page))
+    if words.then:
+        lines.append(_labelled("Then", " sends the message again", "up, enter", page))
+    return lines
+
+
+def words_of(error: StoredError, provider: str) -> Words:
+    """Return what to say of a stored error."""
+    match error:
+        case StoredAuthError():
+            name = error.data.provider_id or provider
+            found = _STATUS.search(error.data.message)
+            if (
+                found is None
+                and "refuse" not in error.data.message.lower()
+                and "invalid" not in error.data.message.lower()
+            ):
+                return Words(f"there is no key for {name}", fix=f"opencode-tui auth login {name}")
+            return Words(
+                f"{name} refused the key", code=found[1] if found else "", fix=f"opencode-tui auth login {name}"
+            )
+        case StoredApiError():
+            status = error.data.status_code
+            return Words(
+                _sentence(error.data.message), code="" if status is None else str(status), fix=_api_fix(status)
+            )
+        case StoredOverflowError():
+            return Words(
+                "the conversation is larger than the model can take", fix="/compact, or switch to a larger model"
+            )
+        case StoredOutputLengthError():
+            return Words(
+                "the answer reached the model's output limit", meaning="What was written so far is kept.", then=False
+            )
+        case StoredStructuredOutputError():
+            return Words("the answer did not have the form that was asked for", meaning=_sentence(error.data.message))
+        case StoredUnknownError():
+            return Words(_sentence(error.data.message))
+        case _:
+            return Words("the turn failed")
+
+
+def _api_fix(status: int | None) -> str:
+    if status == 429:
+        return "wait a little, or switch the model"
+    if status is None:
+        return "check the network, or switch the model"
+    return "switch the model" if status in (400, 404) else ""
+
+
+def _sentence(text: str) -> str:
+    head = " ".join(text.split())[:_LONG]
+    return screen_line(head) or "the turn failed"
+
+
+def _wrapped(text: str, page: Page) -> list[Line]:
+    return [
+        Pen(page).move(TEXT).begin_copy().put(text[start:end], page.style("text")).line()
+        for start, end in breaks(text, page.room)
+    ]
+
+
+def _labelled(label: str, text: str, key: str, page: Page) -> Line:
+    pen = Pen(page).move(TEXT).begin_copy().put(label, page.style("muted")).move(BODY)
+    pen.put(key, page.style("accent", bold=True))
+    return pen.put(clip(text, page.right + 1 - pen.at, page.look.glyphs.ellipsis), page.style("text")).line()

@@ -1,0 +1,77 @@
+"""Where empty rows stand between items, and about how many rows an item takes. Source: design, visual, section 2."""
+
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.tui.conversation.body import TAIL_LINES
+from opencode_tui.tui.conversation.page import Page
+from opencode_tui.tui.conversation.scene import Scene
+from opencode_tui.tui.conversation.tool_view import opened_of
+from opencode_tui.tui.conversation.tools.edit import SHOWN
+from opencode_tui.tui.items import (
+    AnyItem,
+    CompactionItem,
+    ErrorItem,
+    GrowingItem,
+    ThoughtItem,
+    ToolItem,
+    UndoItem,
+    UserItem,
+)
+from opencode_tui.tui.tool_facts import changed_lines
+
+_LINES = frozenset({"tool", "thought", "retry", "stop"})
+_EDITS = frozenset({"edit", "multiedit", "apply_patch"})
+
+
+def gap_between(before: AnyItem | None, item: AnyItem) -> int:
+    """Return the empty rows above an item."""
+    if before is None or item.is_hidden:
+        return 0
+    if isinstance(before, UndoItem) and before.is_preview:
+        return 0
+    if before.kind in _LINES and item.kind in _LINES:
+        return int(_is_running(item) and not _is_running(before))
+    return 1
+
+
+def estimate_item(item: AnyItem, page: Page, scene: Scene) -> int:
+    """Return about how many rows an item takes, without the gap; cheap for any size."""
+    if item.is_hidden:
+        return 0
+    match item:
+        case ThoughtItem():
+            return 1 if not scene.is_open(item) else 2 + _text_rows(item, page)
+        case GrowingItem():
+            return _text_rows(item, page)
+        case UserItem():
+            return 1 + len(item.text) // page.prose + item.text.count("\n")
+        case ToolItem():
+            return _tool_rows(item, scene)
+        case ErrorItem():
+            return 4
+        case CompactionItem():
+            return 1 if not scene.is_open(item) else 2 + len(item.summary) // page.prose
+        case UndoItem():
+            return 1 if item.is_preview else 3 + len(item.files)
+        case _:
+            return 1
+
+
+def _text_rows(item: GrowingItem, page: Page) -> int:
+    room = page.prose
+    return 1 + sum(len(piece) // room + piece.count("\n") for piece in item.pieces[:50]) + len(item.pieces[50:]) // 8
+
+
+def _tool_rows(item: ToolItem, scene: Scene) -> int:
+    state = item.part.state
+    if _is_running(item):
+        return 1 + (TAIL_LINES if item.part.tool in ("bash", "task") else 0)
+    if isinstance(state, ToolStateCompleted) and item.part.tool in _EDITS and item.id not in scene.opened:
+        changed = changed_lines(item.part.tool, state.metadata)
+        return 1 + min(SHOWN, sum(changed) + 4 if changed else 0)
+    if isinstance(state, ToolStateError) or item.is_last or item.id in scene.opened:
+        return 1 if opened_of(item, scene) == "folded" else 3
+    return 1
+
+
+def _is_running(item: AnyItem) -> bool:
+    return isinstance(item, ToolItem) and item.part.state.status == "running" and not item.wait

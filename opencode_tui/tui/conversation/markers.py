@@ -1,0 +1,181 @@
+"""Draws what is no answer and no tool: thoughts, compactions, retries, interruptions, undone stretches."""
+
+from opencode_tui.tui.cells import clip, pad, width
+from opencode_tui.tui.conversation.markdown import Markdown
+from opencode_tui.tui.conversation.page import GUTTER, TEXT, Line, Page, Pen, Span
+from opencode_tui.tui.conversation.prose import draw_block
+from opencode_tui.tui.conversation.scene import Scene
+from opencode_tui.tui.conversation.user import clock
+from opencode_tui.tui.items import CompactionItem, RetryItem, StopItem, ThoughtItem, UndoItem, UndoneFile
+from opencode_tui.tui.quantity import amount, duration, plural
+from opencode_tui.tui.safe_text import screen_line
+
+_GAP = 1
+
+
+def draw_thought_line(item: ThoughtItem, page: Page, scene: Scene) -> Line:
+    """Return the line of a thought, which opens to its text."""
+    glyphs = page.look.glyphs
+    tone = "selection" if scene.is_focused(item) else "background"
+    seconds = ((item.ended or scene.now) - item.started) / 1000 if item.started else 0
+    time = f" for {duration(seconds)}" if seconds >= 1 else ""
+    words = f"Thought{time}" if item.is_closed else f"Thinking{time}"
+    pen = Pen(page, tone=tone, tone_from=GUTTER)
+    if not page.is_cut:
+        pen.move(GUTTER).put(glyphs.unfolded if scene.is_open(item) else glyphs.folded, page.style("muted", tone))
+    pen.move(TEXT).begin_copy().put(words, page.style("muted", tone, italic=True))
+    if scene.is_focused(item):
+        act = "fold" if scene.is_open(item) else "open"
+        _put_right(pen, [("enter", page.style("accent", tone, bold=True)), (f" {act}", page.style("text", tone))], page)
+    return pen.line()
+
+
+def draw_compaction(item: CompactionItem, page: Page, scene: Scene) -> list[Line]:
+    """Return the rule of a compaction, and its summary when it was opened."""
+    lines = [
+        _rule(
+            *_compaction_words(item, page),
+            page,
+            is_focused=scene.is_focused(item),
+            right=_compaction_end(item, page, scene),
+        )
+    ]
+    if scene.is_open(item) and item.summary:
+        lines += [Line(page.blank()), *_prose(item.summary, page)]
+    return lines
+
+
+def draw_retries(item: RetryItem, page: Page, scene: Scene) -> list[Line]:
+    """Return the line that tells of failed attempts."""
+    count = len(item.attempts)
+    last = item.attempts[-1]
+    cause = _cause(last.error.data.status_code, last.error.data.message)
+    text = f"Retried {plural(count, 'time')}, {screen_line(item.provider)} {cause}"
+    lost = max(0, last.time.created - item.began) / 1000
+    pen = Pen(page).move(GUTTER).put(page.look.glyphs.retried, page.style("muted"))
+    fact = f"{duration(lost)} lost" if lost >= 1 else ""
+    room = page.room - width(fact) - 2
+    pen.move(TEXT).begin_copy().put(clip(text, room, page.look.glyphs.ellipsis), page.style("muted"))
+    if fact:
+        pen.move(page.right + 1 - width(fact)).put(fact, page.style("muted"))
+    return [pen.line()]
+
+
+def draw_stop(item: StopItem, page: Page, scene: Scene) -> list[Line]:
+    """Return the line of an answer that the person interrupted."""
+    pen = Pen(page).move(GUTTER).put(page.look.glyphs.interrupted, page.style("muted"))
+    pen.move(TEXT).begin_copy().put("Interrupted by you", page.style("muted"))
+    time = clock(item.time)
+    return [pen.move(page.right + 1 - width(time)).put(time, page.style("muted")).line()]
+
+
+def draw_undo(item: UndoItem, page: Page, scene: Scene) -> list[Line]:
+    """Return the rule where an undo would begin, or what is left of an undone stretch."""
+    sign = (page.look.glyphs.undone, page.style("warning"))
+    if item.is_preview:
+        return [_rule(sign, [("Undo from here", page.style("warning"))], page, right=[])]
+    words = [f"{plural(item.messages, 'message')} undone"]
+    changed = sum(file.fate != "kept" for file in item.files)
+    kept = len(item.files) - changed
+    words += [f"{plural(changed, 'file')} restored"] if changed else []
+    words += [f"{kept} kept"] if kept else []
+    text = f" {page.look.glyphs.separator} ".join(words)
+    redo = [(scene.redo_key, page.style("text")), (" redo", page.style("muted"))]
+    lines = [_rule(sign, [(text, page.style("text"))], page, right=redo, is_focused=scene.is_focused(item))]
+    column = max((width(screen_line(file.path)) for file in item.files), default=0)
+    lines += [_undone_file(file, min(column, page.room // 2), page) for file in item.files]
+    note = "Sending a new message makes this final; until then redo puts all of it back."
+    last = Pen(page).move(TEXT).begin_copy().put(clip(note, page.room, page.look.glyphs.ellipsis), page.style("muted"))
+    return [*lines, Line(page.blank()), last.line()]
+
+
+def _undone_file(file: UndoneFile, column: int, page: Page) -> Line:
+    is_kept = file.fate == "kept"
+    pen = Pen(page)
+    if is_kept:
+        pen.move(GUTTER).put(page.look.glyphs.asks, page.style("warning", bold=True))
+    pen.move(TEXT).begin_copy().put(f"{file.status} ", page.style("muted"))
+    path = clip(screen_line(file.path), column, page.look.glyphs.ellipsis)
+    pen.put(pad(path, column), page.style("text" if is_kept else "muted")).put("   ", page.area())
+    pen.put(file.fate, page.style("text" if is_kept else "muted"))
+    if file.note:
+        pen.put(clip(f", {screen_line(file.note)}", max(0, page.right - 10 - pen.at)), page.style("muted"))
+    token = ("diff_add", "diff_del") if is_kept else ("muted", "muted")
+    if file.additions:
+        added = f"+{file.additions}"
+        pen.move(page.right - 3 - len(added)).put(added, page.style(token[0]))
+    if file.deletions:
+        removed = f"{page.look.glyphs.minus}{file.deletions}"
+        pen.move(page.right + 1 - len(removed)).put(removed, page.style(token[1]))
+    return pen.line()
+
+
+def _rule(sign: Span, words: list[Span], page: Page, *, right: list[Span], is_focused: bool = False) -> Line:
+    """Return a line with a rule between its words and its right end."""
+    tone = "selection" if is_focused else "background"
+    room = page.room - sum(width(text) for text, _ in right) - 4
+    words = [(clip(text, room, page.look.glyphs.ellipsis), style) for text, style in words]
+    pen = Pen(page, tone=tone, tone_from=GUTTER).move(GUTTER).put(*sign).move(TEXT).begin_copy().put_all(words)
+    end = page.right + 1 - sum(width(text) for text, _ in right)
+    rule = max(0, end - pen.at - _GAP - (_GAP if right else 0))
+    pen.move(pen.at + _GAP).put(page.look.glyphs.rule * rule, page.style("border", tone))
+    return pen.move(end).put_all(right).line() if right else pen.line()
+
+
+def _compaction_words(item: CompactionItem, page: Page) -> tuple[Span, list[Span]]:
+    glyphs = page.look.glyphs
+    if item.failure:
+        sign = (
+            (glyphs.failed, page.style("error", bold=True))
+            if item.failure == "failed"
+            else (glyphs.interrupted, page.style("muted"))
+        )
+        return sign, [("Compaction ", page.style("text")), (item.failure, page.style("muted"))]
+    if item.is_running:
+        counts = f"  {amount(item.before)} tokens" if item.before else ""
+        sign = (glyphs.running, page.style("accent", bold=True))
+        return sign, [("Compacting", page.style("text", bold=True)), (counts, page.style("muted"))]
+    counts = f"  {amount(item.before)} to {amount(item.after)} tokens" if item.before and item.after else ""
+    sign = (glyphs.compacted, page.style("accent", bold=True))
+    return sign, [("Compacted", page.style("text")), (counts, page.style("muted"))]
+
+
+def _compaction_end(item: CompactionItem, page: Page, scene: Scene) -> list[Span]:
+    is_focused = scene.is_focused(item)
+    tone = "selection" if is_focused else "background"
+    time = (clock(item.time), page.style("muted", tone))
+    if not item.summary or item.is_running or page.width < 70:
+        return [time]
+    act = "fold the summary" if scene.is_open(item) else "read the summary"
+    key = page.style("accent", tone, bold=True) if is_focused else page.style("text", tone)
+    return [
+        time,
+        ("   ", page.area(tone)),
+        ("enter", key),
+        (f" {act}", page.style("text" if is_focused else "muted", tone)),
+    ]
+
+
+def _prose(text: str, page: Page) -> list[Line]:
+    markdown = Markdown()
+    markdown.feed(text)
+    markdown.close()
+    return [line for block in markdown.blocks for line in draw_block(block, page, token="muted")]
+
+
+def _put_right(pen: Pen, spans: list[Span], page: Page) -> None:
+    pen.move(max(pen.at, page.right + 1 - sum(width(text) for text, _ in spans))).put_all(spans)
+
+
+def _cause(status: int | None, message: str) -> str:
+    """Return why a call was tried again, in a few words."""
+    text = message.lower()
+    if status == 429 or "rate limit" in text or "too many" in text:
+        return "limited the rate"
+    if status == 529 or "overload" in text:
+        return "was overloaded"
+    if "timeout" in text or "timed out" in text:
+        return "did not answer in time"
+    if status is not None and status >= 500:
+        return f"failed ({status})"
+    return "could not be reached" if status is None else f"answered {status}"

@@ -1,0 +1,104 @@
+"""Draws the blocks of an answer: paragraphs with their marks, headings, code on its own tone, quotes behind a bar."""
+
+from opencode_tui.tui.cells import breaks, hard_breaks, width
+from opencode_tui.tui.conversation.code import colour_lines
+from opencode_tui.tui.conversation.inline import inline_spans
+from opencode_tui.tui.conversation.markdown import Block, Code, Paragraph, Rule, Table
+from opencode_tui.tui.conversation.page import TEXT, Line, Page, Pen, Span, joints, slice_spans
+from opencode_tui.tui.conversation.table import draw_table
+
+CODE_INDENT = 2
+MIN_ROOM = 12
+
+
+def draw_block(block: Block, page: Page, *, token: str = "assistant") -> list[Line]:
+    """Return a block's lines, the empty row above it among them."""
+    lines: list[Line] = [Line(page.blank())] if block.gap else []
+    match block:
+        case Paragraph():
+            lines += _paragraph(block, page, token)
+        case Code():
+            lines += _code(block, page)
+        case Table():
+            lines += draw_table(block, page, lambda: _begin(block, page))
+        case Rule():
+            room = page.prose - 2 * block.quote
+            rule = page.look.glyphs.rule * room
+            lines.append(_begin(block, page).put(rule, page.style("border")).line())
+        case _:
+            pass
+    return lines
+
+
+def estimate_block(block: Block, page: Page) -> int:
+    """Return about how many lines a block takes; exact for most."""
+    room = max(MIN_ROOM, page.prose - block.indent - 2 * block.quote)
+    match block:
+        case Paragraph():
+            return block.gap + 1 + sum(len(line) + 1 for line in block.lines) // (room + 1)
+        case Code():
+            room = max(MIN_ROOM, page.room - block.indent - CODE_INDENT)
+            return block.gap + sum(1 + (len(line) - 1) // room if line else 1 for line in block.lines)
+        case Table():
+            return block.gap + len(block.rows)
+        case _:
+            return block.gap + 1
+
+
+def add_caret(lines: list[Line], page: Page) -> None:
+    """Put the caret behind the last letter of growing text."""
+    if not lines or page.is_cut:
+        return
+    last = lines[-1].strip
+    end = width(last.text.rstrip())
+    caret = Pen(page).put(page.look.glyphs.caret, page.style("accent")).line().strip
+    if end < page.width - 1:
+        lines[-1].strip = last.join(
+            [last.crop(0, max(end, TEXT)), caret.crop(0, 1), last.crop(max(end, TEXT) + 1, page.width)]
+        )
+
+
+def _begin(block: Block, page: Page) -> Pen:
+    """Start a line at the block's text: quote bars drawn, the indent left empty."""
+    pen = Pen(page)
+    for number in range(block.quote):
+        pen.move(TEXT + 2 * number).put(page.look.glyphs.output, page.style("guide"))
+    return pen.move(TEXT + 2 * block.quote + block.indent).begin_copy()
+
+
+def _paragraph(block: Paragraph, page: Page, token: str) -> list[Line]:
+    text = block.text
+    room = max(MIN_ROOM, page.prose - block.indent - 2 * block.quote)
+    spans = inline_spans(text, page, token="muted" if block.quote else token, bold=bool(block.level))
+    plain = spans[0][0] if len(spans) == 1 else "".join(piece for piece, _ in spans)
+    cuts = breaks(plain, room)
+    lines: list[Line] = []
+    for row, joint in zip(slice_spans(spans, cuts), joints(plain, cuts), strict=True):
+        pen = _marked(block, page) if block.mark and not lines else _begin(block, page)
+        lines.append(pen.put_all(row).line(joint=joint))
+    return lines
+
+
+def _marked(block: Paragraph, page: Page) -> Pen:
+    pen = Pen(page)
+    for number in range(block.quote):
+        pen.move(TEXT + 2 * number).put(page.look.glyphs.output, page.style("guide"))
+    pen.move(TEXT + 2 * block.quote + block.indent - len(block.mark) - 1).begin_copy()
+    mark = page.look.glyphs.bullet if block.mark == "•" else block.mark
+    return pen.put(f"{mark} ", page.style("guide" if block.mark == "•" else "muted"))
+
+
+def _code(block: Code, page: Page) -> list[Line]:
+    column = TEXT + 2 * block.quote + block.indent
+    room = max(MIN_ROOM, page.edge - 1 - column - CODE_INDENT)
+    lines: list[Line] = []
+    for pieces in colour_lines(block.lines, block.language):
+        spans: list[Span] = [
+            (text, page.style(token, "surface", italic=token == "code_comment")) for text, token in pieces
+        ]
+        plain = "".join(text for text, _ in pieces)
+        cuts = hard_breaks(plain, room)
+        for row, joint in zip(slice_spans(spans, cuts), joints(plain, cuts), strict=True):
+            pen = Pen(page, tone="surface", tone_from=column)
+            lines.append(pen.move(column + CODE_INDENT).begin_copy().put_all(row).line(joint=joint))
+    return lines

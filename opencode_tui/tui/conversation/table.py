@@ -1,0 +1,70 @@
+"""Draws a table: columns as wide as their cells need, narrowed and wrapped when the window is too small."""
+
+from collections.abc import Callable, Sequence
+
+from opencode_tui.tui.cells import breaks, width
+from opencode_tui.tui.conversation.inline import inline_spans
+from opencode_tui.tui.conversation.markdown import Table
+from opencode_tui.tui.conversation.page import Line, Page, Pen, Span, slice_spans
+
+GAP = 2
+MIN_COLUMN = 6
+
+
+def draw_table(table: Table, page: Page, begin: Callable[[], Pen]) -> list[Line]:
+    """Return the table's lines; `begin` starts a line at the table's left edge."""
+    count = max((len(row) for row in table.rows), default=0)
+    rows = [_cells(row, count, page, is_head=table.has_head and not number) for number, row in enumerate(table.rows)]
+    natural = [max((_width(row[column]) for row in rows), default=1) for column in range(count)]
+    widths = fit_columns(natural, page.room - table.indent - 2 * table.quote - GAP * (count - 1))
+    lines: list[Line] = []
+    for row in rows:
+        lines += _row(row, widths, table.aligns, begin, page)
+    return lines
+
+
+def fit_columns(natural: Sequence[int], room: int) -> list[int]:
+    """Return the columns' widths: as they are when they fit, else the wide ones share what the narrow ones leave."""
+    widths = list(natural)
+    while sum(widths) > room and max(widths) > MIN_COLUMN:
+        widest = max(widths)
+        second = max((one for one in widths if one < widest), default=MIN_COLUMN)
+        many = widths.count(widest)
+        excess = sum(widths) - room
+        target = max(MIN_COLUMN, second, widest - -(-excess // many))
+        widths = [target if one == widest else one for one in widths]
+    return widths
+
+
+def _cells(row: list[str], count: int, page: Page, *, is_head: bool) -> list[list[Span]]:
+    cells = [inline_spans(cell, page, bold=is_head) if cell else [] for cell in row[:count]]
+    return [*cells, *([[]] * (count - len(cells)))]
+
+
+def _width(cell: list[Span]) -> int:
+    return sum(width(text) for text, _ in cell)
+
+
+def _row(
+    row: list[list[Span]], widths: list[int], aligns: list[str], begin: Callable[[], Pen], page: Page
+) -> list[Line]:
+    wrapped: list[list[list[Span]]] = []
+    for cell, room in zip(row, widths, strict=True):
+        plain = "".join(text for text, _ in cell)
+        wrapped.append(slice_spans(cell, breaks(plain, room)) if plain else [[]])
+    height = max((len(cell) for cell in wrapped), default=0)
+    lines: list[Line] = []
+    for number in range(height):
+        pen = begin()
+        column = pen.at
+        for index, (cell, room) in enumerate(zip(wrapped, widths, strict=True)):
+            spans = cell[number] if number < len(cell) else []
+            pen.move(column + _offset(spans, room, aligns[index] if index < len(aligns) else "<")).put_all(spans)
+            column += room + GAP
+        lines.append(pen.line())
+    return lines
+
+
+def _offset(spans: list[Span], room: int, align: str) -> int:
+    free = max(0, room - _width(spans))
+    return free if align == ">" else free // 2 if align == "^" else 0

@@ -1,0 +1,126 @@
+"""A tool call as it stands: its line, and below it what its renderer shows. Source: design, visual, section 6."""
+
+from collections.abc import Sequence
+
+from opencode_tui.schema.tool_state import (
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStateRunning,
+)
+from opencode_tui.tui.conversation.body import draw_error
+from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.scene import Scene
+from opencode_tui.tui.conversation.tool_line import Fact, Hint, State, draw_tool_line
+from opencode_tui.tui.conversation.tools.table import renderer_of
+from opencode_tui.tui.conversation.tools.task import session_of
+from opencode_tui.tui.conversation.tools.tool import Opened
+from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.quantity import amount, brief_duration, duration
+from opencode_tui.tui.tool_facts import exit_of
+from opencode_tui.tui.tool_words import BY_PATH, argument_of, name_of
+
+_INTERRUPTED = "Tool execution aborted"
+"""The text of an interrupted call. Source: reference, section 10."""
+
+_LETTERS_PER_TOKEN = 4
+
+
+def draw_tool(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
+    """Return the call's lines."""
+    state, facts = _appearance(item, page, scene)
+    line = draw_tool_line(
+        state,
+        name_of(item.part.tool),
+        argument_of(item.part, scene.root),
+        facts,
+        page,
+        is_path=item.part.tool in BY_PATH,
+        hint=_hint(item, scene) if scene.is_focused(item) else None,
+    )
+    return [line, *_body(item, page, scene)]
+
+
+def opened_of(item: ToolItem, scene: Scene) -> Opened:
+    """Return how much of the call's body is seen."""
+    start = "short" if isinstance(item.part.state, ToolStateError) and not is_interrupted(item) else "folded"
+    if isinstance(item.part.state, ToolStateCompleted) and not is_pruned(item):
+        start = renderer_of(item.part.tool).start(item)
+    return scene.opened.get(item.id, start)
+
+
+def is_interrupted(item: ToolItem) -> bool:
+    """Tell whether the person interrupted the call."""
+    state = item.part.state
+    return isinstance(state, ToolStateError) and state.error.startswith(_INTERRUPTED)
+
+
+def is_pruned(item: ToolItem) -> bool:
+    """Tell whether the output is no longer sent to the model."""
+    state = item.part.state
+    return isinstance(state, ToolStateCompleted) and state.time.compacted is not None
+
+
+def is_ticking(item: ToolItem) -> bool:
+    """Tell whether the line shows a time that runs."""
+    return isinstance(item.part.state, ToolStateRunning) and not item.wait
+
+
+def _appearance(item: ToolItem, page: Page, scene: Scene) -> tuple[State, Sequence[Fact]]:
+    glyphs, state = page.look.glyphs, item.part.state
+    if isinstance(state, ToolStateCompleted):
+        return _completed(item, state, page)
+    if isinstance(state, ToolStateError):
+        if is_interrupted(item):
+            told = [Fact("interrupted by you", short="interrupted"), *_time(state.time.start, state.time.end)]
+            return State(glyphs.interrupted, "muted", argument="muted"), told
+        return State(glyphs.failed, "error", "error", is_bold=True), [Fact("failed", "error", "failed")]
+    if item.wait == "asks":
+        return State(glyphs.asks, "warning", "warning", is_bold=True), [Fact("waits for you", "warning", "waits")]
+    if item.wait == "waits" or not isinstance(state, ToolStateRunning):
+        return State(glyphs.waiting, "muted", argument="muted"), [Fact("waits", short="waits")]
+    seconds = max(0, scene.now - state.time.start) // 1000
+    facts = [Fact("running", "accent", "running")]
+    if seconds >= 1:
+        facts.append(Fact(duration(seconds), "accent", is_time=True, is_bold=True))
+    return State(glyphs.running, "accent", "text", is_bold=True), facts
+
+
+def _completed(item: ToolItem, state: ToolStateCompleted, page: Page) -> tuple[State, Sequence[Fact]]:
+    glyphs = page.look.glyphs
+    if is_pruned(item):
+        tokens = f"{amount(round(len(state.output) / _LETTERS_PER_TOKEN))} tokens"
+        pruned = Fact(f"pruned, {tokens} not sent", short="pruned")
+        return State(glyphs.pruned, "muted", argument="muted"), [pruned]
+    facts = [*renderer_of(item.part.tool).facts(state), *_time(state.time.start, state.time.end)]
+    return State(glyphs.failed, "warning") if exit_of(state) else State(glyphs.done, "success"), facts
+
+
+def _time(start: int, end: int | None) -> list[Fact]:
+    seconds = ((end or start) - start) / 1000
+    return [Fact(brief_duration(seconds), is_time=True)] if seconds >= 1 else []
+
+
+def _hint(item: ToolItem, scene: Scene) -> Hint:
+    if is_pruned(item):
+        return Hint("r", "restore")
+    if session_of(item.part):
+        return Hint("enter", "open")
+    opened = opened_of(item, scene)
+    if isinstance(item.part.state, ToolStateRunning) or item.part.state.status == "pending":
+        return Hint("", "")
+    if opened == "whole":
+        is_long = isinstance(item.part.state, ToolStateCompleted) and renderer_of(item.part.tool).full(item.part)
+        return Hint("enter", "read all" if is_long else "fold")
+    return Hint("enter", "open")
+
+
+def _body(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
+    state = item.part.state
+    opened = opened_of(item, scene)
+    if isinstance(state, ToolStateCompleted):
+        return renderer_of(item.part.tool).body(item, page, opened)
+    if isinstance(state, ToolStateRunning) and not item.wait:
+        return renderer_of(item.part.tool).running(state, page)
+    if isinstance(state, ToolStateError) and opened != "folded":
+        return draw_error(state.error, page, limit=None if opened == "whole" else 6)
+    return []

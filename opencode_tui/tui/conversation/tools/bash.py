@@ -1,0 +1,56 @@
+"""Commands: a live tail, the exit code, what a test run says at its end."""
+
+from collections.abc import Sequence
+
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateRunning
+from opencode_tui.tui.conversation.body import TAIL_LINES, count_lines, draw_more, draw_output, output_tail
+from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.tool_line import Fact
+from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, tail
+from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.tool_facts import exit_of, test_result
+
+_SHOWN = 2
+"""Lines of a bad end that are shown, beside the one that counts the rest."""
+
+
+class BashRenderer(ToolRenderer):
+    """Draws shell commands."""
+
+    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
+        """Return the exit code if it is bad, and the test result."""
+        code = exit_of(state)
+        result = test_result(str(state.metadata.get("output") or ""))
+        facts: list[Fact] = []
+        if code:
+            facts.append(Fact("stopped" if code < 0 else f"exit {code}", "warning", "" if code < 0 else str(code)))
+        return [*facts, Fact(result)] if result else facts
+
+    def start(self, item: ToolItem) -> Opened:
+        """The end of a bad one is seen while it is its turn's last call."""
+        state = item.part.state
+        is_bad = isinstance(state, ToolStateCompleted) and bool(exit_of(state))
+        return "short" if is_bad and item.is_last else "folded"
+
+    def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
+        """Return the output when it is opened; its end alone after a bad exit."""
+        if opened != "short":
+            return super().body(item, page, opened)
+        text = self.text(item.part)
+        count = count_lines(text)
+        if count <= _SHOWN + 1:
+            return draw_output(output_tail(text, count), page, token="text", guide="warning")
+        lines = draw_output(output_tail(text, _SHOWN), page, token="text", guide="warning")
+        return [*lines, draw_more(count - _SHOWN, page, "open", guide="warning")]
+
+    def running(self, state: ToolStateRunning, page: Page) -> list[Line]:
+        """Return the output's last lines."""
+        return tail(output_tail(str((state.metadata or {}).get("output") or ""), TAIL_LINES), page, TAIL_LINES)
+
+    def text(self, part: ToolPart) -> str:
+        """Return what the command printed."""
+        state = part.state
+        if isinstance(state, ToolStateCompleted):
+            return str(state.metadata.get("output") or state.output)
+        return ""

@@ -1,0 +1,101 @@
+"""Edits and patches: counts of lines, the diff below the line."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.tui.conversation.body import plain_line
+from opencode_tui.tui.conversation.diff import draw_diff
+from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.tool_line import Fact
+from opencode_tui.tui.conversation.tools.tool import FullText, Opened, ToolRenderer
+from opencode_tui.tui.diff_rows import DiffRow, read_diff
+from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.quantity import plural
+from opencode_tui.tui.tool_facts import changed_lines
+
+SHOWN = 12
+OPEN = 400
+
+
+class EditRenderer(ToolRenderer):
+    """Draws edits of one file."""
+
+    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
+        """Return the added and the removed lines."""
+        return line_counts(changed_lines("edit", state.metadata))
+
+    def start(self, item: ToolItem) -> Opened:
+        """An edit shows its diff's beginning."""
+        return "short"
+
+    def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
+        """Return the diff: all of it when it was opened by hand, else its beginning."""
+        rows = _rows(self.text(item.part))
+        if opened == "folded" or not rows:
+            return []
+        limit = OPEN if opened == "whole" else SHOWN
+        shown = rows if len(rows) <= limit + 1 else rows[:limit]  # a line that counts one line would take its place
+        lines = draw_diff(shown, self.path(item.part), page)
+        if len(shown) < len(rows):
+            left = f"{page.look.glyphs.ellipsis} {plural(len(rows) - len(shown), 'line')}"
+            lines.append(plain_line([(left, page.style("muted"))], page))
+        return lines
+
+    def path(self, part: ToolPart) -> str:
+        """Return the file's name, for its language."""
+        return str(part.state.input.get("filePath") or "")
+
+    def text(self, part: ToolPart) -> str:
+        """Return the diff."""
+        state = part.state
+        return str(state.metadata.get("diff") or "") if isinstance(state, ToolStateCompleted) else ""
+
+    def full(self, part: ToolPart) -> FullText | None:
+        """Return the diff when it is longer than the conversation shows."""
+        text = self.text(part)
+        return FullText(self.path(part), text) if len(_rows(text)) > OPEN + 1 else None
+
+
+class WriteRenderer(EditRenderer):
+    """Draws files that were written whole: folded, the counts tell enough."""
+
+    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
+        """Return the added lines, and the removed ones of a file that was there."""
+        counts = changed_lines("write", state.metadata)
+        return line_counts(counts, is_new=state.metadata.get("exists") is False)
+
+    def start(self, item: ToolItem) -> Opened:
+        """A new file stays folded."""
+        return "folded"
+
+
+class PatchRenderer(EditRenderer):
+    """Draws patches of several files."""
+
+    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
+        """Return the lines of all files together."""
+        return line_counts(changed_lines("apply_patch", state.metadata))
+
+    def path(self, part: ToolPart) -> str:
+        """Return the first file's name."""
+        state = part.state
+        files: list[dict[str, str]] = (
+            (state.metadata.get("files") or []) if isinstance(state, ToolStateCompleted) else []
+        )
+        return files[0].get("relativePath", "") if files else ""
+
+
+def line_counts(counts: tuple[int, int] | None, *, is_new: bool = False) -> list[Fact]:
+    """Return counts of changed lines as facts."""
+    if counts is None:
+        return []
+    added, removed = counts
+    facts = [Fact(f"+{added}", "diff_add", f"+{added}")]
+    return facts if is_new else [*facts, Fact(f"−{removed}", "diff_del", f"−{removed}", before=" ")]
+
+
+@lru_cache(64)
+def _rows(diff: str) -> list[DiffRow]:
+    return read_diff(diff)

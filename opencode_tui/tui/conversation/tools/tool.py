@@ -1,0 +1,63 @@
+"""How a tool's calls are drawn, unless its own renderer says otherwise: a line with facts, an output that opens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateRunning
+from opencode_tui.tui.conversation.body import draw_open, draw_output, is_capped
+from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.tool_line import Fact
+from opencode_tui.tui.items import ToolItem
+
+Opened = Literal["folded", "short", "whole"]
+"""How much of a body is seen: nothing, what a glance needs, or all that the conversation has room for."""
+
+
+@dataclass(frozen=True, slots=True)
+class FullText:
+    """A text that is too long for the conversation, for a view of its own; not yet made safe."""
+
+    title: str
+    text: str
+    path: str = ""
+    """Where the whole of it lies on the disk, when what the call kept is not all."""
+
+
+class ToolRenderer:
+    """Draws one tool's calls."""
+
+    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
+        """Return the facts of a completed call, its time left out."""
+        return []
+
+    def start(self, item: ToolItem) -> Opened:
+        """Return how much of a completed call's body is seen before anybody opened or folded it."""
+        return "folded"
+
+    def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
+        """Return the lines below a completed call's line."""
+        text = self.text(item.part)
+        return draw_open(text, page) if opened != "folded" and text.strip() else []
+
+    def running(self, state: ToolStateRunning, page: Page) -> list[Line]:
+        """Return the lines below a running call's line; their number stays the same while it runs."""
+        return []
+
+    def text(self, part: ToolPart) -> str:
+        """Return the whole text that an opened call shows."""
+        state = part.state
+        return state.output if isinstance(state, ToolStateCompleted) else ""
+
+    def full(self, part: ToolPart) -> FullText | None:
+        """Return the text for a view of its own, None when the opened call shows all of it."""
+        text = self.text(part)
+        state = part.state
+        path = str(state.metadata.get("outputPath") or "") if isinstance(state, ToolStateCompleted) else ""
+        return FullText(part.tool, text, path) if path or is_capped(text) else None
+
+
+def tail(lines: Sequence[str], page: Page, count: int) -> list[Line]:
+    """Return exactly `count` lines of a running call's tail."""
+    return draw_output([*lines, *[""] * (count - len(lines))], page)

@@ -1,0 +1,67 @@
+"""Draws what the person asked: a bar and a tone, when, how long the answer took, what it cost."""
+
+from datetime import datetime
+
+from opencode_tui.tui.cells import breaks, width
+from opencode_tui.tui.conversation.page import GUTTER, PROSE_WIDTH, TEXT, Line, Page, Pen, joints
+from opencode_tui.tui.conversation.scene import Scene
+from opencode_tui.tui.items import UserItem
+from opencode_tui.tui.quantity import duration, money
+from opencode_tui.tui.safe_text import screen_lines
+
+MAX_ROWS = 12
+"""Rows of a long request that are seen before it is opened."""
+
+MAX_LETTERS = 20_000
+
+
+def draw_user(item: UserItem, page: Page, scene: Scene) -> list[Line]:
+    """Return the request's lines."""
+    facts = "queued" if item.is_queued else _facts(item, page)
+    is_focused = scene.is_focused(item)
+    room = min(PROSE_WIDTH, page.room - width(facts) - 2)
+    rows = _rows(item, room, scene.is_open(item) or is_focused)
+    tone = "background" if item.is_queued else "selection" if is_focused else "surface"
+    lines: list[Line] = []
+    for number, (text, joint) in enumerate(rows):
+        pen = Pen(page, tone=tone, tone_from=GUTTER)
+        bar = "guide" if item.is_queued else "user"
+        if not page.is_cut:
+            pen.move(GUTTER).put(page.look.glyphs.user_bar, page.style(bar, tone))
+        pen.move(TEXT).begin_copy().put(text, page.style("muted" if item.is_queued else "text", tone))
+        if not number:
+            pen.move(page.right + 1 - width(facts)).put(facts, page.style("muted", tone))
+        lines.append(pen.line(joint=joint))
+    return lines
+
+
+def clock(ms: int) -> str:
+    """Return a moment's time of day, as `12:04`."""
+    return datetime.fromtimestamp(ms / 1000).strftime("%H:%M")
+
+
+def _facts(item: UserItem, page: Page) -> str:
+    """Return when, how long, how much; the last goes first where there is little room."""
+    turn = item.turn
+    facts = [clock(turn.started)]
+    if turn.ended is not None:
+        seconds = (turn.ended - turn.started) / 1000
+        facts += [duration(seconds)] if seconds >= 1 else []
+        facts += [money(turn.cost)] if turn.cost > 0 else []
+    separator = f" {page.look.glyphs.separator} "
+    while len(facts) > 1 and width(separator.join(facts)) > page.room // 3:
+        facts.pop()
+    return separator.join(facts)
+
+
+def _rows(item: UserItem, room: int, is_open: bool) -> list[tuple[str, str]]:
+    """Return the rows of the text and what parts them from the next; a long one is cut until it is opened."""
+    rows: list[tuple[str, str]] = []
+    for line in screen_lines(item.text[:MAX_LETTERS]) if item.text else []:
+        cuts = breaks(line, room)
+        rows += [(line[start:end], joint) for (start, end), joint in zip(cuts, joints(line, cuts), strict=True)]
+    if not is_open and len(rows) > MAX_ROWS + 1:
+        rows = [*rows[:MAX_ROWS], (f"… {len(rows) - MAX_ROWS} lines", "\n")]
+    elif len(item.text) > MAX_LETTERS:
+        rows.append((f"… {len(item.text) - MAX_LETTERS} letters", "\n"))
+    return rows + [(f"[{screen_lines(name)[0]}]", "\n") for name in item.attachments]

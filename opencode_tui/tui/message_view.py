@@ -1,0 +1,280 @@
+"""One message as the items that are seen of it."""
+
+from opencode_tui.schema.error import StoredAbortedError
+from opencode_tui.schema.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
+from opencode_tui.schema.part import (
+    AgentPart,
+    AnyPart,
+    CompactionPart,
+    FilePart,
+    ReasoningPart,
+    RetryPart,
+    SubtaskPart,
+    TextPart,
+    ToolPart,
+)
+from opencode_tui.tui.items import (
+    AnyItem,
+    CompactionItem,
+    ErrorItem,
+    GrowingItem,
+    RetryItem,
+    StopItem,
+    TextItem,
+    ThoughtItem,
+    ToolItem,
+    Turn,
+    UserItem,
+)
+
+_INTERRUPTED = "Tool execution aborted"
+"""The text of an interrupted call. Source: reference, section 10."""
+
+
+class MessageView:
+    """A message, its parts by id with the items that show them, and the turn that it belongs to."""
+
+    def __init__(
+        self, info: AnyMessage, *, at: int, parent: "MessageView | None", previous: "MessageView | None"
+    ) -> None:
+        self.info = info
+        self.at = at
+        self.items: list[AnyItem] = []
+        self.parts: dict[str, AnyItem | None] = {}
+        self.is_loaded = False
+        """It was read from the store: what grows in it must be compared with the whole part once."""
+        self.user: UserItem | None = None
+        self.compaction: CompactionItem | None = None
+        self.before = 0
+        self._previous_turn: Turn | None = previous.turn if previous is not None else None
+        self._parent = parent
+        self._prompt: dict[str, AnyPart] = {}
+        self._retries: RetryItem | None = None
+        self._end: ErrorItem | StopItem | None = None
+        self.turn: Turn
+        if isinstance(info, UserMessage):
+            self.turn = Turn(started=info.time.created)
+            self.user = UserItem(info.id, info.id, turn=self.turn)
+            self.items.append(self.user)
+        else:
+            self.turn = parent.turn if parent is not None else self._previous_turn or Turn()
+            self._account()
+
+    @property
+    def used(self) -> int:
+        """Tokens of the context as the provider counted them; 0 when it did not, and of summaries."""
+        info = self.info
+        if isinstance(info, UserMessage) or info.summary:
+            return 0
+        tokens = info.tokens
+        return tokens.total or tokens.input + tokens.cache.read + tokens.cache.write + tokens.output
+
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether this answer's turn has more to come."""
+        info = self.info
+        if isinstance(info, UserMessage) or info.error is not None:
+            return False
+        return info.time.completed is None or info.finish in FINISH_CONTINUES
+
+    def update(self, info: AnyMessage) -> list[AnyItem]:
+        """Take the message's new record; return the items that say something else now."""
+        self.info = info
+        if isinstance(info, UserMessage):
+            return []
+        return self._account()
+
+    def put(self, part: AnyPart) -> list[AnyItem]:
+        """Take a new part, or a new state of one; return the items that say something else now."""
+        if isinstance(self.info, UserMessage):
+            return self._put_prompt(part)
+        if self._is_summary:
+            return self._put_summary(part)
+        known = self.parts.get(part.id)
+        if known is None:
+            known = self._make(part)
+            self.parts[part.id] = known
+            return [known] if known is not None else []
+        self._renew(known, part)
+        return [known]
+
+    def remove(self, part_id: str) -> bool:
+        """Forget a part; tell whether an item went with it."""
+        self._prompt.pop(part_id, None)
+        item = self.parts.pop(part_id, None)
+        if isinstance(item, RetryItem):
+            item.attempts = [part for part in item.attempts if part.id != part_id]
+            if item.attempts:
+                return True
+            self._retries = None
+        if item is None or item is self.user:
+            if item is not None:
+                self._tell_prompt()
+            return item is not None
+        self.items.remove(item)
+        if item is self.turn.last_tool:
+            self.turn.last_tool = None
+        return True
+
+    def first_from(self, part_id: str) -> AnyItem | None:
+        """Return the first item of the parts from this one on."""
+        ids = list(self.parts)
+        start = ids.index(part_id) if part_id in self.parts else 0
+        return next((item for item in (self.parts[one] for one in ids[start:]) if item is not None), None)
+
+    def last_tool_id(self) -> str:
+        """Return the id of the newest tool call, empty when there is none."""
+        return next((item.id for item in reversed(self.items) if isinstance(item, ToolItem)), "")
+
+    def find_last_tool(self) -> None:
+        """Mark the newest call as its turn's last so far; asked of one message after the other."""
+        for item in self.items:
+            if isinstance(item, ToolItem):
+                if self.turn.last_tool is not None:
+                    self.turn.last_tool.is_last = False
+                self.turn.last_tool = item
+                item.is_last = True
+
+    @property
+    def _has_failed(self) -> bool:
+        info = self.info
+        return (
+            isinstance(info, AssistantMessage)
+            and info.error is not None
+            and not isinstance(info.error, StoredAbortedError)
+        )
+
+    @property
+    def _is_summary(self) -> bool:
+        return isinstance(self.info, AssistantMessage) and bool(self.info.summary) and self._marker is not None
+
+    @property
+    def _marker(self) -> CompactionItem | None:
+        return self._parent.compaction if self._parent is not None else None
+
+    def _put_prompt(self, part: AnyPart) -> list[AnyItem]:
+        if isinstance(part, CompactionPart):
+            return self._put_marker(part)
+        if isinstance(part, TextPart) and part.synthetic and not self._prompt and self._previous_turn is not None:
+            self.turn = self._previous_turn  # the program went on by itself: still the person's last request
+        if isinstance(part, TextPart | FilePart | AgentPart | SubtaskPart):
+            self._prompt[part.id] = part
+            self.parts[part.id] = self.user
+            self._tell_prompt()
+        return [self.user] if self.user is not None else []
+
+    def _tell_prompt(self) -> None:
+        texts: list[str] = []
+        names: list[str] = []
+        for part in self._prompt.values():
+            if isinstance(part, TextPart) and not part.synthetic:
+                texts.append(part.text)
+            elif isinstance(part, SubtaskPart):
+                texts.append(f"@{part.agent} {part.description}")
+            elif isinstance(part, FilePart) and (part.source is None or part.source.text.value not in "".join(texts)):
+                names.append(part.filename or part.mime)
+        if self.user is not None:
+            self.user.text = "\n".join(text.strip("\n") for text in texts if text.strip())
+            self.user.attachments = tuple(names)
+            if not self.user.is_hidden and self.turn is self._previous_turn:
+                self.turn = self.user.turn
+
+    def _put_marker(self, part: CompactionPart) -> list[AnyItem]:
+        if self.compaction is None:
+            self.compaction = CompactionItem(part.id, self.info.id, before=self.before, is_running=True)
+            self.items.append(self.compaction)
+            self.parts[part.id] = self.compaction
+        self.compaction.is_auto, self.compaction.time = part.auto, self.info.time.created
+        if self._previous_turn is not None:
+            self.turn = self._previous_turn
+        return [self.compaction]
+
+    def _put_summary(self, part: AnyPart) -> list[AnyItem]:
+        marker = self._marker
+        if marker is None or not isinstance(part, TextPart):
+            return []
+        marker.summary = part.text
+        return [marker]
+
+    def _make(self, part: AnyPart) -> AnyItem | None:
+        item: AnyItem
+        match part:
+            case TextPart():
+                if part.synthetic:
+                    return None
+                item = TextItem(part.id, self.info.id)
+            case ReasoningPart():
+                item = ThoughtItem(part.id, self.info.id)
+            case ToolPart():
+                item = ToolItem(part.id, self.info.id, part=part)
+            case RetryPart():
+                return self._retried(part)
+            case _:
+                return None
+        self._renew(item, part)
+        at = len(self.items) - (self._end is not None)
+        self.items.insert(at, item)
+        return item
+
+    def _retried(self, part: RetryPart) -> RetryItem:
+        if self._retries is None:
+            provider = self.info.provider_id if isinstance(self.info, AssistantMessage) else ""
+            self._retries = RetryItem(part.id, self.info.id, provider=provider, began=self.info.time.created)
+            self.items.append(self._retries)
+        self._retries.attempts.append(part)
+        return self._retries
+
+    def _renew(self, item: AnyItem, part: AnyPart) -> None:
+        if isinstance(item, GrowingItem) and isinstance(part, TextPart | ReasoningPart):
+            is_closed = part.time is None or part.time.end is not None or self.info.time.completed is not None  # pyright: ignore[reportAttributeAccessIssue] - only an answer has such parts
+            item.settle(part.text, is_closed=is_closed)
+            if isinstance(item, ThoughtItem) and part.time is not None:
+                item.started, item.ended = part.time.start, part.time.end
+        elif isinstance(item, ToolItem) and isinstance(part, ToolPart):
+            item.part = part
+        elif isinstance(item, RetryItem) and isinstance(part, RetryPart):
+            item.attempts = [part if one.id == part.id else one for one in item.attempts]
+
+    def _account(self) -> list[AnyItem]:
+        """Take what the step's record says of the turn: cost, time, failure."""
+        info = self.info
+        assert isinstance(info, AssistantMessage)
+        changed: list[AnyItem] = []
+        self.turn.costs[info.id] = info.cost
+        if not info.summary:
+            self.turn.ended = None if self.goes_on or self._has_failed else info.time.completed
+        if self._parent is not None and self._parent.user is not None:
+            changed.append(self._parent.user)
+        if self._is_summary:
+            return [*changed, *self._account_summary(info)]
+        if info.error is not None and self._end is None:
+            self._end = self._make_end(info)
+            if self._end is not None:
+                self.items.append(self._end)
+        return changed
+
+    def _account_summary(self, info: AssistantMessage) -> list[AnyItem]:
+        marker = self._marker
+        if marker is None:
+            return []
+        marker.is_running = info.time.completed is None
+        marker.after = info.tokens.output
+        if info.error is not None:
+            marker.failure = "interrupted by you" if isinstance(info.error, StoredAbortedError) else "failed"
+        return [marker]
+
+    def _make_end(self, info: AssistantMessage) -> ErrorItem | StopItem | None:
+        assert info.error is not None
+        ended = info.time.completed or info.time.created
+        if not isinstance(info.error, StoredAbortedError):
+            return ErrorItem(
+                f"{info.id}:end", info.id, error=info.error, provider=info.provider_id, model=info.model_id, time=ended
+            )
+        for item in self.items:
+            if (
+                isinstance(item, ToolItem)
+                and item.part.state.status == "error"
+                and item.part.state.error.startswith(_INTERRUPTED)
+            ):
+                return None
+        return StopItem(f"{info.id}:end", info.id, time=ended)

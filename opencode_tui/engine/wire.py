@@ -1,8 +1,8 @@
 """What the instance of a folder is made of: with `core` and `wire_verbs`, the only place that constructs services."""
 
 import asyncio
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,6 @@ from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.rules import Rules
 from opencode_tui.engine.session.background import Background
-from opencode_tui.engine.session.fork import SessionForks
-from opencode_tui.engine.session.fork_source import ForkSource
 from opencode_tui.engine.session.nearby import NearbyInstructions
 from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
@@ -44,6 +42,7 @@ from opencode_tui.schema.event import FileEdited
 from opencode_tui.schema.permission import Action
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.session.fork import SessionForks
     from opencode_tui.engine.session.revert import SessionRevert
     from opencode_tui.engine.session.summary import SessionSummaries
     from opencode_tui.engine.snapshot.snapshot import Snapshots
@@ -72,7 +71,8 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     extensions.plugins.follow(core.bus, str(directory))
     background = Background()
     snapshots = SnapshotSource(partial(_make_snapshots, core, project, config))
-    undo = _build_undo(core, snapshots)
+    recorder = StepRecorder(source=snapshots, store=core.store, identifier=core.identifier)
+    undo = _build_undo(core, snapshots, recorder)
     verbs = build_verbs(
         core,
         VerbParts(
@@ -88,7 +88,7 @@ async def build_instance(core: Core, directory: Path) -> Instance:
             background=background,
             todos=todos,
             undo=undo,
-            recorder=StepRecorder(source=snapshots, store=core.store, identifier=core.identifier),
+            recorder=recorder,
         ),
     )
     return Instance(
@@ -108,12 +108,14 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         rules=Rules(agents=agents, grants=grants, project=project, home=core.paths.home),
         sessions=sessions,
         undo=undo,
-        forks=_build_forks(core, project, sessions, todos),
+        forks=_late_forks(core, project, sessions=sessions, todos=todos, snapshots=snapshots),
         parts=PartEdits(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
         todos=todos,
         prompts=verbs.prompts,
         shell=verbs.shell,
         compaction=verbs.compaction,
+        pruning=verbs.pruning,
+        context=verbs.context,
         background=background,
     )
 
@@ -197,7 +199,7 @@ def _make_snapshots(core: Core, project: Project, config: LoadedConfig) -> "Snap
     return snapshots
 
 
-def _build_undo(core: Core, snapshots: SnapshotSource) -> SessionUndo:
+def _build_undo(core: Core, snapshots: SnapshotSource, recorder: StepRecorder) -> SessionUndo:
     def make_summaries() -> "SessionSummaries":
         from opencode_tui.engine.session.summary import SessionSummaries  # after a turn, not before its request
 
@@ -208,29 +210,21 @@ def _build_undo(core: Core, snapshots: SnapshotSource) -> SessionUndo:
 
         return build_revert(core, snapshots, summaries)
 
-    return SessionUndo(store=core.store, clock=core.clock, summaries=make_summaries, revert=make_revert)
+    return SessionUndo(
+        store=core.store, clock=core.clock, recover=recorder.recover, summaries=make_summaries, revert=make_revert
+    )
 
 
-def _build_forks(core: Core, project: Project, sessions: Sessions, todos: SessionTodos) -> SessionForks:
-    source = ForkSource(
-        store=core.store,
-        storage=core.storage,
-        runs=core.runs,
-        statuses=core.statuses,
-        locks=core.locks,
-        clock=core.clock,
-    )
-    return SessionForks(
-        store=core.store,
-        sessions=sessions,
-        source=source,
-        copies=core.copies,
-        todos=todos,
-        locks=core.locks,
-        identifier=core.identifier,
-        clock=core.clock,
-        project=project,
-    )
+def _late_forks(
+    core: Core, project: Project, *, sessions: Sessions, todos: SessionTodos, snapshots: SnapshotSource
+) -> "Callable[[], SessionForks]":
+    @cache
+    def make() -> "SessionForks":
+        from opencode_tui.engine.wire_fork import build_forks  # most processes never fork
+
+        return build_forks(core, project, sessions=sessions, todos=todos, snapshots=snapshots)
+
+    return make
 
 
 def _build_tools(

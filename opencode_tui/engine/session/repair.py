@@ -9,9 +9,17 @@ from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import AnyPart, ReasoningPart, TextPart, ToolPart
-from opencode_tui.schema.tool_state import ToolStatePending, ToolStateRunning, fail
+from opencode_tui.schema.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion, fail
 
 INTERRUPTED_TOOL = "Interrupted: the program ended before this call had a result"
+UNSEEN = "the program ended while this ran; undo names what it changed, and leaves it as it is"
+UNCHANGING = frozenset(
+    {
+        *("edit", "multiedit", "write", "apply_patch"),
+        *("read", "glob", "grep", "list", "todowrite", "todoread", "webfetch", "task", "skill", "question", "recall"),
+    }
+)
+"""Tools that change nothing, or nothing that was not recorded before."""
 INTERRUPTED_ANSWER = "The program ended before this answer was complete."
 
 
@@ -40,7 +48,7 @@ async def _close(store: SessionStore, message: MessageWithParts, now: int) -> No
     for part in message.parts:
         match part:
             case ToolPart() if isinstance(part.state, ToolStatePending | ToolStateRunning):
-                await store.update_part(part.changed(state=fail(part.state, error=INTERRUPTED_TOOL, now=now)))
+                await store.update_part(part.changed(state=_interrupted(part, now)))
             case TextPart() | ReasoningPart() if _is_open(part) and part.time is not None:
                 await store.update_part(part.changed(text=part.text.rstrip(), time=part.time.changed(end=now)))
             case _:
@@ -48,6 +56,11 @@ async def _close(store: SessionStore, message: MessageWithParts, now: int) -> No
     if isinstance(info, AssistantMessage) and info.time.completed is None:
         error = info.error or aborted(INTERRUPTED_ANSWER)
         await store.update_message(info.changed(time=info.time.changed(completed=now), error=error))
+
+
+def _interrupted(part: ToolPart, now: int) -> ToolStateUnion:
+    ran = isinstance(part.state, ToolStateRunning) and part.tool not in UNCHANGING
+    return fail(part.state, error=INTERRUPTED_TOOL, now=now, metadata={"unprotected": UNSEEN} if ran else None)
 
 
 def _is_open(part: AnyPart) -> bool:

@@ -1,8 +1,8 @@
 """What a step changes in files: recorded while its tools work, stored as its one patch part.
 
 Nothing is loaded or looked at for a step that changes nothing. The patch part is there, with what the files are to become, before
-the first of them changes, and grows with the step; so it outlives a crash. What cannot be recorded never stops a step: its call then
-says in its metadata, as `unprotected`, why undo will not bring its changes back. Source: SPEC, section 5.
+the first of them changes, and grows with the step; so it outlives a crash. What cannot be recorded never stops a step: the call
+says in its metadata then, as `unprotected`, why undo will not bring its changes back. Source: SPEC, section 5.
 """
 
 import asyncio
@@ -47,6 +47,34 @@ class StepRecorder:
         name = await self._elder(message.session_id)
         family = self._families.setdefault(name, Family(name))
         return StepRecording(snapshots.door, session=message.session_id, message=message.id, family=family)
+
+    async def recover(self, session_id: str) -> None:
+        """Name what commands changed whose process died, in this session or in one that worked for it. Needs its run lock.
+
+        Each such step gets a patch part without a state after it: nobody saw that, so undo names its files and leaves them alone.
+        """
+        from opencode_tui.engine.snapshot.dead_steps import sessions_of_steps, take_dead_steps  # after a crash alone
+
+        snapshots, elder = self.source.get(), await self._elder(session_id)
+        if snapshots.unavailable is not None:
+            return
+        sessions = await sessions_of_steps(snapshots.door)
+        family = {one for one in sessions if await self._elder(one) == elder}
+        for dead in await take_dead_steps(snapshots.door, family) if family else ():
+            await self.store.open(dead.session)
+            parts = self.store.parts(dead.session, dead.message)
+            known = {file for part in parts if isinstance(part, PatchPart) for file in part.files}
+            files = [file for file in dead.files if file not in known]
+            if files:
+                await self.store.update_part(
+                    PatchPart(
+                        id=self.identifier.ascending("prt"),
+                        session_id=dead.session,
+                        message_id=dead.message,
+                        hash=dead.before,
+                        files=files,
+                    )
+                )
 
     async def _elder(self, session_id: str) -> str:
         """Return the session at whose request all its children and theirs work."""

@@ -1,6 +1,6 @@
 """Undo in the sessions of one folder, loaded when it is first needed: most turns end without."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.session.repair import repair
@@ -23,11 +23,13 @@ class SessionUndo:
         *,
         store: SessionStore,
         clock: Clock,
+        recover: Callable[[str], Awaitable[None]],
         summaries: "Callable[[], SessionSummaries]",
         revert: "Callable[[SessionSummaries], SessionRevert]",
     ) -> None:
         self._store = store
         self._clock = clock
+        self._recover = recover
         self._make_summaries = summaries
         self._make_revert = revert
         self._summaries: SessionSummaries | None = None
@@ -49,8 +51,15 @@ class SessionUndo:
 
     async def make_ready(self, session_id: str) -> None:
         """Close what a dead process left open, and do what `clean_up` does: before anything is added to the conversation."""
-        await repair(self._store, session_id, clock=self._clock)
+        await self.mend(session_id)
         await self.clean_up(session_id)
+
+    async def mend(self, session_id: str) -> int:
+        """Close what a dead process left open, files included, and return how many messages that were. Needs the run lock."""
+        mended = await repair(self._store, session_id, clock=self._clock)
+        if mended:
+            await self._recover(session_id)
+        return mended
 
     async def clean_up(self, session_id: str) -> None:
         """Make an undo that is in force final, before the conversation goes on. Needs the run lock. Raises as `cleanup` does."""

@@ -44,6 +44,15 @@ class ShellRun:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenStep:
+    """A session's step whose commands run: the snapshot before, and when it was made."""
+
+    session: str
+    before: str
+    started: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """What the journal says."""
 
@@ -51,8 +60,8 @@ class Ledger:
     shells: list[ShellRun] = field(default_factory=list[ShellRun])
     contested: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """Paths that may be somebody else's change, by the id of the snapshot after it."""
-    steps: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
-    """Messages for whose step commands run, or ran when their process died: the snapshot before, and when that was."""
+    steps: dict[str, OpenStep] = field(default_factory=dict[str, OpenStep])
+    """Steps, by their messages, whose commands run, or ran when their process died."""
 
     def claimed_by_others(self, session: str, *, since: int) -> set[str]:
         """Return the paths that other sessions' file tools changed since a time, and this session's did not."""
@@ -92,9 +101,9 @@ class Claims:
         """Note that a write has happened or will not; raises StorageError."""
         self._append({"written": key, "done": done, "time": time})
 
-    def begin_step(self, message: str, before: str, *, time: int) -> None:
+    def begin_step(self, message: str, before: str, *, session: str, time: int) -> None:
         """Note that commands run for a message's step from now on, and the state of the files before; raises StorageError."""
-        self._append({"step": message, "before": before, "time": time})
+        self._append({"step": message, "before": before, "session": session, "time": time})
 
     def end_step(self, message: str, *, time: int) -> None:
         """Note that what the commands of a step changed is recorded; raises StorageError."""
@@ -138,7 +147,7 @@ class Claims:
 
         Raises StorageError.
         """
-        self._keep(lambda line: line.get("contested") in kept or max(_times(line), default=0) >= before)
+        self._keep(lambda line: str(line.get("contested")) in kept or max(_times(line), default=0) >= before)
 
     def _keep(self, is_kept: Callable[[dict[str, Any]], bool]) -> None:
         kept = [line for line in self._lines() if is_kept(line)]
@@ -191,7 +200,8 @@ class _Reading:
             case {"contested": after, "paths": paths}:
                 self._ledger.contested.setdefault(str(after), set()).update(paths)
             case {"step": message, "before": before}:
-                self._ledger.steps.setdefault(str(message), (str(before), int(line["time"])))
+                step = OpenStep(str(line["session"]), str(before), int(line["time"]))
+                self._ledger.steps.setdefault(str(message), step)
             case {"step": message}:
                 self._ledger.steps.pop(str(message), None)
             case {"shell": key, "started": _}:

@@ -142,7 +142,9 @@ class StepRecording:
                 shared = await self._begin()
             elif self not in shared.members:
                 base, now = shared.base, self._door.clock()
-                await self._door.note(lambda claims: claims.begin_step(self._message, base, time=now))
+                await self._door.note(
+                    lambda claims: claims.begin_step(self._message, base, session=self._session, time=now)
+                )
             shared.members[self] = shared.members.get(self, 0) + 1
 
     async def leave(self) -> None:
@@ -175,7 +177,7 @@ class StepRecording:
             except BaseException:
                 opened.claims.end_shell(shell, time=opened.clock())
                 raise
-            opened.claims.begin_step(self._message, view.id, time=since)
+            opened.claims.begin_step(self._message, view.id, session=self._session, time=since)
             opened.log.note(view.id, since)
             self._family.shared = _Shared(shell, opened.claims, view.id, since, begun)
             return self._family.shared

@@ -95,14 +95,16 @@ class WorktreeFiles:
             await finish(asyncio.to_thread(stage.clear))
 
     async def _commit(self, stage: Stage, changes: Iterable[Change], context: ToolContext) -> list[Stamp | None]:
-        stamps: list[Stamp | None] | None = None
+        is_done = False
         try:
             stamps = await asyncio.to_thread(stage.commit)
+            is_done = True
         finally:
             if context.watch is not None:
-                await context.watch.after_write(done=stamps is not None)
-        for change in changes if self._edited is not None else ():
-            self._edited(change.path)
+                await context.watch.after_write(done=is_done)
+        if self._edited is not None:
+            for change in changes:
+                self._edited(change.path)
         return stamps
 
 

@@ -1,0 +1,78 @@
+"""Undo after the worst: a kill in the middle of a step, two processes in one folder."""
+
+import asyncio
+import os
+import time
+from typing import Any
+
+from opencode_tui.schema.part import PART
+from tests.support.cli import kill_session
+from tests.support.snapshots import facts_of
+from tests.support.step_undo import names_in, patches_in, undo
+from tests.support.stored import read_store
+
+EDIT = '<<tool write {"filePath":"new.py","content":"n = 1\\n"}>>'
+
+
+def stored_parts(paths, kind="patch") -> list[Any]:
+    return [PART.validate_python(part) for part in read_store(paths.storage).parts(kind)]
+
+
+def wait_for(path, present=True):
+    deadline = time.monotonic() + 20
+    while path.exists() != present:
+        assert time.monotonic() < deadline, path
+        time.sleep(0.005)
+
+
+def test_what_a_killed_step_wrote_with_file_tools_can_be_undone(line, project, paths, environ):
+    before = facts_of(project.path)
+    killed = line.start_turn(
+        f'go <<par>> {EDIT} <<tool bash {{"command":"echo x > made.txt; sleep 30","description":"w"}}>>'
+    )
+    wait_for(project.path / "new.py")
+    wait_for(project.path / "made.txt")
+    killed.kill()
+    kill_session(killed)
+    for left in line.survivors():
+        os.kill(int(left.split()[0]), 9)
+    assert line.turn("go on", "-c").code == 0
+    recorded, unseen = stored_parts(paths)
+    assert (names_in(recorded), names_in(unseen), unseen.after) == ({"new.py"}, {"made.txt"}, None)
+    [call] = [part for part in stored_parts(paths, "tool") if part.tool == "bash"]
+    assert "undo names what it changed" in call.state.metadata["unprotected"]
+
+    report = asyncio.run(undo(environ, project.path, [recorded, unseen]))
+    assert [os.path.basename(remark.path) for remark in report.conflicts] == ["made.txt"]
+    (project.path / "made.txt").unlink()
+    assert facts_of(project.path) == before
+
+
+def test_two_processes_in_one_folder_each_undo_their_own(line, project, paths, environ):
+    slow = 'one <<tool bash {"command":"echo x > begun; sleep 2; echo y > slow.txt","description":"w"}>>'
+    first = line.start_turn(slow)
+    wait_for(project.path / "begun")
+    second = line.turn(f'two {EDIT} <<tool edit {{"filePath":"new.py","oldString":"n = 1","newString":"n = 2"}}>>')
+    assert (second.code, first.wait(20)) == (0, 0)
+    kill_session(first)
+    patches = patches_in(stored_parts(paths))
+    mine = [part for part in patches if part.session_id != second.session_id]
+    assert [names_in(part) for part in mine] == [{"begun", "slow.txt"}]
+    report = asyncio.run(undo(environ, project.path, mine))
+    assert report.conflicts == []
+    assert sorted(os.listdir(project.path)) == [".git", "a.py", "new.py"]
+    assert (project.path / "new.py").read_text() == "n = 2\n"
+    report = asyncio.run(undo(environ, project.path, [part for part in patches if part not in mine]))
+    assert (sorted(os.listdir(project.path)), report.conflicts) == ([".git", "a.py"], [])
+
+
+def test_alternating_edits_of_two_sessions_are_a_conflict_and_overwrite_nothing(line, project, paths, environ):
+    edit = '{} <<tool read {{"filePath":"a.py"}}>> <<tool edit {{"filePath":"a.py","oldString":"x = {}","newString":"x = {}"}}>>'
+    first = line.turn(edit.format("one", 1, 2))
+    line.turn(edit.format("two", 2, 3))
+    line.turn(edit.format("three", 3, 4), "-s", first.session_id)
+    mine = [part for part in patches_in(stored_parts(paths)) if part.session_id == first.session_id]
+    assert len(mine) == 2
+    report = asyncio.run(undo(environ, project.path, mine))
+    assert [os.path.basename(remark.path) for remark in report.conflicts] == ["a.py"]
+    assert (project.path / "a.py").read_text() == "x = 4\n"

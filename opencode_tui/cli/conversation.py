@@ -20,7 +20,7 @@ from opencode_tui.schema.part import (
     TextPart,
     ToolPart,
 )
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session import RevertState, SessionInfo
 
 _Block = tuple[str, list[str]]
 """A kind (`request`, `prose`, `work`) and its lines: blocks of one kind of work stand together, all else apart."""
@@ -33,7 +33,7 @@ def render_conversation(info: SessionInfo, messages: Sequence[MessageWithParts],
     lines = [style.paint(title, "bold"), style.paint(facts, "muted")]
     last = ""
     for message in messages:
-        for kind, block in _blocks(message, style):
+        for kind, block in _blocks(message, info.revert, style):
             if kind != "work" or last != "work":
                 lines.append("")
             lines.extend(block)
@@ -41,17 +41,27 @@ def render_conversation(info: SessionInfo, messages: Sequence[MessageWithParts],
     return "\n".join(lines)
 
 
-def _blocks(message: MessageWithParts, style: Style) -> Iterator[_Block]:
+def _blocks(message: MessageWithParts, revert: RevertState | None, style: Style) -> Iterator[_Block]:
     info = message.info
+    is_boundary = revert is not None and revert.message_id == info.id
+    if is_boundary and revert is not None and revert.part_id is None:
+        yield "cut", [_cut(info.session_id, style)]
     if isinstance(info, UserMessage):
         yield "request", list(_request(info, message.parts, style))
         return
     for part in message.parts:
+        if is_boundary and revert is not None and revert.part_id == part.id:
+            yield "cut", [_cut(info.session_id, style)]
         yield from _part(part, style)
     if info.error is not None:
         is_stop = info.error.name == "MessageAbortedError"
         sign, reason = ("■", "interrupted by you") if is_stop else ("✗", make_safe(_reason(info.error)))
         yield "end", [style.paint(style.words(f"{sign} {reason}"), "muted" if is_stop else "error")]
+
+
+def _cut(session_id: str, style: Style) -> str:
+    back = f"`opencode-tui session unrevert {session_id}` brings it back, the next request makes it final"
+    return f"{style.paint(style.words('↶ Undone from here on'), 'warning')}  {style.paint(back, 'muted')}"
 
 
 def _request(info: UserMessage, parts: Sequence[AnyPart], style: Style) -> Iterator[str]:

@@ -33,7 +33,8 @@ class FileUndo:
     async def collect(self, info: SessionInfo, parts: Sequence[AnyPart]) -> Usable:
         """Return what these parts did to files. Raises SessionError when the session works in another project's folder."""
         patches = await patches_of(self._store, parts)
-        if patches and await asyncio.to_thread(_is_elsewhere, info.directory, self._snapshots.worktree):
+        is_ours = any(patch.after for patch in patches)
+        if is_ours and await asyncio.to_thread(_is_elsewhere, info.directory, self._snapshots.worktree):
             raise SessionError(f"session {info.id} works in {info.directory}; go there to undo what it did to files")
         return await usable(self._snapshots, patches)
 

@@ -1,0 +1,91 @@
+import json
+
+import pytest
+
+from tests.support.hostile import HOSTILE, steering
+from tests.support.model_server import ModelServer
+
+TURN = (
+    'do it <<tool read {"filePath":"a.py"}>> <<tool edit {"filePath":"a.py","oldString":"x = 1","newString":"x = 2"}>>'
+)
+MAKE = '<<tool write {"filePath":"made.txt","content":"one\\ntwo\\n"}>>'
+
+
+@pytest.fixture
+def session(commands):
+    """A session whose last turn changed a file and made another."""
+    with ModelServer() as server:
+        commands.environ["OPENCODE_CONFIG_CONTENT"] = json.dumps({"provider": server.config()})
+        first = commands.run("run", "--format", "json", "-m", "fake/fake-model", "hello")
+        session_id = json.loads(first.stdout.splitlines()[0])["sessionID"]
+        assert commands.run("run", "-m", "fake/fake-model", "-s", session_id, f"{TURN} {MAKE}").code == 0
+        yield session_id
+
+
+def test_the_last_turn_is_undone_and_brought_back(commands, session):
+    source, made = commands.folder / "a.py", commands.folder / "made.txt"
+    dry = commands.run("session", "revert", session, "--dry-run")
+    assert dry.code == 0 and made.exists() and dry.stdout.startswith("Would undo ")
+    done = commands.run("session", "revert", session)
+    assert (done.code, source.read_text(), made.exists()) == (0, "x = 1\n", False)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[0][:1] == ["Undid"] and rows[1:] == [["restored", "a.py", "+1", "−1"], ["removed", "made.txt", "+2"]]
+    assert done.stdout.replace("Undid", "Would undo") == dry.stdout and f"session unrevert {session}" in done.stderr
+    assert commands.run("session", "unrevert", session, "--dry-run").code == 0 and not made.exists()
+    back = commands.run("session", "unrevert", session)
+    assert back.code == 0 and back.stdout.startswith("Brought back") and made.read_text() == "one\ntwo\n"
+
+
+def test_what_was_changed_since_is_shown_as_kept(commands, session):
+    (commands.folder / "a.py").write_text("mine\n")
+    done = commands.run("session", "revert", session)
+    [kept] = [line for line in done.stdout.splitlines() if line.startswith("!")]
+    assert kept.split()[:3] == ["!", "kept", "a.py"] and "it was changed since, at " in kept
+    assert (done.code, (commands.folder / "a.py").read_text()) == (0, "mine\n")
+
+
+def test_what_is_undone_is_marked_where_the_session_is_shown(commands, session):
+    assert "Undone from" not in commands.run("session", "show", session).stdout
+    commands.run("session", "revert", session)
+    shown = commands.run("session", "show", session).stdout
+    assert shown.index("hello") < shown.index("Undone from here on") < shown.index("do it")
+
+
+def test_the_changes_of_a_session_and_of_a_turn_are_shown(commands, session):
+    text = commands.run("session", "diff", session).stdout
+    assert "M a.py  +1 −1" in text and "− x = 1" in text and "+ x = 2" in text and "A made.txt  +2" in text
+    found = json.loads(commands.run("session", "diff", session, "--format", "json").stdout)
+    assert [(one["file"], one["additions"], one["deletions"]) for one in found] == [("a.py", 1, 1), ("made.txt", 2, 0)]
+    messages = json.loads(commands.run("export", session).stdout)["messages"]
+    none = commands.run("session", "diff", session, "--message", messages[0]["info"]["id"])
+    assert (none.code, none.stdout) == (0, "") and "no file was changed" in none.stderr
+    unknown = commands.run("session", "diff", session, "--message", "msg_none")
+    assert unknown.code == 1 and "msg_none" in unknown.stderr
+
+
+def test_what_cannot_be_undone_is_one_line(commands, session):
+    for arguments, code, words in (
+        (["unrevert", session], 1, "nothing to bring back"),
+        (["revert", session, "--message", "msg_none"], 1, "msg_none"),
+        (["revert", session, "--part", "prt_1"], 2, "--message"),
+        (["revert", "ses_unknown"], 1, "ses_unknown"),
+    ):
+        done = commands.run("session", *arguments)
+        assert (done.code, done.stdout, len(done.stderr.splitlines())) == (code, "", 1) and words in done.stderr
+
+
+def test_a_report_can_be_read_by_a_program(commands, session):
+    report = json.loads(commands.run("session", "revert", session, "--format", "json").stdout)
+    assert [file["path"] for file in report["deleted"]] == [str(commands.folder / "made.txt")]
+    assert report["scope"]["requests"] == 1
+
+
+def test_no_file_name_steers_the_terminal(commands, session):
+    name = HOSTILE[0].replace("/", "").replace("\0", "")
+    with ModelServer() as server:
+        commands.environ["OPENCODE_CONFIG_CONTENT"] = json.dumps({"provider": server.config()})
+        call = json.dumps({"filePath": name, "content": "x\n"})
+        commands.run("run", "-m", "fake/fake-model", "-s", session, f"<<tool write {call}>>")
+    for command in (["diff"], ["revert", "--dry-run"], ["revert"]):
+        done = commands.run("session", command[0], session, *command[1:])
+        assert (done.code, steering(done.stdout + done.stderr)) == (0, [])

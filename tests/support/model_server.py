@@ -86,6 +86,8 @@ class ModelServer:
         self.requests: list[Received] = []
         self.titles: list[Received] = []
         self.title_answers: deque[Answer] = deque()
+        self.summary_answers: deque[Answer] = deque()
+        """Answers for requests for a summary, which may come beside a turn; without any they take the next scripted answer."""
         self.refused = 0
         """Requests that exceeded the window."""
         self._window = window
@@ -209,11 +211,16 @@ class ModelServer:
                 self.refused += 1
                 return refusal(self._window, tokens, api=api)
         with self._lock:
-            answers = self.title_answers if _asks_for_title(body) else self._answers
+            answers = self._answers_for(body)
             answer = answers.popleft() if answers else self._model.answer(body)
         if self._counter is None or answer.usage is not None:
             return answer
         return replace(answer, usage=(tokens, self._counter.answer(answer), 0))
+
+    def _answers_for(self, body: dict[str, Any]) -> deque[Answer]:
+        if _asks_for_title(body):
+            return self.title_answers
+        return self.summary_answers if self.summary_answers and asks_for_summary(body) else self._answers
 
     async def _stream(
         self,
@@ -243,6 +250,11 @@ class ModelServer:
                 line = {"api": received.api, "path": received.path, "headers": received.headers, "body": received.body}
                 with self._log.open("a", encoding="utf-8") as log:
                     log.write(json.dumps(line) + "\n")
+
+
+def asks_for_summary(body: dict[str, Any]) -> bool:
+    """Tell whether a request is one for the summary of a conversation."""
+    return not body.get("tools") and "summarize the conversation" in content_text(body["messages"][-1].get("content"))
 
 
 def _asks_for_title(body: dict[str, Any]) -> bool:

@@ -29,7 +29,7 @@ Measure = Callable[[str], int]
 MEDIA_TOKENS = 1_600
 """Tokens that an image is counted as; documents take more, and are the first to go."""
 
-LEFT_OUT = "(The beginning of this conversation was left out: it is too long.)"
+LEFT_OUT = "(Older messages were left out here: the conversation is too long.)"
 _SHORT_OUTPUT, _SHORT_TEXT = 300, 1_500
 """Characters to which tool outputs and texts are shortened."""
 
@@ -42,13 +42,26 @@ class _Bit:
     kind: Literal["text", "call", "result", "media"]
     text: str
     media: MediaBlock | None = None
+    is_fixed: bool = False
 
 
 def plain_talk(
-    entries: Sequence[ModelMessage], *, room: int | None, measure: Measure, instruction: str
+    entries: Sequence[ModelMessage],
+    *,
+    room: int | None,
+    measure: Measure,
+    instruction: str,
+    has_summary: bool = False,
 ) -> tuple[ModelMessage, ...]:
-    """Return the conversation as text within `room` tokens (any size without it), closed by the instruction."""
+    """Return the conversation as text within `room` tokens (any size without it), closed by the instruction.
+
+    With `has_summary` it begins with an earlier summary, which stays whole: it stands for everything before.
+    """
     bits = [bit for entry in entries for bit in _bits(entry)]
+    if has_summary:
+        answer = next((place for place, bit in enumerate(bits) if bit.role == "assistant"), -1)
+        for bit in bits[: answer + 1]:
+            bit.is_fixed = True
     if room is not None:
         bits = _fitting(bits, room - measure(instruction), measure)
     if bits and bits[0].role == "assistant":
@@ -92,16 +105,24 @@ def _fitting(bits: list[_Bit], room: int, measure: Measure) -> list[_Bit]:
         for bit in bits:
             if excess <= 0:
                 return bits
+            if bit.is_fixed:
+                continue
             before = _size(bit, measure)
             shorten(bit)
             excess -= before - _size(bit, measure)
-    start = 0
-    while excess > 0 and start < len(bits) - 1:
-        excess -= _size(bits[start], measure)
-        start += 1
+    return _without_beginning(bits, excess, measure) if excess > 0 else bits
+
+
+def _without_beginning(bits: list[_Bit], excess: int, measure: Measure) -> list[_Bit]:
+    """Return the bits without the oldest ones, and with the last one cut if even that is too large."""
+    start = at = sum(bit.is_fixed for bit in bits)
+    while excess > 0 and at < len(bits) - 1:
+        excess -= _size(bits[at], measure)
+        at += 1
     if excess > 0 and bits:
-        bits[-1].text = bits[-1].text[: max(0, room) * len(bits[-1].text) // max(1, _size(bits[-1], measure))]
-    return bits if start == 0 else [_Bit("user", "text", LEFT_OUT), *bits[start:]]
+        size = max(1, _size(bits[-1], measure))
+        bits[-1].text = bits[-1].text[: max(0, size - excess) * len(bits[-1].text) // size]
+    return bits if at == start else [*bits[:start], _Bit("user", "text", LEFT_OUT), *bits[at:]]
 
 
 def _size(bit: _Bit, measure: Measure) -> int:

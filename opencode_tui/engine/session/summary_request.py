@@ -9,6 +9,7 @@ from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.stream import LlmRequest
 from opencode_tui.engine.session.compaction_text import plain_talk
+from opencode_tui.engine.session.history import compaction_of
 from opencode_tui.engine.session.model_message import to_model_messages
 from opencode_tui.engine.session.overflow import OverflowRules, usable
 from opencode_tui.engine.session.plugin_hooks import advise_compaction, change_request
@@ -114,7 +115,13 @@ class SummaryRequests:
         request = LlmRequest(
             model=model,
             system=(system,),
-            messages=plain_talk(entries, room=int(room * share), measure=measure, instruction=instruction),
+            messages=plain_talk(
+                entries,
+                room=int(room * share),
+                measure=measure,
+                instruction=instruction,
+                has_summary=bool(old) and compaction_of(old[0]) is not None,
+            ),
             max_output=output,
             temperature=agent.temperature if agent and model.temperature else None,
             top_p=agent.top_p if agent else None,

@@ -80,6 +80,15 @@ def test_at_last_the_beginning_is_left_out_and_said_to_be() -> None:
     assert texts(short).startswith(LEFT_OUT) and "request 39" in texts(short) and "request 0 " not in texts(short)
 
 
+def test_an_earlier_summary_stays_whole() -> None:
+    entries: list[ModelMessage] = [said("so far?"), AssistantEntry((TextBlock("the summary " * 200),))]
+    for number in range(40):
+        entries += [said(f"request {number} " + "w" * 400), AssistantEntry((TextBlock("answer " + "w" * 400),))]
+    short = plain_talk(entries, room=5_000, measure=len, instruction=ASK, has_summary=True)
+    assert texts(short).count("the summary") == 200 and size(short) < 5_200
+    assert LEFT_OUT in texts(short) and "request 39" in texts(short)
+
+
 def test_a_single_message_larger_than_the_room_is_cut() -> None:
     assert size(talk([said("x" * 50_000)], room=1_000)) < 1_200
 

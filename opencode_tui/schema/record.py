@@ -4,9 +4,11 @@ Names: `session_id` here is `sessionID` on disk. Unknown fields survive a rewrit
 through unharmed. Optional fields are absent, never null; a null inside free-form data (a tool's input) stays.
 """
 
+import json
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticSerializationError
 
 JsonObject = dict[str, Any]
 """A JSON object at a border of the program."""
@@ -45,8 +47,14 @@ class Record(BaseModel):
         return self.model_copy(update=fields)
 
     def to_json(self) -> bytes:
-        """Return the record as UTF-8 JSON with two spaces of indent, as OpenCode writes its files."""
-        return self.model_dump_json(by_alias=True, indent=2).encode("utf-8", "replace")
+        """Return the record as UTF-8 JSON with two spaces of indent, as OpenCode writes its files.
+
+        Halves of characters (lone surrogates: an argument that is not UTF-8, a plugin's text) become question marks.
+        """
+        try:
+            return self.model_dump_json(by_alias=True, indent=2).encode()
+        except PydanticSerializationError:
+            return json.dumps(self.to_dict(), ensure_ascii=False, indent=2).encode("utf-8", "replace")
 
     def to_dict(self) -> JsonObject:
         """Return the record as plain JSON data with wire names."""

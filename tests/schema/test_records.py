@@ -91,3 +91,11 @@ def test_a_default_title_is_recognised_and_a_persons_is_not():
     assert title == "New session - 2026-11-20T02:41:34.440Z"
     assert is_default_title(title) and is_default_title(default_title(5, is_child=True))
     assert not is_default_title("New session - tomorrow")
+
+
+def test_half_a_character_becomes_a_question_mark_in_a_record():
+    part = PART.validate_python(
+        {"id": "a", "sessionID": "b", "messageID": "c", "type": "text", "text": "caf\udce9 中", "k": ["\ud800"]}
+    )
+    assert json.loads(part.to_json())["text"] == "caf? 中"
+    assert part.to_json().startswith(b'{\n  "id"')

@@ -58,3 +58,9 @@ def test_deleting_leaves_no_record_behind(line, paths):
     line.run("session", "delete", done.session_id, "--yes")
     left = [str(path) for path in paths.storage.rglob("*.json") if "project" not in path.parts]
     assert [path for path in left if done.session_id in path or "/message/" in path or "/part/" in path] == []
+
+
+def test_a_message_that_is_not_utf_8_is_sent_as_far_as_it_is(line, server):
+    done = line.turn("caf\udce9 and \udcff")
+    assert (done.code, titles(line)) == (0, ["caf? and ?"])
+    assert said(server.bodies[0], "user") == ["caf? and ?"]

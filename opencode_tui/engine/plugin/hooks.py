@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal, get_args
 
+from opencode_tui.engine.plugin.coroutine import run_coroutine
 from opencode_tui.engine.plugin.thread import run_on_thread
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.value import immutable
@@ -115,7 +116,7 @@ async def call_limited(call: Callable[[], Any], function: Callable[..., object],
     try:
         async with limit:
             given = call() if is_coroutine else await run_on_thread(call)
-            return await given if inspect.isawaitable(given) else given
+            return await run_coroutine(given) if inspect.isawaitable(given) else given
     except TimeoutError:
         if limit.expired():
             raise PluginTimeoutError(f"it took longer than {limit_s:g} s") from None

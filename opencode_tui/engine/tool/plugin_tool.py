@@ -6,6 +6,7 @@ from typing import Any, ClassVar, cast
 
 from pydantic import ConfigDict, model_validator
 
+from opencode_tui.engine.plugin.coroutine import run_coroutine
 from opencode_tui.engine.plugin.definition import ToolDefinition
 from opencode_tui.engine.plugin.thread import run_on_thread
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
@@ -74,7 +75,7 @@ class PluginTool:
         execute = self._definition.execute
         async with context.commands():
             if inspect.iscoroutinefunction(execute):
-                result: object = await execute(given, context)
+                result: object = await run_coroutine(execute(given, context))
             else:
                 result = await run_on_thread(lambda: execute(given, context))
         return _result(self.name, result)

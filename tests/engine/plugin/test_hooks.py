@@ -94,6 +94,20 @@ async def test_a_cancel_ends_the_wait_for_a_plain_hook_at_once():
     assert (task.cancelled(), time.monotonic() - begin < 0.3) == (True, True)
 
 
+async def swallow(*_):
+    while True:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            continue
+
+
+async def test_a_hook_that_takes_no_notice_of_a_cancel_ends_at_its_limit():
+    begin = time.monotonic()
+    assert await hooks(swallow, limit_s=0.05).run("chat.params", {}, {"n": 1}) == {"n": 1}
+    assert time.monotonic() - begin < 0.6
+
+
 async def test_without_plugins_the_output_comes_back_itself():
     output = {"n": 1}
     assert await Hooks().run("chat.params", {}, output) is output

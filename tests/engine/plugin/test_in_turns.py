@@ -1,10 +1,13 @@
 """Each hook through a real turn: a plugin file in the person's folder, the scripted model behind the engine."""
 
+import asyncio
+import time
 from pathlib import Path
 
 import pytest
 
 from opencode_tui.engine.permission.policy import RefuseQuestions
+from opencode_tui.engine.session.runs import RunAborted
 from opencode_tui.storage.paths import find_paths
 from tests.support.model_script import Answer, Call
 from tests.support.opened import opened
@@ -119,7 +122,8 @@ async def test_events_are_told_as_clients_read_them(environ, tmp_path, plugin):
     async with opened(environ, tmp_path, Answer(text="ok")) as world:
         await world.prompt("hi")
     kinds = seen.read_text().splitlines()
-    assert (kinds[:2], kinds[-1]) == (["session.created", "session.updated"], "session.idle")
+    assert kinds[:2] == ["session.created", "session.updated"]
+    assert set(kinds[kinds.index("session.idle") + 1 :]) <= {"session.updated", "session.diff", "message.updated"}
     assert "message.part.updated" in kinds
 
 
@@ -203,6 +207,32 @@ async def test_a_tool_that_raises_is_an_error_of_its_call_alone(environ, tmp_pat
         session = await world.prompt("go")
         (call,) = await world.calls(session)
         assert (call.state.error, await world.answer(session)) == ("bad failed: ValueError: boom", "ok")
+
+
+async def test_an_abort_wins_against_a_tool_that_takes_no_notice(environ, tmp_path, plugin):
+    code = """
+import asyncio
+async def stubborn(arguments, context):
+    open(arguments['mark'], 'w').close()
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+"""
+    plugin("'tools': {'stubborn': {'execute': stubborn, 'args': {'mark': {'type': 'string'}}}}", code)
+    mark = tmp_path / "begun"
+    async with opened(environ, tmp_path, Answer(calls=(Call("stubborn", {"mark": str(mark)}),))) as world:
+        session = await world.new_session()
+        turn = asyncio.create_task(world.prompt("go", session=session))
+        while not mark.exists():
+            await asyncio.sleep(0.01)
+        begin = time.monotonic()
+        await world.client.prompts.abort(session.id)
+        with pytest.raises(RunAborted):
+            await turn
+        assert time.monotonic() - begin < 1
+        assert (await world.calls(session))[0].state.error == "Tool execution aborted"
 
 
 async def test_the_arguments_of_a_pydantic_model_arrive_as_one(environ, tmp_path, plugin):

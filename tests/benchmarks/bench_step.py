@@ -1,0 +1,129 @@
+"""What undo costs a step: one that reads, one that edits a file, one that runs a command, on 20 and on 5,000 files.
+
+The floor of the command, which has a scan before and one after it, is `git diff-files --quiet` on the same tree.
+Goals: performance document, section 4 (unchanged step 5 ms, a scan after a command 5 times the floor).
+"""
+
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+from opencode_tui.engine.session.snapshot_source import SnapshotSource
+from opencode_tui.engine.session.step_changes import StepRecorder
+from opencode_tui.engine.tool.tool import FileWrite
+from opencode_tui.schema.ids import Identifier, system_clock
+from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.storage.paths import find_paths
+from tests.benchmarks.bench_snapshot import floor_ms
+from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.rounds import rounds
+from tests.support.repo import Repo, make_repo
+from tests.support.snapshots import World
+from tests.support.store import open_store, session_info
+
+REPEATS = rounds(25, 7)
+CONTENT = b"a line of twenty-four\n" * 100
+
+
+def make_files(repo: Repo, count: int) -> None:
+    for number in range(count):
+        folder = repo.path / f"part{number // 50}"
+        folder.mkdir(exist_ok=True)
+        (folder / f"module{number}.py").write_text(f"x = {number}\n" * 30)
+    repo.git("add", "-A")
+    repo.git("commit", "-q", "-m", "all")
+
+
+def message(number: int) -> AssistantMessage:
+    model = ModelRef(provider_id="fake", model_id="fake-model")
+    return AssistantMessage(
+        id=f"msg_{number}",
+        session_id="ses_1",
+        parent_id="msg_0",
+        model_id=model.model_id,
+        provider_id=model.provider_id,
+        mode="build",
+        agent="build",
+        path=MessagePath(cwd="/", root="/"),
+        time=MessageTime(created=1),
+    )
+
+
+async def ms(act: Awaitable[Any]) -> float:
+    started = time.perf_counter()
+    await act
+    return (time.perf_counter() - started) * 1000
+
+
+async def read_step(recorder: StepRecorder, number: int) -> None:
+    changes = recorder.begin(message(number))
+    changes.watch()
+    assert changes.is_settled and changes.snapshot is None
+
+
+async def edit_step(recorder: StepRecorder, number: int, path: Path) -> None:
+    watch = recorder.begin(message(number)).watch()
+    content = f"{number}\n".encode() + CONTENT
+    await watch.before_write([FileWrite(path, content, 0o644)], [])
+    path.write_bytes(content)
+    await watch.after_write(done=True)
+    assert watch.unprotected is None
+
+
+async def command_step(recorder: StepRecorder, number: int, path: Path) -> None:
+    watch = recorder.begin(message(number)).watch()
+    async with watch.commands():
+        path.write_text(f"command {number}\n")
+    assert watch.unprotected is None
+
+
+async def measure(base: Path, count: int) -> list[Figure]:
+    repo = make_repo(base / "project")
+    make_files(repo, count)
+    paths = find_paths({"HOME": str(base / "home")})
+    world = World(repo.path, paths)
+    path = repo.path / "part0" / "module3.py"
+    times: dict[str, list[float]] = {"read": [], "edit": [], "command": []}
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info(title="t"))
+        recorder = StepRecorder(
+            source=SnapshotSource(lambda: world.snapshots), store=opened.store, identifier=Identifier(system_clock)
+        )
+        first = await ms(command_step(recorder, 0, path))
+        for number in range(1, REPEATS + 1):
+            times["read"].append(await ms(read_step(recorder, number)))
+            times["edit"].append(await ms(edit_step(recorder, number, path)))
+            await asyncio.sleep(0.06)
+            times["command"].append(await ms(command_step(recorder, number, path)))
+    read, edit, command = (statistics.median(each) for each in times.values())
+    floor = floor_ms(repo)
+    print(f"{count} files: read {read:.2f} ms, edit {edit:.1f} ms, command {command:.1f} ms, the first {first:.0f} ms")
+    return [
+        Figure(f"step that reads, {count} files", read, 1),
+        Figure(f"step with an edit, {count} files", edit, 10),
+        Figure(f"both scans around a command, {count} files", command, 10, floor=floor),
+    ]
+
+
+async def measure_all(base: Path) -> list[Figure]:
+    figures: list[Figure] = []
+    for count in (20, 5000):
+        (base / str(count)).mkdir()
+        figures += await measure(base / str(count), count)
+    return figures
+
+
+def main() -> int:
+    """Measure and print; return 1 when a goal is missed."""
+    with tempfile.TemporaryDirectory() as folder:
+        return report(asyncio.run(measure_all(Path(folder))))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

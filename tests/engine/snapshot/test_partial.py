@@ -1,0 +1,45 @@
+from opencode_tui.engine.snapshot.entry import Entry, Unknown
+from opencode_tui.engine.snapshot.object_writer import ObjectWriter
+from opencode_tui.engine.snapshot.partial import add_partial
+from opencode_tui.engine.snapshot.view import open_view
+
+
+def stored(world, states):
+    tree = world.snapshots.door._opened.worktree
+    writer = ObjectWriter(tree.store)
+    view = add_partial(tree.store, writer, states)
+    writer.flush()
+    return open_view(tree.store, view.id)
+
+
+async def test_a_partial_snapshot_says_what_it_was_told_and_nothing_else(world):
+    file = world.write("seen.txt", "content")
+    seen = await world.snapshots.track_paths([file])
+    blob = open_view(world.snapshots.door._opened.worktree.store, seen.id).state("seen.txt").id
+    states = {
+        "deep": Entry("folder", 0o755),
+        "deep/in": Entry("folder", 0o700),
+        "deep/in/file": Entry("file", 0o4755, blob),
+        "deep/gone": None,
+        "empty": Entry("folder", 0o755),
+        "link": Entry("link", 0o777, blob),
+        "huge": Unknown("larger than 64 MiB"),
+        "absent": None,
+        "absent/below": None,
+    }
+    view = stored(world, states)
+    assert {path: view.state(path) for path in states} == states
+    assert isinstance(view.state("seen.txt"), Unknown) and isinstance(view.state("deep/other"), Unknown)
+
+
+async def test_a_path_with_something_below_it_is_a_folder_whatever_was_said(world):
+    await world.snapshots.track()
+    file = Entry("file", 0o644, "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
+    view = stored(world, {"above": None, "above/file": file})
+    assert (view.state("above"), view.state("above/file")) == (Entry("folder", 0o755), file)
+
+
+async def test_a_name_that_is_not_utf_8_is_kept(world):
+    await world.snapshots.track()
+    file = Entry("file", 0o600, "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
+    assert stored(world, {"bad\udcff": file}).state("bad\udcff") == file

@@ -4,10 +4,12 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import App
+from textual.filter import LineFilter
 from textual.theme import Theme
 
 from opencode_tui.tui.key_router import KeyRouter
@@ -19,6 +21,7 @@ from opencode_tui.tui.theme.palette import Palette
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
+    from opencode_tui.tui.dialogs.overlay import Offer
 
 _log = logging.getLogger(__name__)
 
@@ -31,6 +34,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
     look: Look
 
     def __init__(self, options: StartOptions, look: Look | None = None) -> None:
+        self._flatten: LineFilter | None = None
         self.look = look or first_look(os.environ, sys.stdout.encoding)
         super().__init__()
         self.options = options
@@ -61,6 +65,40 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         theme = textual_theme(palette)
         self.register_theme(theme)
         self.theme = theme.name
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Mute everything while an overlay stands over it; the overlay itself asks for `own_filters`."""
+        filters = super().get_line_filters()
+        return [*filters, self._flatten] if self._flatten is not None else filters
+
+    def own_filters(self) -> Sequence[LineFilter]:
+        """The filters without the one that mutes."""
+        return super().get_line_filters()
+
+    def open_overlay(self, offer: "Offer", done: Callable[[str | None], object]) -> None:
+        """Offer something over the muted screen; `done` gets the id that was chosen."""
+        from opencode_tui.tui.dialogs.overlay import Flatten, Overlay
+
+        flatten = Flatten(self.look.palette.style("guide"))
+
+        def close(chosen: str | None) -> None:
+            if self._flatten is flatten:
+                self._flatten = None
+            self.chat.refresh_all()
+            done(chosen)
+
+        if self._flatten is not None:
+            self.pop_overlay()
+        self._flatten = flatten
+        self.chat.refresh_all()
+        self.push_screen(Overlay(offer), close)
+
+    def pop_overlay(self) -> None:
+        """Close the overlay without a choice."""
+        from opencode_tui.tui.dialogs.overlay import Overlay
+
+        if isinstance(self.screen, Overlay):
+            self.screen.dismiss(None)
 
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the router before any widget sees them."""
@@ -106,6 +144,8 @@ def textual_theme(palette: Palette) -> Theme:
         dark=palette.dark,
         ansi=is_plain,
         variables={
+            "ansi-background": "ansi_default",
+            "ansi-foreground": "ansi_default",
             "border": colour("border", "ansi_default"),
             "scrollbar": colour("guide", "ansi_default"),
             "scrollbar-hover": colour("muted", "ansi_default"),

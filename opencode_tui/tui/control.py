@@ -118,6 +118,10 @@ class Control:
         given = ShellInput(command=command, agent=self.choice.agent, model=self.choice.model)
         await self.client.prompts.shell(session.id, given, stored=stored)
 
+    def span(self, message_ids: Sequence[str]) -> str:
+        """`1 turn · 12:04 to 12:06` for messages of the shown session."""
+        return self.facts.span(message_ids) if self.facts is not None else ""
+
     async def interrupt(self) -> bool:
         """End the run of the shown session; tells whether there was one."""
         return self.session_id is not None and await self.client.prompts.abort(self.session_id)

@@ -1,6 +1,7 @@
 """What the screen knows of the folder beside the shown conversation: sessions, what they do, what waits for an answer."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.event import (
@@ -13,6 +14,7 @@ from opencode_tui.schema.event import (
     QuestionReplied,
     SessionCreated,
     SessionDeleted,
+    SessionFailed,
     SessionStatusChanged,
     SessionUpdated,
 )
@@ -34,6 +36,8 @@ class FolderState:
         """Milliseconds since 1970 at which a session was seen to become busy."""
         self.asking: dict[str, Asking] = {}
         """Open questions by id, the oldest first."""
+        self.ended: dict[str, Literal["done", "failed"]] = {}
+        """How the last run of a session ended, of those that were seen to end."""
         self.branch: str | None = None
 
     async def load(self, client: Client, now: int) -> None:
@@ -54,6 +58,9 @@ class FolderState:
                 self._forget(event.info.id)
             case SessionStatusChanged():
                 self._take_status(event.session_id, event.status, now)
+            case SessionFailed() if event.session_id is not None:
+                is_stop = event.error.name == "MessageAbortedError"
+                self.ended[event.session_id] = "done" if is_stop else "failed"
             case PermissionAsked():
                 self.asking[event.id] = event
             case QuestionAsked():
@@ -90,11 +97,13 @@ class FolderState:
 
     def _take_status(self, session_id: str, status: AnyStatus, now: int) -> None:
         if isinstance(status, IdleStatus):
-            self.statuses.pop(session_id, None)
+            if self.statuses.pop(session_id, None) is not None:
+                self.ended.setdefault(session_id, "done")
             self.busy_since.pop(session_id, None)
         else:
             self.statuses[session_id] = status
             self.busy_since.setdefault(session_id, now)
+            self.ended.pop(session_id, None)
 
     def _forget(self, session_id: str) -> None:
         self.sessions.pop(session_id, None)

@@ -5,7 +5,10 @@ import importlib
 MODULES = (
     "opencode_tui.tui.control",
     "opencode_tui.tui.pump",
-    "opencode_tui.tui.screens.chat_acts",
+    "opencode_tui.tui.acts.acts",
+    "opencode_tui.tui.dialogs.overlay",
+    "opencode_tui.tui.screens.panel_host",
+    "opencode_tui.tui.sidebar.sidebar",
     "opencode_tui.tui.standin",
     "opencode_tui.tui.surroundings",
 )

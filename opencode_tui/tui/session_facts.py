@@ -1,6 +1,7 @@
 """Facts of the shown session that stand around its conversation: what it does now, what it used, its todos and changes."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.event import (
@@ -34,6 +35,7 @@ class SessionFacts:
         self.todos: Sequence[Todo] = ()
         self.diffs: Sequence[FileDiff] = ()
         self._answers: dict[str, AssistantMessage] = {}
+        self._requests: dict[str, int] = {}
         self._user: UserMessage | None = None
         self._running: dict[str, str] = {}
         self._calls: set[str] = set()
@@ -108,6 +110,18 @@ class SessionFacts:
         """When the newest request was sent, ms since 1970."""
         return self._user.time.created if self._user else None
 
+    def span(self, message_ids: Sequence[str]) -> str:
+        """`2 turns · 12:04 to 12:06`: how many requests these messages hold, and when they were."""
+        wanted = set(message_ids)
+        users = [time for one, time in self._requests.items() if one in wanted]
+        ends = [one.time.completed or one.time.created for one in self._answers.values() if one.id in wanted]
+        times = sorted([*users, *ends])
+        if not times:
+            return ""
+        turns = f"{plural(len(users), 'turn')} · " if users else ""
+        first, last = clock(times[0]), clock(times[-1])
+        return f"{turns}{first}" + (f" to {last}" if last != first else "")
+
     def turn_summary(self) -> str:
         """What the finished turn took besides time: `9 tools`; empty for none."""
         return plural(len(self._calls), "tool") if self._calls else ""
@@ -129,6 +143,7 @@ class SessionFacts:
 
     def _take_message(self, info: AnyMessage) -> None:
         if isinstance(info, UserMessage):
+            self._requests[info.id] = info.time.created
             if self._user is None or info.time.created > self._user.time.created:
                 self._user = info
                 self._calls = set()
@@ -167,3 +182,11 @@ class SessionFacts:
 
 def _total(tokens: Tokens) -> int:
     return tokens.total or tokens.input + tokens.output + tokens.reasoning + tokens.cache.read + tokens.cache.write
+
+
+def clock(moment: int) -> str:
+    """The time of day of a moment in ms since 1970."""
+    try:
+        return f"{datetime.fromtimestamp(moment / 1000):%H:%M}"
+    except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar
+        return "?"

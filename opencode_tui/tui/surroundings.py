@@ -59,7 +59,7 @@ def end_of_turn(control: Control, started: int, now: int) -> Activity:
             return Activity("failed", "Stopped", f"{took} · {amount(facts.turn_tokens)} tokens")
 
 
-def status_of(control: Control, *, is_folded: bool, width: int, key: Callable[[str], str]) -> Status:
+def status_of(control: Control, *, is_folded: bool, is_asking: bool, width: int, key: Callable[[str], str]) -> Status:
     """The status line; `key` names the key of an action."""
     agent = screen_line(control.choice.agent or "")
     variant = f" {control.choice.variant}" if control.choice.variant else ""
@@ -68,7 +68,7 @@ def status_of(control: Control, *, is_folded: bool, width: int, key: Callable[[s
     if is_folded and control.facts is not None:
         share = share_text(control.facts.context, control.choice.limit)
         cost = money(control.facts.cost) if control.facts.cost else ""
-    return Status(agent, model, share, cost, _hints(control, width=width, key=key))
+    return Status(agent, model, share, cost, _hints(is_asking=is_asking, width=width, key=key))
 
 
 def share_text(used: int, limit: int) -> str:
@@ -78,8 +78,8 @@ def share_text(used: int, limit: int) -> str:
     return f"{round(100 * used / limit)} %" if limit else f"{amount(used)} tokens"
 
 
-def _hints(control: Control, *, width: int, key: Callable[[str], str]) -> tuple[tuple[str, str], ...]:
-    if control.questions():
+def _hints(*, is_asking: bool, width: int, key: Callable[[str], str]) -> tuple[tuple[str, str], ...]:
+    if is_asking:
         up, down = key("messages_page_up"), key("messages_page_down")
         return ((f"{up} {down}", "read the chat"),)
     wanted = [("agent_cycle", "agent"), ("command_list", "commands"), ("help_view", "help")]

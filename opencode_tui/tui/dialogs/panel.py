@@ -130,7 +130,7 @@ class Panel(Rows, can_focus=True):
 
     @staticmethod
     def _inside(width: int) -> int:
-        return width - INSIDE - 4
+        return width - INSIDE - 3
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Empty, title, empty, text, empty, keys, empty."""

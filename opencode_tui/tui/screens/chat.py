@@ -1,6 +1,7 @@
 """The chat: title, conversation, activity, prompt, status; the sidebar beside them."""
 
 import logging
+import os
 import time
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, cast
@@ -22,17 +23,19 @@ from opencode_tui.tui.status.line import StatusLine
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
+    from opencode_tui.tui.acts.acts import Acts
     from opencode_tui.tui.app import OpenCodeApp
     from opencode_tui.tui.control import Control
     from opencode_tui.tui.dialogs.panel import Panel
     from opencode_tui.tui.pump import Pump
-    from opencode_tui.tui.screens.chat_acts import ChatActs
     from opencode_tui.tui.screens.panel_host import PanelHost
+    from opencode_tui.tui.sidebar.sidebar import Sidebar
+    from opencode_tui.tui.standin import ConversationView
 
 _log = logging.getLogger(__name__)
 
-NARROW = 120
-"""Cells below which the sidebar is folded."""
+WIDE, NARROW = 140, 120
+"""Cells from which the sidebar is wide, and below which it is folded."""
 
 SETTLE_S = 0.25
 """Seconds between two looks at numbers that grow with every token."""
@@ -42,8 +45,10 @@ class ChatScreen(Screen[None], inherit_bindings=False):
     """What one looks at all day."""
 
     control: "Control | None" = None
-    acts: "ChatActs | None" = None
+    acts: "Acts | None" = None
     panels: "PanelHost | None" = None
+    sidebar: "Sidebar | None" = None
+    view: "ConversationView | None" = None
 
     def __init__(self, options: StartOptions) -> None:
         super().__init__()
@@ -66,7 +71,7 @@ class ChatScreen(Screen[None], inherit_bindings=False):
     @property
     def is_folded(self) -> bool:
         """Whether the sidebar is not seen."""
-        return True
+        return not (self.has_class("-wide") or self.has_class("-middle")) or self.has_class("-hidden")
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -79,24 +84,43 @@ class ChatScreen(Screen[None], inherit_bindings=False):
             yield Static(id="gap")
             yield self.status
 
+    def toggle_sidebar(self) -> None:
+        """Fold the sidebar or bring it back; where there is no room for it, it stands over the chat."""
+        has_room = self.size.width >= NARROW
+        self.toggle_class("-hidden" if has_room else "-over")
+        self.settle()
+
+    def on_sidebar_chosen(self, event: "Sidebar.Chosen") -> None:
+        """Go to a session."""
+        if self.acts is not None:
+            self.acts.session.open(event.session_id)
+
     def on_mount(self) -> None:
         """Take keys from the first frame on."""
         self.prompt.editor.focus()
 
     def on_resize(self, event: events.Resize) -> None:
         """Give up empty rows where there is little room."""
-        self.set_class(event.size.height < 26 or event.size.width < 80, "-compact")
+        width, height = event.size
+        self.set_class(height < 26 or width < 80, "-compact")
+        self.set_class(width >= WIDE, "-wide")
+        self.set_class(NARROW <= width < WIDE, "-middle")
+        if width >= NARROW:
+            self.remove_class("-over")
         self.settle()
 
     def attach(self, client: "Client") -> None:
         """Begin to work with the engine's door."""
+        from opencode_tui.tui.acts.acts import Acts
         from opencode_tui.tui.control import Control  # all of these only after the first frame
         from opencode_tui.tui.pump import Pump
-        from opencode_tui.tui.screens.chat_acts import ChatActs
         from opencode_tui.tui.screens.panel_host import PanelHost
+        from opencode_tui.tui.sidebar.sidebar import Sidebar
 
+        self.sidebar = Sidebar()
+        self.mount(self.sidebar)
         control = self.control = Control(client, opened=self._show_conversation, lagged=self._reload)
-        self.acts = ChatActs(self, control)
+        self.acts = Acts(self, control)
         self.panels = PanelHost(self, control)
         pump = Pump(client, take=control.take, settle=self.settle_soon)
         self.run_worker(self._begin(control, pump), exit_on_error=False)
@@ -112,9 +136,10 @@ class ChatScreen(Screen[None], inherit_bindings=False):
         self.settle()
         assert self.acts is not None
         if self._is_submitted:
-            self.acts.act("input_submit")
+            self.acts.writing.submit()
         if self.options.prompt:
-            self.acts.submit(self.options.prompt)
+            self.prompt.editor.put(self.options.prompt)
+            self.acts.writing.submit()
 
     async def _read_models(self, control: "Control") -> None:
         await control.choice.load_models()
@@ -134,9 +159,13 @@ class ChatScreen(Screen[None], inherit_bindings=False):
         assert self.control is not None
         talk = self.query_one("#talk", Container)
         talk.remove_children()
-        if self.control.facts is not None:
-            talk.mount(ConversationView(self.control.transcript))
+        self.view = ConversationView(self.control.transcript) if self.control.facts is not None else None
+        if self.view is not None:
+            talk.mount(self.view)
         self.settle()
+
+    def show_cut(self) -> None:
+        """Scroll to where an undo would begin."""
 
     def do(self, work: Coroutine[object, object, None]) -> None:
         """Do something beside the screen; what goes wrong is one line above the prompt, and costs nothing else."""
@@ -179,6 +208,7 @@ class ChatScreen(Screen[None], inherit_bindings=False):
             self._settling = None
         if self.control is None or not self.is_mounted:
             return
+        from opencode_tui.tui.sidebar.facts import sidebar_facts
         from opencode_tui.tui.surroundings import activity_of, status_of, title_of
 
         control, now = self.control, time.time_ns() // 1_000_000
@@ -189,7 +219,18 @@ class ChatScreen(Screen[None], inherit_bindings=False):
         key = self.keymap.first("session_interrupt")
         doing = activity_of(control, now, interrupt_key=key)
         self.activity.show(self._note or doing)
-        self.status.show(status_of(control, is_folded=self.is_folded, width=self.size.width, key=self.keymap.first))
+        is_asking = self.panels is not None and self.panels.is_open
+        self.status.show(
+            status_of(
+                control,
+                is_folded=self.is_folded,
+                is_asking=is_asking,
+                width=self.size.width,
+                key=self.keymap.first,
+            )
+        )
+        if self.sidebar is not None and self.sidebar.display:
+            self.sidebar.show(sidebar_facts(control, self.sidebar.look.glyphs, home=os.path.expanduser("~")))
         if control.is_busy and self._settling is None:
             self._settling = self.set_timer(1, self.settle)
 
@@ -208,6 +249,11 @@ class ChatScreen(Screen[None], inherit_bindings=False):
         """Draw everything anew in another look."""
         self.prompt.editor.restyle()
         self.refresh(layout=True)
+        self.refresh_all()
+
+    def refresh_all(self) -> None:
+        """Draw every widget again."""
+        self.refresh()
         for widget in self.query("*"):
             widget.refresh()
 
@@ -236,10 +282,12 @@ class ChatScreen(Screen[None], inherit_bindings=False):
     def act(self, action_id: str) -> None:
         """Do it."""
         editor = self.focused
-        if isinstance(editor, Editor) and editor.can(action_id):
+        if action_id in ("history_previous", "history_next"):
+            self.prompt.recall(action_id)
+        elif isinstance(editor, Editor) and editor.can(action_id):
             editor.apply(action_id)
         elif self.acts is not None:
-            self.acts.act(action_id)
+            self.acts.do(action_id)
         elif action_id == "app_exit":
             self.leave()
 
@@ -247,7 +295,7 @@ class ChatScreen(Screen[None], inherit_bindings=False):
         """Send what stands in the prompt, or as soon as the engine is there."""
         event.stop()
         if self.acts is not None:
-            self.acts.act("input_submit")
+            self.acts.writing.submit()
         else:
             self._is_submitted = True
 

@@ -56,6 +56,7 @@ class PanelHost:
     def open(self, panel: Widget) -> None:
         """Show a panel of the person's own act."""
         self._remove(self._own)
+        self._screen.forget_note()
         self._own = panel
         self._screen.ask.mount(panel)
         self._arrange()

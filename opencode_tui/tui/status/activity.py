@@ -72,7 +72,10 @@ class ActivityLine(Rows):
             (" ", fill),
             (f"{self._sign()} ", palette.style(self._hue(), bold=True)),
             (self.activity.word, palette.style(loud if self.activity.kind == "retry" else "text")),
-            (f"  {self.activity.facts}" if self.activity.facts else "", palette.style(self._facts_token())),
+            (
+                self.look.words(f"  {self.activity.facts}") if self.activity.facts else "",
+                palette.style(self._facts_token()),
+            ),
         ]
         return [row(width, left, self._end(), fill=fill, mark=self.look.glyphs.ellipsis)]
 

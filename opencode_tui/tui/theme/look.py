@@ -18,6 +18,10 @@ class Look:
     is_still: bool = False
     """Nothing turns: the spinner is a steady sign."""
 
+    def words(self, text: str) -> str:
+        """The program's own words with the separators of these glyphs."""
+        return text.replace("·", self.glyphs.separator).replace("…", self.glyphs.ellipsis)
+
 
 class HasLook(Protocol):
     """The app, as widgets see it for drawing."""

@@ -1,0 +1,85 @@
+"""What the lists offer, made of what is known; every text is safe."""
+
+from collections.abc import Callable, Sequence
+
+from opencode_tui.schema.catalog import CommandSummary
+from opencode_tui.tui.choice import Choice as Chosen
+from opencode_tui.tui.control import Control, now_ms
+from opencode_tui.tui.dialogs.overlay import Choice, Offer
+from opencode_tui.tui.keymap import ACTIONS, Action, Keymap
+from opencode_tui.tui.quantity import age, amount
+from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.tui.session_tree import session_rows, sign_of
+from opencode_tui.tui.theme.glyphs import Glyphs
+
+
+def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence[CommandSummary]) -> list[Choice]:
+    """Every act that makes sense now, by group, then the person's own slash commands."""
+    acts = [action for action in ACTIONS if action.area in ("chat", "app") and can(action)]
+    order = list(dict.fromkeys(action.group for action in acts))
+    choices = [
+        Choice(action.id, action.name, key=keymap.first(action.id), group=group)
+        for group in order
+        for action in acts
+        if action.group == group and action.id != "command_list"
+    ]
+    mine = [
+        Choice(f"/{one.name}", screen_line(f"/{one.name}"), _line(one.description), group="Commands") for one in own
+    ]
+    return [*choices, *mine]
+
+
+def help_choices(keymap: Keymap) -> list[Choice]:
+    """Every binding in force; what has no key is left out."""
+    choices: list[Choice] = []
+    for group in dict.fromkeys(action.group for action in ACTIONS):
+        for action in ACTIONS:
+            keys = keymap.keys(action.id)
+            if action.group == group and keys:
+                choices.append(Choice(action.id, action.name, key=", ".join(keys[:3]), group=group))
+    return choices
+
+
+def session_choices(control: Control, glyphs: Glyphs) -> list[Choice]:
+    """All sessions as a tree, by day."""
+    now = now_ms()
+    choices: list[Choice] = []
+    for one in session_rows(control.folder, now, glyphs):
+        kind = f"{one.kind} " if one.kind else ""
+        sign = sign_of(one.state, glyphs)
+        text = f"{sign} {one.branch}{kind}{one.title}" if not sign.isspace() else f"  {one.branch}{kind}{one.title}"
+        told = age(one.info.time.updated, now)
+        choices.append(
+            Choice(one.info.id, text, key=told, group=one.group, is_current=one.info.id == control.session_id)
+        )
+    return choices
+
+
+def model_choices(choice: Chosen) -> list[Choice]:
+    """The models that can be used here, those of this session's use first."""
+    current = str(choice.model) if choice.model else ""
+    recent = [str(one) for one in choice.recent]
+    names = {str(one.ref): one for one in choice.models}
+
+    def made(name: str, group: str) -> Choice:
+        known = names[name]
+        limit = f"{amount(known.limit.context)} tokens" if known.limit.context else ""
+        title = screen_line(known.name or known.model_id)
+        return Choice(name, title, screen_line(name) if title != name else "", limit, group, name == current)
+
+    used = [made(name, "Used lately") for name in recent if name in names]
+    rest = sorted((one for one in names if one not in recent), key=lambda name: (names[name].provider_id, name))
+    return [*used, *(made(name, screen_line(names[name].provider_id)) for name in rest)]
+
+
+def agent_offer(choice: Chosen) -> Offer:
+    """The agents that one can work with."""
+    choices = [
+        Choice(one.name, screen_line(one.name), _line(one.description), is_current=one.name == choice.agent)
+        for one in choice.agents
+    ]
+    return Offer(choices, hint="Which agent works?", enter="use")
+
+
+def _line(text: str | None) -> str:
+    return screen_line(" ".join((text or "").split()))

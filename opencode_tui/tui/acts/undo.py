@@ -1,0 +1,128 @@
+"""Undo and redo: first what it would do, in the chat itself and in a panel, then the act."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from opencode_tui.schema.part import TextPart
+from opencode_tui.schema.undo import UNDO_KEY, RevertPreview, RevertReport, UndoFiles, UndoNote
+from opencode_tui.tui.control import Control
+from opencode_tui.tui.dialogs.undo import UndoPanel
+from opencode_tui.tui.undo_words import undone_files
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+
+class UndoActs:
+    """Undo of the shown session."""
+
+    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+        self._screen = screen
+        self._control = control
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """By action id."""
+        return {
+            "messages_undo": lambda: self._screen.do(self.ask()),
+            "messages_redo": lambda: self._screen.do(self._ask_redo()),
+        }
+
+    async def ask(self, message_id: str | None = None, part_id: str | None = None) -> None:
+        """Show what an undo from there on would do; without a place it is the last turn."""
+        session_id = self._control.session_id
+        if session_id is None:
+            return
+        if self._control.is_busy:  # what runs is ended first; its changes are undone with the rest
+            await self._control.interrupt()
+        preview = await self._control.client.undo.preview(session_id, message_id, part_id)
+        assert preview.scope is not None
+        transcript = self._control.transcript
+        transcript.preview_undo(preview.scope.message_id, preview.scope.part_id)
+        self._screen.show_cut()
+        self._open(
+            UndoPanel(
+                preview,
+                root=self._control.client.directory,
+                span=self._span(preview),
+                act=lambda: self._screen.do(self._undo(session_id, preview)),
+                back=self._keep,
+            )
+        )
+
+    def _keep(self) -> None:
+        self._close()
+        self._control.transcript.end_preview()
+
+    async def _undo(self, session_id: str, preview: RevertPreview) -> None:
+        self._close()
+        assert preview.scope is not None
+        text = await self._request_text(session_id, preview.scope.message_id)
+        try:
+            report = await self._control.client.undo.revert(session_id, preview.scope.message_id, preview.scope.part_id)
+        finally:
+            self._control.transcript.end_preview()
+        self.tell_files(report)
+        editor = self._screen.prompt.editor
+        if text and not preview.scope.part_id and not editor.text.strip():
+            editor.put(text)
+        if report.failed:
+            self._screen.tell("failed", "Not all files could be undone", "undo again to try the rest")
+
+    def tell_files(self, report: UndoFiles) -> None:
+        """Have the chat list what became of the files."""
+        scope = getattr(report, "scope", None)
+        if scope is not None:
+            self._control.transcript.tell_undone(scope.message_id, undone_files(report, self._control.client.directory))
+
+    async def _request_text(self, session_id: str, message_id: str) -> str:
+        message = await self._control.client.messages.get(session_id, message_id)
+        if message.info.role != "user":
+            return ""
+        return "\n".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
+
+    async def _ask_redo(self) -> None:
+        session_id = self._control.session_id
+        if session_id is None:
+            return
+        preview = await self._control.client.undo.preview_unrevert(session_id)
+        if preview.kept or preview.unprotected:
+            self._open(
+                UndoPanel(
+                    preview,
+                    root=self._control.client.directory,
+                    span="",
+                    act=lambda: self._screen.do(self._redo(session_id)),
+                    back=self._close,
+                )
+            )
+        else:
+            await self._redo(session_id)
+
+    async def _redo(self, session_id: str) -> None:
+        self._close()
+        report: RevertReport = await self._control.client.undo.unrevert(session_id)
+        if report.kept:
+            self._screen.tell("note", "Redone", f"{len(report.kept)} kept as you changed them")
+        else:
+            self._screen.tell("done", "Redone")
+
+    def _span(self, preview: RevertPreview) -> str:
+        """`1 turn · 12:04 to 12:06`: what goes, and when it was."""
+        scope = preview.scope
+        if scope is None:
+            return ""
+        return self._control.span(scope.messages or [scope.message_id])
+
+    def _open(self, panel: UndoPanel) -> None:
+        assert self._screen.panels is not None
+        self._screen.panels.open(panel)
+
+    def _close(self) -> None:
+        assert self._screen.panels is not None
+        self._screen.panels.close()
+
+
+def stored_note(metadata: Mapping[str, object] | None) -> RevertReport | None:
+    """The report of the undo that is in force, as the session keeps it; None without one."""
+    found = (metadata or {}).get(UNDO_KEY)
+    return UndoNote.model_validate(found).report if isinstance(found, dict) else None

@@ -1,0 +1,64 @@
+"""Which of many names a few typed letters mean, and which letters of a name they are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_BREAKS = frozenset(" /_-.:@")
+_FAR = 400
+"""Letters of a name that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """How alike (more is better), and the places of the letters in the name."""
+
+    score: int
+    places: tuple[int, ...]
+
+
+def match(query: str, name: str) -> Match | None:
+    """How a name holds the letters of a query in their order; None when it does not. Capitals do not matter."""
+    wanted = "".join(query.split()).casefold()
+    text = name[:_FAR].casefold()
+    if not wanted:
+        return Match(0, ())
+    if len(text) != len(name[:_FAR]):  # a letter that folds to two: places would be wrong
+        text = name[:_FAR].lower()
+    at = _best_run(wanted, text)
+    if at >= 0:
+        starts = at == 0 or text[at - 1] in _BREAKS
+        return Match(1000 + 200 * starts + 50 * (at == 0) - len(text), tuple(range(at, at + len(wanted))))
+    places = _scattered(wanted, text)
+    if places is None:
+        return None
+    starts = sum(place == 0 or text[place - 1] in _BREAKS for place in places)
+    spread = places[-1] - places[0]
+    return Match(300 + 40 * starts - 4 * spread - len(text), places)
+
+
+def ranked(query: str, names: Sequence[str]) -> list[tuple[int, Match]]:
+    """The places of the names that match, the most alike first; equal ones keep their order."""
+    found = [(number, hit) for number, name in enumerate(names) if (hit := match(query, name)) is not None]
+    return sorted(found, key=lambda one: -one[1].score) if query.strip() else found
+
+
+def _best_run(wanted: str, text: str) -> int:
+    """Where the query stands as one piece, at the start of a word if it does so anywhere; -1 when it does not."""
+    at = first = text.find(wanted)
+    while at >= 0:
+        if at == 0 or text[at - 1] in _BREAKS:
+            return at
+        at = text.find(wanted, at + 1)
+    return first
+
+
+def _scattered(wanted: str, text: str) -> tuple[int, ...] | None:
+    places: list[int] = []
+    at = 0
+    for letter in wanted:
+        at = text.find(letter, at)
+        if at < 0:
+            return None
+        places.append(at)
+        at += 1
+    return tuple(places)

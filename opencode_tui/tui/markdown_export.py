@@ -1,0 +1,89 @@
+"""A conversation as Markdown for a person to read or send."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.part import AnyPart, FilePart, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+
+
+def to_markdown(info: SessionInfo, messages: Sequence[MessageWithParts]) -> str:
+    """The whole conversation; what the program wrote for the model only is left out."""
+    lines = [
+        f"# {' '.join(info.title.split())}",
+        "",
+        f"**Session ID:** {info.id}",
+        f"**Created:** {_moment(info.time.created)}",
+        f"**Updated:** {_moment(info.time.updated)}",
+        "",
+        "---",
+    ]
+    for message in messages:
+        lines += ["", f"## {_head(message)}", ""]
+        for part in message.parts:
+            lines += _part(part)
+        lines += ["---"]
+    return "\n".join(lines) + "\n"
+
+
+def _head(message: MessageWithParts) -> str:
+    info = message.info
+    if not isinstance(info, AssistantMessage):
+        return "User"
+    end = info.time.completed
+    took = f" · {(end - info.time.created) / 1000:.1f}s" if end is not None else ""
+    return f"Assistant ({(info.agent or info.mode).capitalize()} · {info.model_id}{took})"
+
+
+def _part(part: AnyPart) -> Iterator[str]:
+    match part:
+        case TextPart() if part.text and not part.synthetic:
+            yield from (part.text, "")
+        case ReasoningPart() if part.text.strip():
+            yield from ("_Thinking:_", "", part.text, "")
+        case FilePart():
+            yield from (f"[{part.filename or part.mime}]", "")
+        case ToolPart():
+            yield from _tool(part)
+        case _:
+            pass
+
+
+def _tool(part: ToolPart) -> Iterator[str]:
+    yield f"**Tool: {part.tool}**"
+    yield ""
+    if part.state.input:
+        yield from ("**Input:**", *_fence(_json(part.state.input), "json"), "")
+    match part.state:
+        case ToolStateCompleted():
+            yield from ("**Output:**", *_fence(part.state.output), "")
+        case ToolStateError():
+            yield from ("**Error:**", *_fence(part.state.error), "")
+        case _:
+            pass
+
+
+def _fence(text: str, language: str = "") -> list[str]:
+    """A fence that is longer than any in the text, so that the text cannot end it."""
+    longest = run = 0
+    for letter in text:
+        run = run + 1 if letter == "`" else 0
+        longest = max(longest, run)
+    ticks = "`" * max(3, longest + 1)
+    return [f"{ticks}{language}", text, ticks]
+
+
+def _json(value: object) -> str:
+    import json  # only for calls
+
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def _moment(time_ms: int) -> str:
+    try:
+        return f"{datetime.fromtimestamp(time_ms / 1000):%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar
+        return "?"

@@ -1,0 +1,147 @@
+"""Sessions as they are listed: a tree of forks and agents, by day, each with the state that its sign tells."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Literal, cast
+
+from opencode_tui.schema.session import SessionInfo, is_default_title
+from opencode_tui.schema.status import RetryStatus
+from opencode_tui.tui.folder_state import FolderState
+from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.tui.theme.glyphs import Glyphs
+
+State = Literal["running", "asks", "retry", "undone", "done", "failed", "idle"]
+
+HUES: Mapping[State, str] = {
+    "running": "accent",
+    "asks": "warning",
+    "retry": "warning",
+    "undone": "muted",
+    "done": "success",
+    "failed": "error",
+    "idle": "muted",
+}
+
+_AGENT_TITLE = re.compile(r"^(?P<title>.*) \(@(?P<agent>[^()\s]+) subagent\)$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """One session; `branch` are the lines before it, `kind` is empty, `fork`, or the agent's name, texts are safe."""
+
+    info: SessionInfo
+    branch: str
+    kind: str
+    title: str
+    state: State
+    group: str
+    """The day of the session at the top of its tree."""
+
+
+def session_rows(folder: FolderState, now: int, glyphs: Glyphs) -> list[SessionRow]:
+    """All sessions that were not put away, top to bottom, the last used first on every level."""
+    infos = [info for info in folder.sessions.values() if info.time.archived is None]
+    known = {info.id for info in infos}
+    newest = sorted(infos, key=lambda info: info.time.updated, reverse=True)
+    below: dict[str, list[SessionInfo]] = {}
+    for info in newest:
+        below.setdefault(_origin(info) if _origin(info) in known else "", []).append(info)
+    grower = _Grower(below, folder, glyphs)
+    roots = sorted(below.get("", []), key=lambda info: grower.latest(info), reverse=True)
+    rows: list[SessionRow] = []
+    for info in [*roots, *newest]:  # what a damaged record tied into a circle stands at the top
+        if info.id not in grower.seen:
+            rows.extend(grower.grow(info, day(grower.latest(info), now), lead="", branch=""))
+    return rows
+
+
+class _Grower:
+    def __init__(self, below: Mapping[str, Sequence[SessionInfo]], folder: FolderState, glyphs: Glyphs) -> None:
+        self.seen: set[str] = set()
+        self._below = below
+        self._folder = folder
+        self._arms = (f"{glyphs.branch}{glyphs.twig}", f"{glyphs.last_branch}{glyphs.twig}")
+        self._leads = (f"{glyphs.step_rail} ", "  ")
+
+    def latest(self, info: SessionInfo) -> int:
+        """When a session or anything below it was last used."""
+        newest, rest, seen = info.time.updated, [info.id], {info.id}
+        while rest:
+            for child in self._below.get(rest.pop(), ()):
+                if child.id not in seen:
+                    seen.add(child.id)
+                    rest.append(child.id)
+                    newest = max(newest, child.time.updated)
+        return newest
+
+    def grow(self, info: SessionInfo, group: str, *, lead: str, branch: str) -> Iterator[SessionRow]:
+        """A session and what came from it."""
+        self.seen.add(info.id)
+        kind, title = name_of(info)
+        yield SessionRow(info, lead + branch, kind, title, state_of(info, self._folder), group)
+        if branch:
+            lead += self._leads[branch == self._arms[1]]
+        children = [child for child in self._below.get(info.id, []) if child.id not in self.seen]
+        for child in children:
+            if child.id not in self.seen:
+                arm = self._arms[child is children[-1]]
+                yield from self.grow(child, group, lead=lead, branch=arm)
+
+
+def name_of(info: SessionInfo) -> tuple[str, str]:
+    """The kind of a session and its title, safe for the screen."""
+    title = "New session" if is_default_title(info.title) else " ".join(info.title.split())
+    found = _AGENT_TITLE.match(title)
+    if info.parent_id:
+        return (screen_line(found["agent"]), screen_line(found["title"])) if found else ("agent", screen_line(title))
+    return "fork" if _origin(info) else "", screen_line(title)
+
+
+def state_of(info: SessionInfo, folder: FolderState) -> State:
+    """What a session does, or how its last run ended as far as this program saw it."""
+    if folder.waits(info.id) is not None:
+        return "asks"
+    if folder.is_busy(info.id):
+        return "retry" if isinstance(folder.status(info.id), RetryStatus) else "running"
+    if info.revert is not None:
+        return "undone"
+    return folder.ended.get(info.id) or ("done" if info.parent_id else "idle")
+
+
+def sign_of(state: State, glyphs: Glyphs) -> str:
+    """The sign of a state; a blank for nothing to tell."""
+    return {
+        "running": glyphs.running,
+        "asks": glyphs.asks,
+        "retry": glyphs.retried,
+        "undone": glyphs.undone,
+        "done": glyphs.done,
+        "failed": glyphs.failed,
+        "idle": " ",
+    }[state]
+
+
+def day(moment: int, now: int) -> str:
+    """Today, Yesterday, Last week, or the month; both in ms since 1970."""
+    today, then = datetime.fromtimestamp(now / 1000).date(), _date(moment)
+    if then >= today:
+        return "Today"
+    if then == today - timedelta(days=1):
+        return "Yesterday"
+    return "Last week" if then > today - timedelta(days=7) else then.strftime("%B %Y")
+
+
+def _date(moment: int) -> date:
+    try:
+        return datetime.fromtimestamp(moment / 1000).date()
+    except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar
+        return datetime.fromtimestamp(0).date()
+
+
+def _origin(info: SessionInfo) -> str:
+    if info.parent_id:
+        return info.parent_id
+    forked: object = (info.metadata or {}).get("forkedFrom")
+    return str(cast("dict[str, object]", forked).get("sessionID", "")) if isinstance(forked, dict) else ""

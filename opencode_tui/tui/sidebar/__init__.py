@@ -1,0 +1,1 @@
+"""The area at the right: context, todos, changes, sessions, folder and branch."""

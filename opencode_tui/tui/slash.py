@@ -1,0 +1,54 @@
+"""The built-in slash commands: words for acts that have keys too."""
+
+from collections.abc import Mapping
+
+SLASH: Mapping[str, str] = {
+    "new": "session_new",
+    "clear": "session_new",
+    "sessions": "session_list",
+    "resume": "session_list",
+    "continue": "session_list",
+    "undo": "messages_undo",
+    "redo": "messages_redo",
+    "fork": "session_fork",
+    "compact": "session_compact",
+    "summarize": "session_compact",
+    "timeline": "session_timeline",
+    "context": "context_view",
+    "diff": "diff_view",
+    "models": "model_list",
+    "agents": "agent_list",
+    "themes": "theme_list",
+    "rename": "session_rename",
+    "delete": "session_delete",
+    "export": "session_export",
+    "copy": "messages_copy",
+    "editor": "editor_open",
+    "status": "status_view",
+    "stash": "prompt_stash",
+    "thinking": "display_thinking",
+    "help": "help_view",
+    "exit": "app_exit",
+    "quit": "app_exit",
+    "q": "app_exit",
+}
+"""Name to action id; the first name of an action is the one that is offered."""
+
+
+def offered() -> Mapping[str, str]:
+    """The names that completion offers, one for each act."""
+    first: dict[str, str] = {}
+    for name, action_id in SLASH.items():
+        first.setdefault(action_id, name)
+    return {name: action_id for action_id, name in first.items()}
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """The name and the words behind it of a text that is a command; None for a path such as `/usr/bin` and for all else."""
+    if not text.startswith("/"):
+        return None
+    name, _, rest = text[1:].partition(" ")
+    name, newline, more = name.partition("\n")
+    if not name or "/" in name:
+        return None
+    return name, (more + " " + rest if newline else rest).strip()

@@ -26,7 +26,7 @@ def fork_session(session_id: str, *, message_id: str | None, worktree: bool, dry
         fork = await client.sessions.fork(source.id, request)
         sys.stdout.write(f"{fork.id}\n")
         sys.stdout.flush()
-        _tell(fork, preview, has_own_folder=worktree)
+        _tell(fork, preview)
         await client.sessions.settled(fork.id)
 
     with_client(work)
@@ -36,14 +36,21 @@ def _tell_preview(source: SessionInfo, preview: ForkPreview) -> None:
     say(f'would fork {source.id} as "{_line(preview.title)}" with {plural(preview.messages, "message")}')
     if preview.branch:
         say(f"would make the git worktree {preview.directory} on the new branch {preview.branch}")
+    _tell_notes(preview)
+
+
+def _tell(fork: SessionInfo, preview: ForkPreview) -> None:
+    say(f'forked as "{_line(fork.title)}" with {plural(preview.messages, "message")}')
+    if preview.branch:
+        say(f"made the git worktree {preview.directory} on the new branch {preview.branch}")
+    _tell_notes(preview)
+    enter = f"cd {shlex.quote(fork.directory)} && " if preview.branch else ""
+    say(f'go on with: {enter}opencode-tui run -s {fork.id} "…"')
+
+
+def _tell_notes(preview: ForkPreview) -> None:
     for note in preview.notes:
         say(note)
-
-
-def _tell(fork: SessionInfo, preview: ForkPreview, *, has_own_folder: bool) -> None:
-    say(f'forked as "{_line(fork.title)}" with {plural(preview.messages, "message")}')
-    enter = f"cd {shlex.quote(fork.directory)} && " if has_own_folder else ""
-    say(f'go on with: {enter}opencode-tui run -s {fork.id} "…"')
 
 
 def _line(title: str) -> str:

@@ -66,11 +66,11 @@ class LocalSessions:
 
     async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
         """Fork."""
-        return await self._instance.forks.fork(session_id, request)
+        return await self._instance.forks().fork(session_id, request)
 
     async def preview_fork(self, session_id: str, request: ForkSession) -> ForkPreview:
         """Return what a fork would be."""
-        return await self._instance.forks.preview(session_id, request)
+        return await self._instance.forks().preview(session_id, request)
 
     async def settled(self, session_id: str) -> None:
         """Return when nothing is copied into or out of a session."""

@@ -14,7 +14,6 @@ from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.rules import Rules
 from opencode_tui.engine.session.background import Background
-from opencode_tui.engine.session.fork import SessionForks
 from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
@@ -27,7 +26,10 @@ from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.session.fork import SessionForks
     from opencode_tui.engine.session.manual_compaction import ManualCompaction
+    from opencode_tui.engine.session.pruning import SessionPruning
+    from opencode_tui.engine.session.session_context import SessionContext
 
 
 @immutable
@@ -50,12 +52,14 @@ class Instance:
     rules: Rules
     sessions: Sessions
     undo: SessionUndo
-    forks: SessionForks
+    forks: "Callable[[], SessionForks]"
     parts: PartEdits
     todos: SessionTodos
     prompts: SessionPrompt
     shell: SessionShell
     compaction: "Callable[[], ManualCompaction]"
+    pruning: "Callable[[], SessionPruning]"
+    context: "Callable[[], SessionContext]"
     background: Background
 
     async def close(self) -> None:

@@ -92,3 +92,15 @@ def test_deleting_a_forked_session_leaves_the_fork_whole(commands, session_id):
     assert commands.run("session", "delete", session_id, "--yes").code == 0
     assert len(json.loads(commands.run("export", fork_id).stdout)["messages"]) == len(wanted)
     assert commands.run("session", "tree").stdout.splitlines()[1].split()[0] == fork_id
+
+
+def test_a_fork_with_a_worktree_says_where_it_is_and_how_it_goes(commands, session_id):
+    dry = commands.run("session", "fork", session_id, "--worktree", "--dry-run")
+    assert dry.code == 0 and "would make the git worktree" in dry.stderr
+    (commands.folder / "new.txt").write_text("new")
+    done = commands.run("session", "fork", session_id, "--worktree")
+    fork = json.loads(commands.run("export", done.stdout.strip()).stdout)["info"]
+    made = Path(fork["directory"])
+    assert made.parent == commands.folder.parent and (made / "new.txt").read_text() == "new"
+    assert f"cd {made} && opencode-tui run -s {fork['id']}" in done.stderr
+    assert f"git worktree remove {made}" in done.stderr

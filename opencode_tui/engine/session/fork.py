@@ -15,6 +15,7 @@ from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import find_repository
 from opencode_tui.engine.session.fork_copy import ForkCopies
 from opencode_tui.engine.session.fork_source import ForkSource
+from opencode_tui.engine.session.fork_worktree import ForkWorktrees
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.slug import new_slug
 from opencode_tui.engine.session.store import SessionStore
@@ -42,6 +43,7 @@ class SessionForks:
     copies: ForkCopies
     todos: SessionTodos
     locks: Locks
+    worktrees: ForkWorktrees
     identifier: Identifier
     clock: Clock
     project: Project
@@ -50,16 +52,24 @@ class SessionForks:
         """Return the new session; it can be used at once, its records are copied in the background.
 
         Raises NotFoundError, NoSuchMessageError for a boundary that is not there, BusyError while what would be taken over is
-        still being written.
+        still being written; for a worktree also ConfigError, GitUnavailableError and SnapshotError, and then nothing is left.
         """
         source = await self.sessions.get(session_id)
+        if not request.worktree:
+            return await self._fork(source, request, None)
+        await self.source.range(source, request.message_id)
+        async with self.worktrees.made(source) as folder:
+            return await self._fork(source, request, folder)
+
+    async def _fork(self, source: SessionInfo, request: ForkSession, folder: Path | None) -> SessionInfo:
+        session_id = source.id
         deadline = time.monotonic() + PATIENCE_MS / 1000
         while True:
             # Whoever holds the run lock may be waiting for the fork lock: never the other way round.
             await self.source.wait(session_id, deadline=deadline)
             async with self.locks.session_fork(session_id):
                 if self.source.is_free(session_id):
-                    return await self._begin(source, request)
+                    return await self._begin(source, request, folder)
             source = await self.sessions.get(session_id)
 
     async def preview(self, session_id: str, request: ForkSession) -> ForkPreview:
@@ -67,17 +77,22 @@ class SessionForks:
         source = await self.sessions.get(session_id)
         taken = await self.source.range(source, request.message_id)
         names = await asyncio.to_thread(self.source.names, source, taken)
-        return ForkPreview(
+        preview = ForkPreview(
             title=forked_title(source.title),
             directory=str(self.project.directory),
             messages=len(names),
             last=names[-1] if names else None,
         )
+        if not request.worktree:
+            return preview
+        chosen = await self.worktrees.choose(source)
+        notes = await self.worktrees.notes(chosen, message_id=request.message_id)
+        return preview.changed(directory=str(chosen.path), branch=chosen.branch, notes=notes)
 
-    async def _begin(self, source: SessionInfo, request: ForkSession) -> SessionInfo:
+    async def _begin(self, source: SessionInfo, request: ForkSession, folder: Path | None) -> SessionInfo:
         """Write the fork's record, with the source's fork lock held."""
         taken = await self.source.range(source, request.message_id)
-        info = self._describe(source, taken, request.message_id)
+        info = self._describe(source, taken, request.message_id, folder or self.project.directory)
         if not _is_empty(taken):
             self.copies.expect(source.id, info.id)
         await self.todos.copy(source.id, info.id)
@@ -88,9 +103,9 @@ class SessionForks:
             self.copies.resume(info.id)
         return info
 
-    def _describe(self, source: SessionInfo, taken: CopyRange, boundary: str | None) -> SessionInfo:
+    def _describe(self, source: SessionInfo, taken: CopyRange, boundary: str | None, folder: Path) -> SessionInfo:
         now = self.clock()
-        if self._is_elsewhere(source):
+        if folder != self.project.directory or self._is_elsewhere(source):
             taken = taken.changed(elsewhere=True)
         copying = None if _is_empty(taken) else taken
         info = SessionInfo(
@@ -98,7 +113,7 @@ class SessionForks:
             slug=new_slug(),
             version=__version__,
             project_id=self.project.id,
-            directory=str(self.project.directory),
+            directory=str(folder),
             title=forked_title(source.title),
             permission=source.permission,
             time=SessionTime(created=now, updated=now),

@@ -1,0 +1,105 @@
+"""Git worktrees of a repository, made at the person's word: a new branch, a new folder beside theirs, nothing checked out.
+
+This is the one place that writes into the person's repository. None of its hooks run, no file-system monitor, no transport; as no
+file is checked out, no filter either. What the branch tracks is not set up, so that its settings stay as they are.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from opencode_tui.engine.project.repository import Repository
+from opencode_tui.schema.error import ConfigError, GitUnavailableError
+from opencode_tui.schema.value import immutable
+
+BRANCHES = "opencode-tui/"
+_SAFE_OPTIONS = (
+    "--no-pager",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "protocol.allow=never"),
+)
+_SAFE_VARIABLES = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+@immutable
+class LinkedWorktree:
+    """A worktree that is, or is to be, at `path` with `branch` checked out, which begins at the commit `start`."""
+
+    path: Path
+    branch: str
+    start: str
+
+
+class LinkedWorktrees:
+    """Those of one repository. Every method raises GitUnavailableError with git's reason."""
+
+    def __init__(self, repository: Repository, *, environ: Mapping[str, str]) -> None:
+        self._repository = repository
+        self._environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+
+    async def choose(self, name: str) -> LinkedWorktree:
+        """Return the first free place and branch for a name: `project-name` beside the project, else `project-name-2`, …
+
+        Raises ConfigError when the repository has no commit yet.
+        """
+        start = await self._start()
+        taken = set((await self._git("for-each-ref", "--format=%(refname:short)", f"refs/heads/{BRANCHES}")).split())
+        top = self._repository.main_worktree.name.removesuffix(".git")
+        number, numbered = 1, name
+        while True:
+            path = self._repository.worktree.parent / f"{top}-{numbered}"
+            if f"{BRANCHES}{numbered}" not in taken and not await asyncio.to_thread(os.path.lexists, path):
+                return LinkedWorktree(path, f"{BRANCHES}{numbered}", start)
+            number += 1
+            numbered = f"{name}-{number}"
+
+    async def add(self, wanted: LinkedWorktree) -> None:
+        """Make the worktree: an index like its commit, and no files yet."""
+        place = ("--no-track", "-b", wanted.branch, str(wanted.path), wanted.start)
+        await self._git("worktree", "add", "--quiet", "--no-checkout", *place)
+        try:
+            await self._git("read-tree", wanted.start, folder=wanted.path)
+        except BaseException:
+            await self.remove(wanted)
+            raise
+
+    async def remove(self, made: LinkedWorktree) -> None:
+        """Remove a worktree that `add` made in this very act, with what was put there and with its branch."""
+        await self._git("worktree", "remove", "--force", str(made.path))
+        await self._git("branch", "--quiet", "-D", made.branch)
+
+    async def _start(self) -> str:
+        try:
+            return (await self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).strip()
+        except GitUnavailableError as error:
+            raise ConfigError(
+                f"{self._repository.worktree} has no commit yet, from which a worktree could begin; commit something first"
+            ) from error
+
+    async def _git(self, *arguments: str, folder: Path | None = None) -> str:
+        where = folder or self._repository.worktree
+        try:
+            process = await asyncio.create_subprocess_exec(
+                "git",
+                *_SAFE_OPTIONS,
+                *arguments,
+                cwd=where,
+                env=self._environ | _SAFE_VARIABLES,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+        except OSError as error:
+            raise GitUnavailableError(f"git cannot be run in {where} ({error.strerror}); install git") from error
+        try:
+            output, complaint = await process.communicate()
+        except asyncio.CancelledError:
+            process.kill()
+            await process.wait()
+            raise
+        if process.returncode != 0:
+            reason = " ".join(complaint.decode("utf-8", "replace").split()) or f"exit code {process.returncode}"
+            raise GitUnavailableError(f"git {arguments[0]} failed in {where}: {reason}")
+        return output.decode("utf-8", "surrogateescape")

@@ -1,0 +1,49 @@
+"""Puts a recorded state of one worktree into another folder: bytes, modes and links as they were, no filter in between.
+
+Nothing that stands there is overwritten. A link that leads out of the worktree by its text leads to the same text there.
+"""
+
+import threading
+from pathlib import Path
+
+from opencode_tui.engine.snapshot.changes import is_partial, known_paths
+from opencode_tui.engine.snapshot.disk import Disk
+from opencode_tui.engine.snapshot.door import Opened, WorktreeDoor
+from opencode_tui.engine.snapshot.entry import Entry
+from opencode_tui.engine.snapshot.plan import Plan, Step
+from opencode_tui.engine.snapshot.restore import Restore
+from opencode_tui.engine.snapshot.view import View, open_view
+from opencode_tui.schema.error import SnapshotError
+
+_TEMPORARY = ".opencode-tui-unpack.tmp"
+
+
+async def unpack(door: WorktreeDoor, snapshot: str, folder: Path) -> int:
+    """Fill a folder with everything that a snapshot holds and return the number of paths; verified by reading again.
+
+    Raises SnapshotError, naming the first path, when something could not be put there.
+    """
+
+    def work(opened: Opened, stop: threading.Event) -> int:
+        store = opened.worktree.store
+        view = open_view(store, snapshot)
+        if is_partial(view):
+            raise SnapshotError(f"the files were not recorded: {view.manifest.skipped['']}")
+        plan = _plan(view)
+        outcome = Restore(plan, disk=Disk(str(folder)), store=store, temporary=_TEMPORARY).apply()
+        for path, reason in {**outcome.failed, **outcome.conflicts}.items():
+            raise SnapshotError(f"{folder / path} cannot be written: {reason}")
+        return len(plan.steps)
+
+    return await door.do(work)
+
+
+def _plan(view: View) -> Plan:
+    plan = Plan()
+    for path in sorted(known_paths(view)):
+        state = view.state(path)
+        if isinstance(state, Entry):
+            plan.steps.append(Step(path, None, state))
+            if state.kind == "folder":
+                plan.folder_modes[path] = state.mode
+    return plan

@@ -121,8 +121,9 @@ class SessionPrompt:
             request.stored(message.id)
         if addressee.model != DEMO:
             await asyncio.to_thread(self._recent.remember, addressee.model)
-        if switches := request.prompt.tools:
-            await self._store.update(session_id, lambda info: _switched(info, switches))
+        switches = request.prompt.tools or {}
+        # Also without any: the session is the one that was worked on last.
+        await self._store.update(session_id, lambda info: _switched(info, switches))
         return message
 
     async def _stored(self, message: UserMessage) -> MessageWithParts:

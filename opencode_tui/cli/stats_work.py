@@ -12,6 +12,7 @@ from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json
 from opencode_tui.client.client import Client
+from opencode_tui.engine.session.quiet_call import hidden_cost
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.message import AssistantMessage
@@ -34,12 +35,18 @@ class ModelUse:
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over sessions."""
+    """Sums over sessions; `hidden` is what calls cost that no message shows: titles, spare summaries."""
 
     sessions: int = 0
     messages: int = 0
+    hidden: Decimal = Decimal(0)
     models: dict[str, ModelUse] = field(default_factory=dict[str, ModelUse])
     tools: Counter[str] = field(default_factory=Counter[str])
+
+    @property
+    def cost(self) -> Decimal:
+        """Everything together, in USD."""
+        return sum((use.cost for use in self.models.values()), self.hidden)
 
     def add(self, message: MessageWithParts) -> None:
         """Count one message with its parts."""
@@ -59,7 +66,7 @@ class Totals:
         return {
             "sessions": self.sessions,
             "messages": self.messages,
-            "cost": float(sum((use.cost for use in self.models.values()), Decimal(0))),
+            "cost": float(self.cost),
             "models": {
                 name: {
                     "steps": use.steps,
@@ -83,6 +90,7 @@ def show_stats(*, days: int | None, style: str) -> None:
         for info in await client.sessions.list():
             if info.time.updated >= since:
                 totals.sessions += 1
+                totals.hidden += hidden_cost(info)
                 for message in await client.messages.list(info.id):
                     totals.add(message)
         return totals
@@ -95,8 +103,9 @@ def show_stats(*, days: int | None, style: str) -> None:
 
 
 def _render(totals: Totals, style: Style) -> str:
-    cost = sum((use.cost for use in totals.models.values()), Decimal(0))
-    counts = [plural(totals.sessions, "session"), plural(totals.messages, "message"), money(cost)]
+    counts = [plural(totals.sessions, "session"), plural(totals.messages, "message"), money(totals.cost)]
+    if totals.hidden:
+        counts.append(f"{money(totals.hidden)} of it for titles and spare summaries")
     blocks = [style.paint(style.words(" · ".join(counts)), "bold")]
     if totals.models:
         rows = [

@@ -2,10 +2,12 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from decimal import Decimal
 
 from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.session.fork_copy import ForkCopies
+from opencode_tui.engine.session.quiet_call import hidden_cost
 from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.slug import new_slug
@@ -102,9 +104,10 @@ class Sessions:
             await self._store.remove(session_id)
 
     async def totals(self, session_id: str) -> SessionTotals:
-        """Return what the session and the sessions of its agents have used."""
+        """Return what the session and the sessions of its agents have used, titles and spare summaries included in the cost."""
         family = await self._family(await self.get(session_id))
-        return add_up([await self._store.messages(info.id) for info in family])
+        totals = add_up([await self._store.messages(info.id) for info in family])
+        return totals.changed(cost=float(Decimal(str(totals.cost)) + sum(map(hidden_cost, family))))
 
     async def mend_all(self) -> int:
         """Close what killed processes left open in any session of the store; returns how many messages that were."""

@@ -21,6 +21,10 @@ class _Commands(LazyGroup):
             "snapshot": Entry(
                 "opencode_tui.cli.debug_snapshot:snapshot", "Record the files, tell what changed, undo it."
             ),
+            "context": Entry(
+                "opencode_tui.cli.debug_context:context", "What the next request of a session carries, item by item."
+            ),
+            "request": Entry("opencode_tui.cli.debug_context:request", "The next request of a session, as it is sent."),
             "agent": Entry("opencode_tui.cli.debug_agent:agent", "An agent's rules, tools and prompt."),
         }
     }

@@ -126,6 +126,38 @@ def compact(session_id: str, model: str | None, dry_run: bool, style: str) -> No
     work(session_id, model=model, dry_run=dry_run, style=style)
 
 
+_PARTS = click.option(
+    "--part", "part_ids", multiple=True, metavar="ID", help="Only this call; may be given several times."
+)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@_PARTS
+@click.option("--dry-run", is_flag=True, help="Only say what would be pruned.")
+@_STYLE
+def prune(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str) -> None:
+    """Leave old tool outputs out of what the model is given.
+
+    Without --part those behind the newest two turns and 40 k tokens, if that frees 20 k. They stay in the session.
+    """
+    from opencode_tui.cli.session_prune import prune_session as work
+
+    work(session_id, part_ids, dry_run=dry_run, style=style)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@_PARTS
+@click.option("--dry-run", is_flag=True, help="Only say what would come back.")
+@_STYLE
+def restore(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str) -> None:
+    """Give pruned tool outputs to the model again, all or those named; they are not pruned by themselves any more."""
+    from opencode_tui.cli.session_prune import restore_session as work
+
+    work(session_id, part_ids, dry_run=dry_run, style=style)
+
+
 @session.command()
 @click.argument("session_id", metavar="ID")
 @click.option("--message", "message_id", metavar="ID", help="Only what this message's turn changed.")

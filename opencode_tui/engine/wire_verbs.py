@@ -35,10 +35,13 @@ from opencode_tui.engine.session.tool_calls import ToolCalls
 from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.user_message import UserMessages
 from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.engine.wire_context import load_context, load_pruning, overflow_rules
 from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.manual_compaction import ManualCompaction
+    from opencode_tui.engine.session.pruning import SessionPruning
+    from opencode_tui.engine.session.session_context import SessionContext
 
 
 @immutable
@@ -62,11 +65,13 @@ class VerbParts:
 
 @immutable
 class Verbs:
-    """The verbs on a folder's conversations; what compacts by hand is loaded when it is asked for."""
+    """The verbs on a folder's conversations; what few turns need is loaded when it is asked for."""
 
     prompts: SessionPrompt
     shell: SessionShell
     compaction: "Callable[[], ManualCompaction]"
+    pruning: "Callable[[], SessionPruning]"
+    context: "Callable[[], SessionContext]"
 
 
 def build_verbs(core: Core, parts: VerbParts) -> Verbs:
@@ -104,12 +109,15 @@ def build_verbs(core: Core, parts: VerbParts) -> Verbs:
         hooks=hooks,
     )
     keeper = _build_keeper(core, parts, step)
+    settings, requests = parts.extensions.config.settings.compaction, build_requests(core, parts)
+    pruning = cache(lambda: load_pruning(core, settings))
     loop = SessionLoop(
         LoopServices(
             step=step,
-            requests=build_requests(core, parts),
+            requests=requests,
             titles=_build_titles(core, parts),
             keeper=keeper,
+            pruning=pruning,
             subagents=parts.subagents,
             catalog=parts.catalog,
             providers=parts.providers,
@@ -130,6 +138,10 @@ def build_verbs(core: Core, parts: VerbParts) -> Verbs:
         prompts=prompts,
         shell=SessionShell(step, core.runs, users, parts.undo, project.directory, project.worktree),
         compaction=cache(lambda: _load_manual(core, parts, keeper, loop)),
+        pruning=pruning,
+        context=cache(
+            lambda: load_context(core, settings, requests=requests, subagents=parts.subagents, catalog=parts.catalog)
+        ),
     )
 
 
@@ -148,11 +160,7 @@ def build_requests(core: Core, parts: VerbParts) -> RequestBuilder:
 
 def _build_keeper(core: Core, parts: VerbParts, step: StepServices) -> ContextKeeper:
     settings = parts.extensions.config.settings.compaction
-    rules = OverflowRules(
-        is_automatic=settings.auto and not core.flags.is_autocompact_disabled,
-        reserved=settings.reserved,
-        output_max=core.flags.output_token_max,
-    )
+    rules = overflow_rules(core, settings)
     return ContextKeeper(
         store=core.store,
         meter=core.meter,

@@ -110,5 +110,5 @@ class PartChoice(Record):
     With `dry_run` it is only said what would be done.
     """
 
-    part_ids: list[str] | None = Field(default=None, alias="partIDs", exclude_if=lambda value: value is None)
+    parts: list[str] | None = absent()
     dry_run: bool = False

@@ -21,10 +21,14 @@ class Exclusive:
 
     @asynccontextmanager
     async def held(self, session_id: str) -> AsyncGenerator[None]:
-        """Hold the session's run lock. Raises NotFoundError, BusyError while a run, here or elsewhere, has it, StorageError."""
+        """Hold the session's run lock; waits for what an ended run has left to do.
+
+        Raises NotFoundError, BusyError while a run works there, here or elsewhere, StorageError.
+        """
         await self._store.get(session_id)
         if self._runs.get(session_id) is not None:
             raise BusyError(f"session {session_id} is being worked on; interrupt it first")
+        await self._runs.settled(session_id)
         lock = self._locks.session_run(session_id)
         if lock.try_acquire().was_elsewhere:
             self._store.drop(session_id)

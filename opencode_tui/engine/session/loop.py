@@ -1,7 +1,8 @@
 """The prompt loop: look at the history, decide the next step, nothing else. Source: seeds 001 and 004; reference, section 9."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.provider.catalog import Catalog
@@ -24,6 +25,9 @@ from opencode_tui.schema.message import FINISH_CONTINUES, AssistantMessage, Mess
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.value import immutable
 
+if TYPE_CHECKING:
+    from opencode_tui.engine.session.pruning import SessionPruning
+
 MAX_UNKNOWN = 2
 """Answers in a row that end for no known reason and call no tool, before the turn ends."""
 
@@ -36,6 +40,7 @@ class LoopServices:
     requests: RequestBuilder
     titles: SessionTitles
     keeper: ContextKeeper
+    pruning: "Callable[[], SessionPruning]"
     catalog: Catalog
     providers: Providers
     subagents: SubagentServices
@@ -63,10 +68,15 @@ class SessionLoop:
         self._services = services
 
     async def run(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
-        """Ask the model step by step; returns the last assistant message. Raises what made the turn fail.
+        """Ask the model step by step, then prune; returns the last assistant message. Raises what made the turn fail.
 
         `prompter` serves the sessions of agents that a step starts.
         """
+        answer = await self._answer(run, session, prompter)
+        await self._services.pruning().after_turn(session.id)
+        return answer
+
+    async def _answer(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
         store, statuses = self._services.step.store, self._services.step.statuses
         unknown = steps = 0
         form: StructuredAnswer | None = None

@@ -1,0 +1,177 @@
+"""The next request item by item: every token has an owner, everything that is left out has a reason."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from opencode_tui.engine.provider.stream import LlmRequest, ToolSpec
+from opencode_tui.engine.session.context import ContextSources, context_items
+from opencode_tui.engine.session.history import filter_compacted
+from opencode_tui.engine.session.media_size import media_tokens
+from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.session.reminder import with_reminder
+from opencode_tui.engine.session.request_builder import BuiltRequest
+from opencode_tui.engine.session.request_shape import ShapeReader
+from opencode_tui.engine.session.system import SystemLayer, system_prompt
+from opencode_tui.engine.session.text_shape import text_shape
+from opencode_tui.engine.session.token_weights import beginning, plain_tokens
+from opencode_tui.schema.context import ContextItem
+from opencode_tui.schema.history import MessageWithParts, with_parts
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.tool_state import restore
+from tests.support.build import MODEL, assistant, call, compaction, image, reasoning, step_start, text, user
+
+LAYERS = [
+    SystemLayer("agent", "build", "You do the work that is asked for."),
+    SystemLayer("environment", "/p", "You run on the model fake/fake-model."),
+    SystemLayer("instruction", "/p/AGENTS.md", "Instructions from: /p/AGENTS.md\nAlways test."),
+]
+TOOL = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"filePath": {"type": "string"}}})
+
+
+def sources(
+    stored: Sequence[MessageWithParts],
+    *,
+    visible: Sequence[MessageWithParts] | None = None,
+    built: Sequence[MessageWithParts] | None = None,
+    system: tuple[str, ...] | None = None,
+) -> ContextSources:
+    shown = list(stored if visible is None else visible)
+    sent = filter_compacted(shown)
+    request = LlmRequest(
+        model=MODEL,
+        system=system_prompt(LAYERS) if system is None else system,
+        messages=to_model_messages(sent if built is None else built, MODEL),
+        tools=(TOOL,),
+    )
+    reader = ShapeReader(of_text=text_shape, of_media=lambda block: media_tokens(block, MODEL), plain=plain_tokens)
+    return ContextSources(
+        built=BuiltRequest(request, LAYERS, sent if built is None else built),
+        stored=stored,
+        visible=shown,
+        sent=sent,
+        reader=reader,
+        weigh=beginning().tokens,
+    )
+
+
+def items(stored: Sequence[MessageWithParts], **fields: Any) -> list[ContextItem]:
+    return context_items(sources(stored, **fields))
+
+
+def told(found: Sequence[ContextItem]) -> list[tuple[str, str]]:
+    return [(item.kind, item.state) for item in found if item.group != "system"]
+
+
+def test_layers_tools_and_parts_come_in_the_requests_order() -> None:
+    found = items([user("ask"), assistant("look", step_start(), call("c")), user("more")])
+    assert [(item.kind, item.name) for item in found] == [
+        ("agent", "build"),
+        ("environment", "/p"),
+        ("instruction", "/p/AGENTS.md"),
+        ("tools", "1 definitions"),
+        ("request", "ask"),
+        ("answer", "look"),
+        ("call", "a"),
+        ("request", "more"),
+    ]
+
+
+def test_the_items_make_up_the_whole_request() -> None:
+    stored = [user("ask" * 50, image()), assistant("look", call("c", output="line\n" * 400)), user("more")]
+    given = sources(stored)
+    whole = beginning().tokens(given.reader.request(given.built.request))
+    found = context_items(given)
+    assert abs(sum(item.tokens for item in found) - whole) <= len(found)
+    assert abs(sum(item.share for item in found) - 1) < 0.01
+
+
+def test_a_pruned_call_says_what_it_was_and_how_it_comes_back() -> None:
+    large = "line\n" * 2_000
+    whole = items([user("ask"), assistant(call("c", output=large))])[-1]
+    gone = items([user("ask"), assistant(call("c", output=large, pruned=True))])[-1]
+    assert (gone.state, gone.was) == ("pruned", whole.tokens)
+    assert whole.frees == whole.tokens - gone.tokens and "restore" in (gone.why or "")
+
+
+def test_a_restored_call_says_so() -> None:
+    part = call("c", output="line\n" * 100)
+    (found,) = [item for item in items([user("ask"), assistant(part.changed(state=restore(part.state)))]) if item.tool]
+    assert found.state == "live" and found.why == "restored by you; pruning passes it by"
+
+
+def test_a_summary_stands_before_what_it_stands_for() -> None:
+    tail = user("tail")
+    old = [user("old" * 40), assistant("older" * 40)]
+    marker = user(compaction(tail_id=tail.info.id), text("Kept word for word", synthetic=True))
+    summary = assistant("the summary", parent=marker, summary=True)
+    found = items([*old, tail, marker, summary, user("go on")])
+    assert told(found) == [
+        ("marker", "live"),
+        ("marker", "kept"),
+        ("summary", "live"),
+        ("request", "summarised"),
+        ("answer", "summarised"),
+        ("request", "live"),
+        ("request", "live"),
+    ]
+    assert [item.tokens for item in found if item.state == "summarised"] == [0, 0]
+    assert all(item.was for item in found if item.state == "summarised")
+
+
+def test_a_failed_compaction_is_left_out_and_named() -> None:
+    marker = user(compaction())
+    failed = assistant("half a summary", parent=marker, summary=True, finish=None)
+    found = items([user("ask"), assistant("answer"), marker, failed, user("again")])
+    left = [item for item in found if item.state == "ignored"]
+    assert [item.kind for item in left] == ["marker", "summary"] and "came to nothing" in (left[0].why or "")
+
+
+def test_undone_messages_and_parts_come_last() -> None:
+    first, answer, second = user("ask"), assistant("keep", "drop"), user("undone")
+    shown = [first, with_parts(answer.info, list(answer.parts[:1]))]
+    found = [item for item in items([first, answer, second], visible=shown) if item.message_id]
+    assert told(found) == [("request", "live"), ("answer", "live"), ("answer", "reverted"), ("request", "reverted")]
+    assert [item.name for item in found][-2:] == ["drop", "undone"]
+
+
+def test_what_the_model_is_not_given_says_why() -> None:
+    other = ModelRef(provider_id="other", model_id="m")
+    stored = [
+        user("ask", text("note", ignored=True), text("  ")),
+        assistant(reasoning("hidden"), "a"),
+        assistant(
+            reasoning("foreign", metadata={"openai": {}}), "b", provider_id=other.provider_id, model_id=other.model_id
+        ),
+    ]
+    reasons = [item.why for item in items(stored) if item.state == "ignored"]
+    assert reasons == [
+        "only for you",
+        "empty",
+        "its provider takes no thoughts back",
+        "thought by another model, other/m",
+    ]
+
+
+def test_an_attachment_that_cannot_be_sent_says_why() -> None:
+    found = items([user("look", image())])[-1]
+    assert (found.kind, found.state, found.why) == ("file", "live", "fake/fake-model takes no images or documents")
+
+
+def test_what_the_program_adds_is_an_item_of_its_own() -> None:
+    stored = [user("ask")]
+    found = items(stored, built=with_reminder(stored, "plan mode is on"))[-1]
+    assert (found.kind, found.name) == ("added", "plan mode is on")
+
+
+def test_plugins_are_named_for_what_they_put_in_and_take_out() -> None:
+    agent, rest = system_prompt(LAYERS)
+    system = (agent, rest.replace("Always test.", "Never test.") + "\n\nA plugin wrote this.")
+    found = items([user("ask")], system=system)
+    assert [(item.kind, item.state) for item in found[:4]] == [
+        ("agent", "live"),
+        ("environment", "live"),
+        ("instruction", "ignored"),
+        ("plugin", "live"),
+    ]
+    invented = items([user("ask")], built=[user("from a plugin")])[-1]
+    assert (invented.kind, invented.name) == ("plugin", "from a plugin")

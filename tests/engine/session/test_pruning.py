@@ -1,0 +1,189 @@
+"""Pruning in sessions: marks on disk, requests as they go out, and everything back again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_tui.client.client import EventReader
+from opencode_tui.schema.error import BusyError, NoSuchMessageError, NotFoundError, SessionError
+from opencode_tui.schema.event import PartUpdated, SessionStatusChanged
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.session import SessionInfo
+from tests.support.model_script import Answer, Call
+from tests.support.opened import World, opened, while_reacting
+
+LINE = "a line of the file that is read, with some words in it\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    project = tmp_path / "project"
+    project.mkdir()
+    for number in range(6):
+        (project / f"large{number}.txt").write_text(f"file {number}\n" + LINE * 850)
+    return project
+
+
+def reads(*numbers: int) -> Answer:
+    return Answer(calls=tuple(Call("read", {"filePath": f"large{number}.txt"}) for number in numbers))
+
+
+async def worked(world: World, *, turns: int = 3) -> SessionInfo:
+    """Return a session that read six large files in its first turn."""
+    session = await world.new_session()
+    world.server.script(reads(0, 1, 2, 3, 4, 5), Answer(text="read"))
+    await world.prompt("read them", session=session)
+    for _ in range(turns - 1):
+        await world.prompt("go on", session=session)
+    return session
+
+
+def changed_calls(events: EventReader) -> list[str]:
+    """Return the ids of the calls that were told of; late sums of a turn may be among the events."""
+    seen: list[str] = []
+    while (envelope := events.poll()) is not None:
+        if isinstance(envelope.event, PartUpdated) and isinstance(envelope.event.part, ToolPart):
+            seen.append(envelope.event.part.id)
+    return seen
+
+
+async def compacted(world: World, session: SessionInfo) -> list[bool]:
+    return [part.state.time.compacted is not None for part in await world.calls(session)]
+
+
+def body(world: World) -> dict[str, Any]:
+    return world.server.bodies[-1]
+
+
+async def test_old_outputs_are_pruned_after_the_third_turn(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder) as world:
+        session = await worked(world, turns=2)
+        assert not any(await compacted(world, session))
+        await world.prompt("go on", session=session)
+        assert await compacted(world, session) == [True, True, True, False, False, False]
+        await world.prompt("once more", session=session)
+        results = [message["content"] for message in body(world)["messages"] if message["role"] == "tool"]
+    assert ["recall" in result for result in results] == [True, True, True, False, False, False]
+    assert all(LINE in result for result in results[3:])
+
+
+async def test_the_output_stays_on_disk(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder) as world:
+        session = await worked(world)
+        part = (await world.calls(session))[0]
+    stored = Path(environ["XDG_DATA_HOME"]) / "opencode-tui/storage/part" / part.message_id / f"{part.id}.json"
+    assert LINE.strip() in json.loads(stored.read_text())["state"]["output"]
+
+
+async def test_prune_then_restore_gives_the_request_before_byte_for_byte(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
+        session = await worked(world)
+        before = json.dumps((await world.client.context.request(session.id)).body)
+        assert (await world.client.context.prune(session.id)).parts
+        between = json.dumps((await world.client.context.request(session.id)).body)
+        await world.client.context.restore(session.id)
+        after = json.dumps((await world.client.context.request(session.id)).body)
+    assert len(between) < len(before) - 100_000
+    assert after == before
+
+
+async def test_what_is_sent_after_a_restore_is_what_was_sent_before(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
+        session = await worked(world)
+        sent = body(world)["messages"]
+        await world.client.context.prune(session.id)
+        await world.client.context.restore(session.id)
+        await world.prompt("and now", session=session)
+        assert json.dumps(body(world)["messages"][: len(sent)]) == json.dumps(sent)
+
+
+async def test_a_restored_output_is_not_pruned_again(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder) as world:
+        session = await worked(world)
+        report = await world.client.context.restore(session.id)
+        assert len(report.parts) == 3 and report.tokens > 30_000
+        await world.prompt("go on", session=session)
+        assert not any(await compacted(world, session))
+        assert [part.state.metadata.get("keep") for part in await world.calls(session)] == [True] * 3 + [None] * 3
+
+
+async def test_the_model_reads_a_pruned_output_with_recall_and_lifts_nothing(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with opened(environ, folder) as world:
+        session = await worked(world)
+        pruned = (await world.calls(session))[0]
+        earlier = json.dumps((await world.client.context.request(session.id)).body["messages"])
+        world.server.script(Answer(calls=(Call("recall", {"call_id": pruned.call_id}),)), Answer(text="seen"))
+        await world.prompt("what stood in the first?", session=session)
+        recalled = (await world.calls(session))[-1]
+        sent = json.dumps(body(world)["messages"])
+    assert recalled.state.output == pruned.state.output
+    assert sent.startswith(earlier[:-1])
+
+
+async def test_the_person_prunes_and_restores_single_calls(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder) as world:
+        session = await worked(world, turns=1)
+        parts = await world.calls(session)
+        report = await world.client.context.prune(session.id, [parts[4].id])
+        assert [part.part_id for part in report.parts] == [parts[4].id]
+        assert (await compacted(world, session)).count(True) == 1
+        assert (await world.client.context.prune(session.id, [parts[4].id])).parts == []
+        assert len((await world.client.context.restore(session.id, [parts[4].id, parts[0].id])).parts) == 1
+        assert not any(await compacted(world, session))
+
+
+async def test_a_dry_run_changes_nothing(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
+        session = await worked(world)
+        with world.client.events() as events:
+            report = await world.client.context.prune(session.id, dry_run=True)
+            assert len(report.parts) == 3 and changed_calls(events) == []
+        assert not any(await compacted(world, session))
+
+
+async def test_every_changed_call_is_told_to_screens(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
+        session = await worked(world)
+        with world.client.events() as events:
+            report = await world.client.context.prune(session.id)
+            told = changed_calls(events)
+    assert told == [part.part_id for part in report.parts]
+
+
+@pytest.mark.parametrize("switch", ["settings", "flag"])
+async def test_settings_and_flag_switch_pruning_off(switch: str, environ: dict[str, str], folder: Path) -> None:
+    flag = {"OPENCODE_DISABLE_PRUNE": "1"} if switch == "flag" else {}
+    settings = {"compaction": {"prune": False}} if switch == "settings" else {}
+    async with opened({**environ, **flag}, folder, settings=settings) as world:
+        session = await worked(world)
+        assert not any(await compacted(world, session))
+        assert len((await world.client.context.prune(session.id)).parts) == 3
+
+
+async def test_a_busy_session_is_refused(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder) as world:
+        session = await worked(world)
+        world.server.script(Answer(text="some slow words", delay_ms=100))
+
+        async def try_both(_: object) -> None:
+            for change in (world.client.context.prune, world.client.context.restore):
+                with pytest.raises(BusyError):
+                    await change(session.id)
+
+        await while_reacting(world, SessionStatusChanged, try_both, world.prompt("go on", session=session))
+
+
+async def test_unknown_sessions_parts_and_other_parts_are_named(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder) as world:
+        session = await worked(world, turns=1)
+        other = next(part for part in await world.parts(session) if not isinstance(part, ToolPart))
+        with pytest.raises(NotFoundError):
+            await world.client.context.prune("ses_0000000000000000000000000")
+        with pytest.raises(NoSuchMessageError, match="prt_none"):
+            await world.client.context.prune(session.id, ["prt_none"])
+        with pytest.raises(SessionError, match="no finished tool call"):
+            await world.client.context.restore(session.id, [other.id])

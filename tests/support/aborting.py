@@ -64,7 +64,7 @@ async def abort_after(client: LocalClient, seconds: float) -> Ended:
         for message in await client.messages.list(session.id)
         if is_unfinished(message)
     ]
-    again: Any = await client.prompts.prompt(session.id, _request("hello again"))
+    again: Any = await client.prompts.prompt(session.id, _request("<<anew>> hello again"))
     problems += [f"still running: {line}" for line in survivors(session.id)]
     if again.info.finish != "stop":
         problems.append(f"the next prompt ended with {again.info.finish}")

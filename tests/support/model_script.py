@@ -12,6 +12,7 @@ Directives stand in the last user message, so that a person (or a test that only
     <<error STATUS TEXT>>     fail every request with that status
     <<flaky STATUS SECONDS>>  fail the first request of this prompt with Retry-After, answer the next
     <<fault KIND>>            drop, reset or stall after the second delta
+    <<anew>>                  nothing before it counts: an unanswered request before stands in the same message
 
 Without directives the answer is `Echo: TEXT`; after tool steps `Done: TEXT | tool: LAST RESULT`.
 """
@@ -144,7 +145,7 @@ def read_conversation(body: dict[str, Any]) -> Conversation:
     last = messages[typed[-1]] if typed else {}
     return Conversation(
         system="\n".join(system),
-        prompt=content_text(last.get("content")),
+        prompt=content_text(last.get("content")).rpartition("<<anew>>")[2],
         steps_done=sum(1 for m in after if _has_calls(m)),
         results=tuple(result for m in after for result in _tool_results(m)),
         users=tuple(content_text(messages[at].get("content")) for at in said),

@@ -75,6 +75,11 @@ def test_scripted_answers_come_first_and_in_order() -> None:
     assert (second.json()["content"], said(third)["content"]) == ([{"type": "text", "text": "scripted"}], "Echo: hi")
 
 
+def test_what_stands_before_the_word_anew_is_not_obeyed():
+    with ModelServer() as server:
+        assert said(post(server, user("<<words 3>> <<tool list {}>>\n\n<<anew>> hello")))["content"] == "Echo: hello"
+
+
 def test_a_flaky_prompt_fails_once() -> None:
     with ModelServer() as server:
         answers = [post(server, user("<<flaky 503 1>> hi")) for _ in range(2)]

@@ -34,6 +34,7 @@ from opencode_tui.engine.session.subagent import SubagentServices
 from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.session.undo import SessionUndo
+from opencode_tui.engine.snapshot.place import find_place
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 async def build_instance(core: Core, directory: Path) -> Instance:
     """Return the services of a folder. Raises ConfigError when its settings cannot be used."""
-    config, project = await asyncio.to_thread(_read_folder, core, directory)
+    config, project, has_leftovers = await asyncio.to_thread(_read_folder, core, directory)
     warnings = await core.migrations.run()
     opened = await core.projects.open(project)
     warnings = [*warnings, *project.warnings, *opened.warnings]
@@ -73,6 +74,8 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     snapshots = SnapshotSource(partial(_make_snapshots, core, project, config))
     recorder = StepRecorder(source=snapshots, store=core.store, identifier=core.identifier)
     undo = _build_undo(core, snapshots, recorder)
+    if has_leftovers:
+        await undo.recover()
     verbs = build_verbs(
         core,
         VerbParts(
@@ -120,9 +123,12 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     )
 
 
-def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project]:
+def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bool]:
+    """Return the folder's settings, its project, and whether an undo of its files was cut short."""
     config = load_config(paths=core.paths, flags=core.flags, directory=directory, environ=core.environ)
-    return config, discover(directory, paths=core.paths, environ=core.environ)
+    project = discover(directory, paths=core.paths, environ=core.environ)
+    place = find_place(core.paths, project_id=project.id, worktree=project.worktree)
+    return config, project, place.has_leftovers
 
 
 def _build_agents(core: Core, extensions: Extensions) -> AgentRegistry:
@@ -208,11 +214,12 @@ def _build_undo(core: Core, snapshots: SnapshotSource, recorder: StepRecorder) -
     def make_revert(summaries: "SessionSummaries") -> "SessionRevert":
         from opencode_tui.engine.wire_undo import build_revert  # most processes never undo
 
-        return build_revert(core, snapshots, summaries)
+        return build_revert(core, snapshots, summaries, undo.mend)
 
-    return SessionUndo(
+    undo = SessionUndo(
         store=core.store, clock=core.clock, recover=recorder.recover, summaries=make_summaries, revert=make_revert
     )
+    return undo
 
 
 def _late_forks(

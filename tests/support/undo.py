@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from opencode_tui.engine.engine import Engine, open_engine
 from opencode_tui.engine.project.discover import discover
+from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.revert import SessionRevert
 from opencode_tui.engine.session.snapshot_source import SnapshotSource
 from opencode_tui.engine.session.summary import SessionSummaries
@@ -184,5 +185,9 @@ async def undo_world(environ: dict[str, str], root: Path) -> AsyncGenerator[Undo
             worktree=project.worktree, project_id=project.id, paths=core.paths, locks=core.locks, clock=core.clock
         )
         source = SnapshotSource(lambda: snapshots)
+
+        async def mend(session_id: str) -> int:
+            return await repair(core.store, session_id, clock=core.clock)
+
         summaries = SessionSummaries(store=core.store, snapshots=source, publish=core.publisher.publish)
-        yield UndoWorld(root, engine, snapshots, build_revert(core, source, summaries), summaries, project.id)
+        yield UndoWorld(root, engine, snapshots, build_revert(core, source, summaries, mend), summaries, project.id)

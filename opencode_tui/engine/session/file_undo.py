@@ -79,6 +79,10 @@ class FileUndo:
         """Return what the act with this key did, None when it was not done, or nothing can be known of it any more."""
         return None if self._snapshots.unavailable is not None else await self._snapshots.finished(key)
 
+    async def unwritten(self) -> list[str]:
+        """Return the keys of acts that were done and perhaps not written down."""
+        return [] if self._snapshots.unavailable is not None else await self._snapshots.finished_keys()
+
     async def forget(self, key: str) -> None:
         """Drop what was kept of a finished act."""
         if self._snapshots.unavailable is None:

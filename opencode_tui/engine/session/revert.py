@@ -6,14 +6,13 @@ Source: SPEC, rows 19 and section 5; seed 000.
 """
 
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from opencode_tui.engine.session.cleanup import Cleanup
+from opencode_tui.engine.session.exclusive import Exclusive
 from opencode_tui.engine.session.file_undo import FileUndo
-from opencode_tui.engine.session.fork_copy import ForkCopies
 from opencode_tui.engine.session.patches import Usable
-from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.summary import SessionSummaries
 from opencode_tui.engine.session.undo_note import (
@@ -33,10 +32,12 @@ from opencode_tui.engine.session.undo_range import (
     visible,
 )
 from opencode_tui.engine.snapshot.report import Report
-from opencode_tui.schema.error import BusyError, NothingToRevertError
+from opencode_tui.schema.error import BusyError, NotFoundError, NothingToRevertError
 from opencode_tui.schema.session import RevertState, SessionInfo
 from opencode_tui.schema.undo import PendingUndo, RevertPreview, RevertReport, UndoFile, UndoScope
-from opencode_tui.storage.locks import Locks
+
+_PREFIX = "ses_"
+_RANDOM_BYTES = 8
 
 
 class SessionRevert:
@@ -46,20 +47,19 @@ class SessionRevert:
         self,
         *,
         store: SessionStore,
-        runs: RunRegistry,
-        locks: Locks,
+        exclusive: Exclusive,
         files: FileUndo,
         summaries: SessionSummaries,
         cleanup: Cleanup,
-        copies: ForkCopies,
+        mend: Callable[[str], Awaitable[object]],
     ) -> None:
+        """`mend` closes what a dead process left open in a session, and records what its last step did to files."""
         self._store = store
-        self._runs = runs
-        self._locks = locks
+        self._exclusive = exclusive
         self._files = files
         self._summaries = summaries
         self._cleanup = cleanup
-        self._copies = copies
+        self._mend = mend
 
     async def preview(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None
@@ -99,7 +99,7 @@ class SessionRevert:
         if info.revert is None:
             return False
         anew: list[str] = []
-        async with self._copies.held(session_id):
+        async with self._exclusive.unread(session_id):
             messages = await self._store.messages(session_id)
             boundary = stored_boundary(messages, info.revert)
             if boundary is not None:
@@ -111,21 +111,26 @@ class SessionRevert:
         await self._store.sync()
         return True
 
+    async def recover(self) -> None:
+        """Bring to its end what dead processes began with the files of this worktree: taken back, or done and written down.
+
+        Sessions that are worked on see to it themselves. Raises SnapshotError, StorageError.
+        """
+        for key in await self._files.unwritten():
+            try:
+                async with self._held(_PREFIX + key[: -2 * _RANDOM_BYTES]):
+                    await self._files.forget(key)
+            except BusyError:
+                continue
+            except NotFoundError:  # the session was deleted
+                await self._files.forget(key)
+
     @asynccontextmanager
     async def _held(self, session_id: str) -> AsyncGenerator[SessionInfo]:
         """Hold the run lock and yield the record, with what a dead process began brought to its end."""
-        await self._store.get(session_id)
-        if self._runs.get(session_id) is not None:
-            raise BusyError(f"session {session_id} is being worked on; interrupt it first")
-        await self._runs.settled(session_id)
-        lock = self._locks.session_run(session_id)
-        if lock.try_acquire().was_elsewhere:
-            self._store.drop(session_id)
-        try:
-            await self._copies.settled(session_id)
+        async with self._exclusive.held(session_id):
+            await self._mend(session_id)
             yield await self._mended(await self._store.get(session_id))
-        finally:
-            lock.release()
 
     async def _target(
         self, info: SessionInfo, message_id: str | None, part_id: str | None
@@ -153,7 +158,7 @@ class SessionRevert:
 
     async def _act(self, info: SessionInfo, state: RevertState | None, work: Usable) -> RevertReport:
         """Note the act, do it to the files, write down what was done."""
-        pending = PendingUndo(key=secrets.token_hex(16), to=state)
+        pending = PendingUndo(key=_key_of(info.id) + secrets.token_hex(_RANDOM_BYTES), to=state)
         active = read_note(info).report
         if not work.patches and (active is None or active.before is None):
             return await self._conclude(info, pending, None, work)
@@ -208,6 +213,11 @@ class SessionRevert:
     async def _state(self, info: SessionInfo, state: RevertState, told: RevertReport) -> RevertState:
         before = info.revert.snapshot if info.revert is not None else None
         return state.changed(snapshot=told.before or before, after=told.after, diff=await self._files.diff_text(told))
+
+
+def _key_of(session_id: str) -> str:
+    """Return the beginning of a key, which tells the session again."""
+    return "".join(letter for letter in session_id.removeprefix(_PREFIX) if letter.isalnum())
 
 
 def _what_is_left(

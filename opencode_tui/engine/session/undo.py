@@ -1,11 +1,13 @@
 """Undo in the sessions of one folder, loaded when it is first needed: most turns end without."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.undo import UNDO_KEY
@@ -13,6 +15,8 @@ from opencode_tui.schema.undo import UNDO_KEY
 if TYPE_CHECKING:
     from opencode_tui.engine.session.revert import SessionRevert
     from opencode_tui.engine.session.summary import SessionSummaries
+
+logger = logging.getLogger(__name__)
 
 
 class SessionUndo:
@@ -48,6 +52,13 @@ class SessionUndo:
         if self._revert is None:
             self._revert = self._make_revert(self.summaries)
         return self._revert
+
+    async def recover(self) -> None:
+        """Bring to its end what a dead process began to undo in this worktree; what fails is tried again by the next undo."""
+        try:
+            await self.revert.recover()
+        except OpencodeError as error:
+            logger.warning("an undo that was cut short waits to be brought to its end: %s", error)
 
     async def make_ready(self, session_id: str) -> None:
         """Close what a dead process left open, and do what `clean_up` does: before anything is added to the conversation."""

@@ -19,6 +19,16 @@ class FinishedReverts:
         self._files = files or FileSystem()
         self._writer = AtomicWriter(self._files)
 
+    def keys(self) -> list[str]:
+        """Return the keys of all that are kept; raises StorageError."""
+        try:
+            with self._files.scandir(self._folder) as entries:
+                return sorted(entry.name.removesuffix(".json") for entry in entries if entry.name.endswith(".json"))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise storage_error(error, "read", self._folder) from error
+
     def has(self, key: str) -> bool:
         """Tell whether a revert is done."""
         return bool(key) and self._files.exists(self._path(key))

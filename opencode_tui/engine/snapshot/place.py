@@ -41,6 +41,14 @@ class StorePlace:
         return str(self.folder / "finished")
 
     @property
+    def has_leftovers(self) -> bool:
+        """Tell whether a revert is under way, or was cut short, or was done and nobody wrote it down; blocks."""
+        try:
+            return os.path.exists(self.journal) or bool(os.listdir(self.finished))
+        except OSError:  # there never was one
+            return False
+
+    @property
     def log(self) -> str:
         """Which snapshots were made, and when."""
         return str(self.folder / "snapshots.jsonl")

@@ -191,6 +191,10 @@ class Snapshots:
         """Return what the revert with this key did, None when it was not done or has been taken back."""
         return await self.door.do(lambda opened, stop: opened.worktree.finished.read(key))
 
+    async def finished_keys(self) -> list[str]:
+        """Return the keys of finished reverts whose notes are still there; one that was cut short is taken back first."""
+        return await self.door.do(lambda opened, stop: opened.worktree.finished.keys())
+
     async def forget(self, key: str) -> None:
         """Drop the note of a finished revert, when its report is kept elsewhere."""
         await self.door.do(lambda opened, stop: opened.worktree.finished.forget(key))

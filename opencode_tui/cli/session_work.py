@@ -16,6 +16,7 @@ from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.fork import fork_origin
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.request import UpdateSession
 from opencode_tui.schema.session import SessionInfo
@@ -85,15 +86,20 @@ def rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
 def delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
     """Delete after a preview; without a terminal only with --yes."""
 
-    async def preview(client: Client) -> list[SessionInfo]:
+    async def preview(client: Client) -> tuple[list[SessionInfo], int]:
         info = await choose_session(client, session_id)
-        return [info, *await _descendants(client, info.id)]
+        doomed = [info, *await _descendants(client, info.id)]
+        ids = {one.id for one in doomed}
+        origins = [fork_origin(one) for one in await client.sessions.list() if one.id not in ids]
+        return doomed, sum(origin is not None and origin.session_id in ids for origin in origins)
 
-    doomed = with_client(preview)
+    doomed, forks = with_client(preview)
     now = system_clock()
     for info in doomed:
         verb = "would delete" if dry_run else "deleting" if is_sure else "to delete"
         say(f'{verb} {info.id}  "{_title(info)}", used {age(info.time.updated, now)} ago')
+    if forks:
+        say(f"{plural(forks, 'fork')} of it {'stays' if forks == 1 else 'stay'} whole")
     if dry_run:
         return 0
     if not is_sure and not _confirm(len(doomed)):
@@ -138,6 +144,6 @@ def _title(info: SessionInfo) -> str:
 
 
 def _changes(info: SessionInfo) -> list[str]:
-    if info.summary is None:
+    if info.summary is None or not (info.summary.additions or info.summary.deletions):
         return ["", ""]
     return [f"+{info.summary.additions}", f"−{info.summary.deletions}"]

@@ -13,6 +13,7 @@ from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json
 from opencode_tui.client.client import Client
 from opencode_tui.engine.session.quiet_call import hidden_cost
+from opencode_tui.schema.fork import fork_origin
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.message import AssistantMessage
@@ -91,8 +92,10 @@ def show_stats(*, days: int | None, style: str) -> None:
             if info.time.updated >= since:
                 totals.sessions += 1
                 totals.hidden += hidden_cost(info)
+                begun = info.time.created if fork_origin(info) else 0
                 for message in await client.messages.list(info.id):
-                    totals.add(message)
+                    if message.info.time.created >= begun:  # what a fork took over was paid for where it came from
+                        totals.add(message)
         return totals
 
     totals = with_client(work)

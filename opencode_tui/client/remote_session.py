@@ -8,6 +8,7 @@ from opencode_tui.client.remote_events import RemoteEvents
 from opencode_tui.client.remote_link import Link
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import NotFoundError, OpencodeError
+from opencode_tui.schema.fork import ForkPreview
 from opencode_tui.schema.header import MESSAGE_HEADER, OWN
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage
@@ -19,6 +20,7 @@ from opencode_tui.schema.request import (
     PROMPT_PARTS,
     CommandInput,
     CreateSession,
+    ForkSession,
     PromptInput,
     PromptPart,
     ShellInput,
@@ -69,6 +71,18 @@ class RemoteSessions:
     async def remove(self, session_id: str) -> None:
         """Delete with all children."""
         await self._link.value("DELETE", f"/session/{session_id}")
+
+    async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
+        """Fork."""
+        return await self._link.send("POST", f"{OWN}/session/{session_id}/fork", SessionInfo, request)
+
+    async def preview_fork(self, session_id: str, request: ForkSession) -> ForkPreview:
+        """Return what a fork would be."""
+        return await self._link.send("POST", f"{OWN}/session/{session_id}/fork/preview", ForkPreview, request)
+
+    async def settled(self, session_id: str) -> None:
+        """Return when nothing is copied into or out of a session."""
+        await self._link.value("POST", f"{OWN}/session/{session_id}/settled")
 
     async def totals(self, session_id: str) -> SessionTotals:
         """Return what a session and the sessions of its agents have used."""

@@ -89,6 +89,7 @@ def test_a_fork_ends_before_the_message_that_is_named(commands, session_id):
 def test_deleting_a_forked_session_leaves_the_fork_whole(commands, session_id):
     wanted = json.loads(commands.run("export", session_id).stdout)["messages"]
     fork_id = commands.run("session", "fork", session_id).stdout.strip()
+    assert "1 fork of it stays whole" in commands.run("session", "delete", session_id, "--dry-run").stderr
     assert commands.run("session", "delete", session_id, "--yes").code == 0
     assert len(json.loads(commands.run("export", fork_id).stdout)["messages"]) == len(wanted)
     assert commands.run("session", "tree").stdout.splitlines()[1].split()[0] == fork_id

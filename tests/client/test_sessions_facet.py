@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from opencode_tui.schema.error import NotFoundError, SessionError
+from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, SessionError
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.request import CreateSession, UpdateSession
+from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
 
 UNKNOWN = "ses_000000000000AAAAAAAAAAAAAA"
 
@@ -78,3 +78,17 @@ async def test_todos_are_those_that_the_agent_wrote(door):
 async def test_nothing_is_to_mend_where_nothing_died(door):
     await door.new_session()
     assert await door.client.sessions.mend_all() == 0
+
+
+async def test_a_session_is_forked_as_the_preview_said(door):
+    session = await door.new_session(title="X")
+    await door.say(session, "one")
+    await door.say(session, "two")
+    boundary = ForkSession(message_id=(await door.client.messages.list(session.id))[2].info.id)
+    preview = await door.client.sessions.preview_fork(session.id, boundary)
+    fork = await door.client.sessions.fork(session.id, boundary)
+    await door.client.sessions.settled(fork.id)
+    assert (preview.title, preview.messages, preview.directory) == (fork.title, 2, fork.directory)
+    assert len(await door.client.messages.list(fork.id)) == 2
+    with pytest.raises((NoSuchMessageError, NotFoundError), match="has no message"):
+        await door.client.sessions.fork(session.id, ForkSession(message_id="msg_000000000000doesnotexist00"))

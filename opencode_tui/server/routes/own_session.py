@@ -2,9 +2,10 @@
 
 from fastapi import APIRouter, Response
 
+from opencode_tui.schema.fork import ForkPreview
 from opencode_tui.schema.header import OWN
 from opencode_tui.schema.record import Record
-from opencode_tui.schema.request import PROMPT_PARTS, PromptInput, PromptPart
+from opencode_tui.schema.request import PROMPT_PARTS, ForkSession, PromptInput, PromptPart
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.server.answer import JSON_TYPE, answer_record, answer_records, answer_value
@@ -36,6 +37,26 @@ async def get_latest_session(client: FolderClient) -> Response:
 async def mend_sessions(client: FolderClient) -> Response:
     """Close what killed processes left open; returns how many messages that were."""
     return answer_value(await client.sessions.mend_all())
+
+
+@router.post("/session/{sessionID}/fork", response_model=SessionInfo)
+async def fork_elsewhere(client: FolderClient, session_id: SessionId, request: ForkSession) -> Response:
+    """Fork a session, in a git worktree of its own if that is wished."""
+    return answer_record(await client.sessions.fork(session_id, request))
+
+
+@router.post("/session/{sessionID}/fork/preview", response_model=ForkPreview)
+async def preview_fork(client: FolderClient, session_id: SessionId, request: ForkSession) -> Response:
+    """Return what a fork would be called, take over, and where it would work; makes nothing."""
+    return answer_record(await client.sessions.preview_fork(session_id, request))
+
+
+@router.post("/session/{sessionID}/settled", response_model=bool)
+async def wait_for_copies(client: FolderClient, session_id: SessionId) -> Response:
+    """Answer when a fork has been copied whole and no fork of it needs its records any more."""
+    await client.sessions.get(session_id)
+    await client.sessions.settled(session_id)
+    return answer_value(True)
 
 
 @router.get("/session/{sessionID}/totals", response_model=SessionTotals)

@@ -178,7 +178,7 @@ class CallWatch:
         """Record the files as they are and as they will be."""
 
         async def act() -> None:
-            from opencode_tui.engine.snapshot.recording import Write  # only for steps that change something
+            from opencode_tui.engine.snapshot.recorded import Write  # only for steps that change something
 
             recording = await self._changes.open()
             given = [Write(write.path, write.content, write.mode) for write in writes]

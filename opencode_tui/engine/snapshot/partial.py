@@ -10,11 +10,15 @@ from opencode_tui.engine.snapshot.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LI
 from opencode_tui.engine.snapshot.view import View, add_snapshot
 
 _USUAL = Defaults()
+_NOTHING: Mapping[str, str] = {}
 
 
-def add_partial(store: ObjectStore, writer: ObjectWriter, states: Mapping[str, State]) -> View:
+def add_partial(
+    store: ObjectStore, writer: ObjectWriter, states: Mapping[str, State], *, skipped: Mapping[str, str] = _NOTHING
+) -> View:
     """Take a snapshot that says only what states these paths have; the writer's `flush` stores it.
 
+    `skipped` are other paths with the reasons why nothing is known of them.
     What a file holds must be stored, or taken by the writer, already. A path below which something is counts as a folder.
     """
     leaves = {path: state for path, state in states.items() if isinstance(state, Entry) and state.kind != "folder"}
@@ -32,7 +36,8 @@ def add_partial(store: ObjectStore, writer: ObjectWriter, states: Mapping[str, S
             path: state.mode for path, state in entries.items() if state.kind != "link" and state.mode != _usual(state)
         },
         folders=frozenset(known - holding),
-        skipped={"": NOT_LOOKED}
+        skipped={path: reason for path, reason in skipped.items() if path not in states}
+        | {"": NOT_LOOKED}
         | {path: state.reason for path, state in states.items() if isinstance(state, Unknown) and path not in filled},
         looked=frozenset(path for path, state in states.items() if state is None and path not in filled | holding),
     )

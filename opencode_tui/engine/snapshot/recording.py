@@ -8,39 +8,19 @@ other sessions claimed meanwhile is left out; where a command of somebody else r
 import asyncio
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.changes import Change, is_partial
+from opencode_tui.engine.snapshot.changes import is_partial
 from opencode_tui.engine.snapshot.claims import Claims
 from opencode_tui.engine.snapshot.door import Opened, WorktreeDoor
-from opencode_tui.engine.snapshot.entry import OVER_QUOTA, Entry, State, Unknown, parents, permission_bits
+from opencode_tui.engine.snapshot.entry import OVER_QUOTA, State, Unknown
 from opencode_tui.engine.snapshot.object_writer import ObjectWriter
-from opencode_tui.engine.snapshot.partial import add_partial
+from opencode_tui.engine.snapshot.recorded import Recorded, Write, folders_above, observe_writes, store_tally
 from opencode_tui.engine.snapshot.tally import Segment, Stretch, Tally
 from opencode_tui.engine.snapshot.view import View, open_view
-from opencode_tui.engine.snapshot.work import NOT_IN_PROJECT, Worktree
 from opencode_tui.schema.error import SnapshotError
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """What a file is about to become: its whole content and permission bits; `content` None deletes it."""
-
-    path: Path
-    content: bytes | None
-    mode: int
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What a step has changed so far; `files` are absolute paths, `is_whole` tells that the states are of all files."""
-
-    hash: str
-    after: str
-    files: list[str]
-    is_whole: bool
 
 
 @dataclass(slots=True)
@@ -92,11 +72,11 @@ class StepRecording:
 
         def work(opened: Opened, stop: threading.Event) -> None:
             nonlocal number
-            segment, writer = _observe(opened.worktree, writes, made)
+            segment, writer = observe_writes(opened.worktree, writes, made)
             key = opened.claims.begin_write(self._session, segment.changes, time=opened.clock())
             number = self._tally.add(segment)
             self._keys[number] = key
-            self.result = _store(opened, self._tally, writer)
+            self.result = store_tally(opened, self._tally, writer)
 
         async with self._acting:
             result = self.result
@@ -128,7 +108,7 @@ class StepRecording:
         """Put the result right after a write that did not happen."""
 
         def work(opened: Opened, stop: threading.Event) -> None:
-            self.result = _store(opened, self._tally, ObjectWriter(opened.worktree.store))
+            self.result = store_tally(opened, self._tally, ObjectWriter(opened.worktree.store))
 
         async with self._acting:
             await self._door.do(work)
@@ -200,7 +180,7 @@ class StepRecording:
             stretch = Stretch(shared.begun, begun)
             after = self._look(opened, shared, stretch, stop)
             opened.log.note(after.id, now)
-            self.result = _store(opened, self._tally, ObjectWriter(opened.worktree.store))
+            self.result = store_tally(opened, self._tally, ObjectWriter(opened.worktree.store))
             shared.base, shared.since, shared.begun = after.id, now, begun
 
         try:
@@ -226,9 +206,10 @@ class StepRecording:
         is_doubtful = ledger.has_other_shell(self._family.name, since=shared.since)
         segment = Segment(
             changes,
-            _folders(changes, base, after),
+            folders_above(changes, base, after),
             whole=(base.id, after.id),
             contested=frozenset(changes) if is_doubtful else frozenset(),
+            skipped={**base.manifest.skipped, **after.manifest.skipped},
         )
         self._tally.cover(segment, {path: (base.state(path), after.state(path)) for path in written}, stretch)
         return after
@@ -254,57 +235,6 @@ class StepRecording:
         key, now = self._keys.pop(number, None), self._door.clock()
         if key is not None:
             await self._door.note(lambda claims: claims.end_write(key, done=done, time=now))
-
-
-def _observe(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]) -> tuple[Segment, ObjectWriter]:
-    """Return the change that writes will make, and the writer that has taken the bytes of both states."""
-    writer = ObjectWriter(tree.store)
-    changes: dict[str, Change] = {}
-    for write in writes:
-        inner = tree.relative(str(write.path))
-        if inner is None:
-            continue
-        now = tree.now(inner)
-        if isinstance(now.state, Entry) and now.state.kind != "folder":
-            writer.add("blob", now.data)
-        after = None
-        if write.content is not None:
-            after = Entry("file", permission_bits(write.mode), writer.add("blob", write.content))
-        changes[inner] = (now.state, after)
-    if not changes:
-        raise SnapshotError(NOT_IN_PROJECT)
-    new = {inner for one in made if (inner := tree.relative(str(one))) is not None}
-    folders: dict[str, Change] = {}
-    for folder in {above for path in changes for above in parents(path)}:
-        state = tree.now(folder).state
-        folders[folder] = (None if folder in new else state, state)
-    return Segment(changes, folders), writer
-
-
-def _folders(changes: Mapping[str, Change], before: View, after: View) -> dict[str, Change]:
-    above = {folder for path in changes for folder in parents(path)}
-    return {path: (before.state(path), after.state(path)) for path in above}
-
-
-def _store(opened: Opened, tally: Tally, writer: ObjectWriter) -> Recorded | None:
-    """Store the states before and after a step; None when it changed nothing."""
-    total = tally.sum()
-    if not total.files:
-        writer.flush()
-        return None
-    if total.whole is not None:
-        before, after = total.whole
-        writer.flush()
-    else:
-        store = opened.worktree.store
-        before, after = (add_partial(store, writer, states).id for states in (total.before, total.after))
-        writer.flush()
-    if total.contested:
-        opened.claims.contest(after, total.contested, time=opened.clock())
-    for name in (before, after):
-        opened.log.note(name, opened.clock())
-    files = [opened.worktree.absolute(path) for path in total.files]
-    return Recorded(before, after, files, total.whole is not None)
 
 
 def _whole(view: View) -> View:

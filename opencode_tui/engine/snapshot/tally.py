@@ -26,7 +26,8 @@ class Stretch:
 class Segment:
     """Changes that belong together: `folders` are those above the changed paths.
 
-    `ended` is when a write was in place; `whole` are the ids of the scans around a stretch, None for a write.
+    `ended` is when a write was in place; `whole` are the ids of the scans around a stretch, None for a write; `skipped` is what the
+    scans do not hold, with the reasons.
     """
 
     changes: Mapping[str, Change]
@@ -34,17 +35,22 @@ class Segment:
     ended: float = math.inf
     whole: tuple[str, str] | None = None
     contested: frozenset[str] = frozenset()
+    skipped: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What a step did: the paths that changed, in order, with their states and those of the folders above them."""
+    """What a step did: the paths that changed, in order, with their states and those of the folders above them.
+
+    `skipped` are the paths of which nothing is known.
+    """
 
     files: list[str]
     before: dict[str, State]
     after: dict[str, State]
     contested: set[str]
     whole: tuple[str, str] | None
+    skipped: dict[str, str]
 
 
 class Tally:
@@ -89,8 +95,10 @@ class Tally:
         before: dict[str, State] = {}
         after: dict[str, State] = {}
         contested: set[str] = set()
+        skipped: dict[str, str] = {}
         for segment in self._segments.values():
             contested |= segment.contested
+            skipped.update(segment.skipped)
             for path, (old, new) in segment.changes.items():
                 if path in after and after[path] != old:
                     contested.add(path)
@@ -105,6 +113,7 @@ class Tally:
             {**new, **{path: after[path] for path in files}},
             contested & set(files),
             self._whole(),
+            skipped,
         )
 
     def _writes(self, since: float) -> list[tuple[int, Segment]]:

@@ -300,3 +300,27 @@ async def test_the_states_of_a_patch_are_of_its_files_alone_and_differ_in_them(e
     assert patch.after is not None
     found = await open_snapshots(environ, folder).diff(patch.hash, patch.after)
     assert [(diff.file, diff.before, diff.after) for diff in found] == [("one.txt", "", "1\n"), ("two.txt", "", "2\n")]
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+async def test_what_a_command_changed_among_ignored_files_is_named_by_undo(environ, folder, calls):
+    (folder / ".gitignore").write_text("*.log\n")
+    (folder / "old.log").write_text("before")
+    work = (bash("echo x > old.log; echo y > b.txt"), write("new.txt", "n"))[:calls]
+    async with opened(environ, folder, Answer(calls=work), DONE, policy=AUTO) as world:
+        parts = await world.parts(await world.prompt("work"))
+    report = await undo(environ, folder, parts)
+    assert [(os.path.basename(one.path), one.reason) for one in report.unprotected] == [
+        ("old.log", "ignored by .gitignore")
+    ]
+    assert (folder / "b.txt").read_text() == "b1\n" and report.conflicts == []
+
+
+async def test_an_ignored_file_that_a_tool_writes_is_undone(environ, folder):
+    (folder / ".gitignore").write_text("out/\n")
+    before = facts_of(folder)
+    work = (write("out/a.log", "1"), write("out/b.log", "2"), bash("echo x > c.txt"))
+    async with opened(environ, folder, Answer(calls=work), DONE, policy=AUTO) as world:
+        parts = await world.parts(await world.prompt("work"))
+    report = await undo(environ, folder, parts)
+    assert (facts_of(folder), report.conflicts) == (before, [])

@@ -4,10 +4,10 @@ from opencode_tui.engine.snapshot.partial import add_partial
 from opencode_tui.engine.snapshot.view import open_view
 
 
-def stored(world, states):
+def stored(world, states, **more):
     tree = world.snapshots.door._opened.worktree
     writer = ObjectWriter(tree.store)
-    view = add_partial(tree.store, writer, states)
+    view = add_partial(tree.store, writer, states, **more)
     writer.flush()
     return open_view(tree.store, view.id)
 
@@ -15,7 +15,9 @@ def stored(world, states):
 async def test_a_partial_snapshot_says_what_it_was_told_and_nothing_else(world):
     file = world.write("seen.txt", "content")
     seen = await world.snapshots.track_paths([file])
-    blob = open_view(world.snapshots.door._opened.worktree.store, seen.id).state("seen.txt").id
+    entry = open_view(world.snapshots.door._opened.worktree.store, seen.id).state("seen.txt")
+    assert isinstance(entry, Entry)
+    blob = entry.id
     states = {
         "deep": Entry("folder", 0o755),
         "deep/in": Entry("folder", 0o700),
@@ -43,3 +45,13 @@ async def test_a_name_that_is_not_utf_8_is_kept(world):
     await world.snapshots.track()
     file = Entry("file", 0o600, "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
     assert stored(world, {"bad\udcff": file}).state("bad\udcff") == file
+
+
+async def test_what_is_not_held_is_named_with_its_reason(world):
+    await world.snapshots.track()
+    view = stored(world, {"known": None}, skipped={"known": "ignored", "out": "ignored"})
+    assert (view.state("known"), view.state("out"), view.state("out/in")) == (
+        None,
+        Unknown("ignored"),
+        Unknown("ignored"),
+    )

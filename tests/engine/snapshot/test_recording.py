@@ -1,0 +1,145 @@
+import asyncio
+
+import pytest
+
+from opencode_tui.engine.snapshot.quota import Quota
+from opencode_tui.engine.snapshot.recorded import Write
+from opencode_tui.engine.snapshot.recording import Family, StepRecording
+from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.schema.error import SnapshotError
+from tests.support.snapshots import World
+
+
+def step(world, *, session="ses_1", family=None, message="msg_1"):
+    return StepRecording(world.snapshots.door, session=session, message=message, family=family or Family(session))
+
+
+async def write(world, recording, name, content):
+    number = await recording.before_write([Write(world.root / name, content.encode(), 0o644)], [])
+    world.write(name, content, mode=0o644)
+    await recording.after_write(number)
+
+
+async def undo(world, *recordings):
+    results = [recording.result for recording in recordings]
+    patches = [Patch(hash=one.hash, after=one.after, files=one.files) for one in results if one is not None]
+    return await world.snapshots.revert(patches)
+
+
+def ledger(world):
+    return world.snapshots.door._opened.claims.read()
+
+
+async def test_a_write_is_recorded_before_it_happens(world):
+    world.write("a", "1")
+    recording = step(world)
+    await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
+    assert recording.result is not None and world.inside(recording.result.files) == ["a"]
+    assert (world.root / "a").read_text() == "1"
+
+
+async def test_a_write_that_did_not_happen_leaves_no_record(world):
+    world.write("a", "1")
+    recording = step(world)
+    number = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
+    await recording.not_written(number)
+    assert (recording.result, ledger(world).claims) == (None, [])
+
+
+async def test_an_abandoned_write_is_forgotten_when_the_step_settles(world):
+    recording = step(world)
+    recording.abandon(await recording.before_write([Write(world.root / "a", b"2", 0o644)], []))
+    assert recording.is_open
+    await recording.settle()
+    assert (recording.result, recording.is_open) == (None, False)
+
+
+async def test_the_persons_change_between_two_writes_of_a_step_is_a_conflict(world):
+    world.write("a", "1", mode=0o644)
+    recording = step(world)
+    await write(world, recording, "a", "2")
+    world.write("a", "the person's")
+    await write(world, recording, "a", "3")
+    report = await undo(world, recording)
+    assert (world.inside([one.path for one in report.conflicts]), (world.root / "a").read_text()) == (["a"], "3")
+
+
+async def test_a_write_under_way_counts_as_claimed_for_others(world):
+    busy, other = step(world, session="ses_1"), step(world, session="ses_2", message="msg_2")
+    number = await busy.before_write([Write(world.root / "a", b"2", 0o644)], [])
+    await other.join()
+    world.write("a", "2")
+    world.write("b", "2")
+    await other.leave()
+    await busy.after_write(number)
+    assert other.result is not None and world.inside(other.result.files) == ["b"]
+
+
+async def test_a_large_file_that_a_tool_writes_over_is_brought_back(world):
+    content = b"x" * (3 * 1024 * 1024)
+    world.write("large", content, mode=0o640)
+    recording = step(world)
+    await recording.before_write([Write(world.root / "large", b"small", 0o640)], [])
+    world.write("large", b"small")
+    await undo(world, recording)
+    assert (world.root / "large").read_bytes() == content
+
+
+async def test_a_cancelled_scan_before_a_command_leaves_nothing_open(world):
+    for number in range(300):
+        world.write(f"d{number}/f")
+    recording = step(world)
+    joining = asyncio.create_task(recording.join())
+    await asyncio.sleep(0.005)
+    joining.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await joining
+    later = step(world, session="ses_2", message="msg_2")
+    await later.join()
+    world.write("made")
+    await later.leave()
+    assert (recording.is_open, later.result is not None, ledger(world).steps) == (False, True, {})
+    assert ledger(world).contested == {}
+
+
+async def test_a_cancelled_scan_after_a_command_is_done_again_when_the_step_settles(world):
+    recording = step(world)
+    await recording.join()
+    for number in range(300):
+        world.write(f"d{number}/f")
+    leaving = asyncio.create_task(recording.leave())
+    await asyncio.sleep(0.005)
+    leaving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await leaving
+    assert recording.is_open
+    await recording.settle()
+    assert recording.result is not None and len(recording.result.files) == 300 and ledger(world).steps == {}
+
+
+async def test_agents_of_one_request_share_the_stretch_in_which_their_commands_run(world):
+    family = Family("ses_0")
+    one, two = (step(world, session=f"ses_{n}", message=f"msg_{n}", family=family) for n in (1, 2))
+    before = world.facts()
+    await one.join()
+    world.write("a", "1")
+    await two.join()
+    world.write("b", "2")
+    await one.leave()
+    world.write("a", "3")
+    await two.leave()
+    assert [world.inside(each.result.files) for each in (one, two) if each.result] == [["a", "b"], ["a"]]
+    report = await undo(world, one, two)
+    assert (world.facts(), report.conflicts) == (before, [])
+
+
+async def test_without_room_a_command_is_refused_a_record_and_a_write_is_not(tmp_path, paths):
+    world = World(tmp_path / "project", paths, quota=Quota(bytes=2000))
+    for number in range(50):
+        world.write(f"f{number}", f"{number}" * 500)
+    recording = step(world)
+    with pytest.raises(SnapshotError, match="store is full"):
+        await recording.join()
+    await write(world, recording, "f1", "new")
+    assert recording.result is not None and world.inside(recording.result.files) == ["f1"]
+    assert ledger(world).shells[0].ended is not None

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -22,6 +23,7 @@ from opencode_tui.tui.theme.palette import Palette
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.tui.dialogs.overlay import Offer
+    from opencode_tui.tui.theme.themes import Themes
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +40,8 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self.look = look or first_look(os.environ, sys.stdout.encoding)
         super().__init__()
         self.options = options
+        self.themes: Themes | None = None
+        self._is_dark = self.look.palette.dark
         self.painted = asyncio.Event()
         self.router = KeyRouter(Keymap())
         self.chat = ChatScreen(options)
@@ -60,6 +64,27 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self.look = look
         self._wear(look.palette)
         self.chat.restyle()
+
+    def wear_theme(self, name: str) -> None:
+        """Draw everything in a theme by its name; one that cannot be read is told, and nothing changes."""
+        if self.themes is None:
+            return
+        try:
+            palette = self.themes.palette(name, dark=self._is_dark, depth=self.look.palette.depth)
+        except ValueError as error:
+            self.chat.tell("failed", str(error))
+            return
+        if palette != self.look.palette:
+            self.wear(replace(self.look, palette=palette))
+
+    def use_keys(self, changed: Mapping[str, str]) -> None:
+        """Take over the keys of the settings."""
+        self.router.keymap = Keymap(changed)
+
+    def tell_terminal(self, words: str) -> None:
+        """Have the terminal show a note of its own (OSC 9), as far as it can."""
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(f"\x1b]9;{words}\x07")
 
     def _wear(self, palette: Palette) -> None:
         theme = textual_theme(palette)

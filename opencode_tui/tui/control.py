@@ -24,6 +24,9 @@ class Control:
         self.choice = Choice(client)
         self.facts: SessionFacts | None = None
         self.transcript = Transcript()
+        self.warnings: Sequence[str] = ()
+        self.ignored: Sequence[str] = ()
+        """What settings are wrong, and what is not in force before the folder is trusted; raw."""
         self._is_urgent = False
         self._opened = opened
         self._lagged = lagged
@@ -49,6 +52,8 @@ class Control:
         """Read what is there, and open the session that was asked for. Raises OpencodeError."""
         await self.folder.load(self.client, now_ms())
         await self.choice.load(options.model, options.agent)
+        notices = await self.client.settings.notices()
+        self.warnings, self.ignored = notices.warnings, notices.ignored
         if options.session_id:
             await self.open(options.session_id)
         elif options.is_continued and (latest := await self.client.sessions.latest()):

@@ -55,6 +55,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("messages_half_page_down", "ctrl+alt+d", "Half a page down", group="Chat"),
     Action("messages_first", "ctrl+g,home", "To the first message", group="Chat"),
     Action("messages_last", "ctrl+alt+g,end", "To the last message", group="Chat"),
+    Action("messages_focus", "ctrl+up", "Go through the conversation by keys", group="Chat"),
     Action("messages_next", "none", "Next message", group="Chat"),
     Action("messages_previous", "none", "Previous message", group="Chat"),
     Action("messages_last_user", "none", "Your last message", group="Chat"),

@@ -9,8 +9,11 @@ MODULES = (
     "opencode_tui.tui.dialogs.overlay",
     "opencode_tui.tui.screens.panel_host",
     "opencode_tui.tui.sidebar.sidebar",
-    "opencode_tui.tui.standin",
+    "opencode_tui.tui.conversation.view",
+    "opencode_tui.tui.screens.settling",
+    "opencode_tui.tui.start",
     "opencode_tui.tui.surroundings",
+    "opencode_tui.tui.welcome",
 )
 
 
@@ -18,3 +21,10 @@ def load() -> None:
     """Import it; blocks, so it belongs into a thread behind the first frame."""
     for name in MODULES:
         importlib.import_module(name)
+
+
+def warm() -> None:
+    """Prepare what the first answer needs: the markdown parser, the colours of code. Blocks as `load` does."""
+    from opencode_tui.tui.conversation import warm as conversation  # not before the door is open
+
+    conversation.warm()

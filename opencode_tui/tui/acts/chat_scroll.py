@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from opencode_tui.tui.conversation.view import ConversationView
     from opencode_tui.tui.screens.chat import ChatScreen
 
 
@@ -16,34 +17,27 @@ class ChatScroll:
     def table(self) -> Mapping[str, Callable[[], object]]:
         """By action id."""
         return {
-            "messages_page_up": lambda: self._page(-1.0),
-            "messages_page_down": lambda: self._page(1.0),
-            "messages_half_page_up": lambda: self._page(-0.5),
-            "messages_half_page_down": lambda: self._page(0.5),
-            "messages_line_up": lambda: self._by(-1),
-            "messages_line_down": lambda: self._by(1),
-            "messages_first": self._first,
-            "messages_last": self._last,
+            "messages_page_up": lambda: self._with(lambda view: view.action_page_up()),
+            "messages_page_down": lambda: self._with(lambda view: view.action_page_down()),
+            "messages_half_page_up": lambda: self._with(lambda view: view.scroll_lines(-(view.size.height // 2))),
+            "messages_half_page_down": lambda: self._with(lambda view: view.scroll_lines(view.size.height // 2)),
+            "messages_line_up": lambda: self._with(lambda view: view.scroll_lines(-1)),
+            "messages_line_down": lambda: self._with(lambda view: view.scroll_lines(1)),
+            "messages_first": lambda: self._with(lambda view: view.action_scroll_home()),
+            "messages_last": lambda: self._with(lambda view: view.action_scroll_end()),
+            "messages_last_user": lambda: self._with(self._last_user),
+            "messages_focus": lambda: self._with(lambda view: view.focus()),
         }
 
     def can(self, action_id: str) -> bool:
         """Whether there is a conversation to move in."""
-        return self._screen.view is not None
+        return self._screen.view is not None and self._screen.view.display
 
-    def _page(self, pages: float) -> None:
-        view = self._screen.view
-        if view is not None:
-            self._by(int(pages * max(1, view.size.height - 2)))
-
-    def _by(self, lines: int) -> None:
-        view = self._screen.view
-        if view is not None:
-            view.scroll_relative(y=lines, animate=False)
-
-    def _first(self) -> None:
+    def _with(self, act: "Callable[[ConversationView], object]") -> None:
         if self._screen.view is not None:
-            self._screen.view.scroll_home(animate=False)
+            act(self._screen.view)
 
-    def _last(self) -> None:
-        if self._screen.view is not None:
-            self._screen.view.scroll_end(animate=False)
+    @staticmethod
+    def _last_user(view: "ConversationView") -> None:
+        if view.transcript.last_user is not None:
+            view.scroll_to_item(view.transcript.last_user.id)

@@ -4,7 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from opencode_tui.schema.model import parse_model_ref
-from opencode_tui.tui.acts.offers import agent_offer, command_choices, help_choices, model_choices, session_choices
+from opencode_tui.tui.acts.offers import (
+    agent_offer,
+    command_choices,
+    help_choices,
+    model_choices,
+    session_choices,
+    theme_choices,
+)
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.dialogs.overlay import Offer
 from opencode_tui.tui.keymap import BY_ID
@@ -31,6 +38,7 @@ class ListActs:
             "session_list": self._sessions,
             "model_list": lambda: self._screen.do(self._models()),
             "agent_list": self._agents,
+            "theme_list": self._themes,
             "agent_cycle": lambda: self._cycle_agent(1),
             "agent_cycle_reverse": lambda: self._cycle_agent(-1),
             "model_cycle_recent": lambda: self._cycle_model(1),
@@ -105,6 +113,23 @@ class ListActs:
             self._screen.settle()
 
         self._open(agent_offer(self._control.choice), use)
+
+    def _themes(self) -> None:
+        """Every row is worn while one looks at it; closing the list brings back what was worn before."""
+        app = self._app
+        if app.themes is None:
+            return
+        before = app.look
+        choices = theme_choices(app.themes, before.palette.name)
+
+        def done(chosen: str | None) -> None:
+            if chosen is None:
+                app.wear(before)
+            else:
+                app.wear_theme(chosen)
+                self._screen.tell("note", "To keep it", f'"theme": "{chosen}" in opencode.json')
+
+        app.open_overlay(Offer(choices, hint="Type to filter the themes", enter="wear it", moved=app.wear_theme), done)
 
     def _cycle_agent(self, step: int) -> None:
         self._control.choice.cycle_agent(step)

@@ -11,6 +11,7 @@ from opencode_tui.tui.quantity import age, amount
 from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.session_tree import session_rows, sign_of
 from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.themes import Themes
 
 
 def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence[CommandSummary]) -> list[Choice]:
@@ -79,6 +80,14 @@ def agent_offer(choice: Chosen) -> Offer:
         for one in choice.agents
     ]
     return Offer(choices, hint="Which agent works?", enter="use")
+
+
+def theme_choices(themes: Themes, worn: str) -> list[Choice]:
+    """Every theme that can be worn."""
+    return [
+        Choice(name, screen_line(name), "your own" if themes.is_own(name) else "", is_current=name == worn)
+        for name in themes.names()
+    ]
 
 
 def _line(text: str | None) -> str:

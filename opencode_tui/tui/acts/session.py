@@ -88,6 +88,12 @@ class SessionActs:
         await self._control.open(made.id)
         self._screen.tell("note", "This is the fork", "the source stays as it was")
 
+    async def restore(self, part_id: str) -> None:
+        """Have a pruned output sent to the model again."""
+        if self._control.session_id is not None:
+            report = await self._control.client.context.restore(self._control.session_id, [part_id])
+            self._screen.tell("done", "Restored", f"{amount(report.tokens)} tokens are sent again")
+
     async def _compact(self, info: SessionInfo) -> None:
         self._screen.tell("note", "Compacting", "a summary takes the place of older messages")
         report = await self._control.client.context.compact(info.id, CompactSession(model=self._control.choice.model))

@@ -43,7 +43,7 @@ class WritingActs:
         draft = box.take()
         if not draft.text.strip():
             return
-        box.history.add(draft.whole)
+        self._screen.do(box.remember(draft.whole))
         self._screen.forget_note()
         command = parse(draft.text)
         if command is not None and command[0] in SLASH:

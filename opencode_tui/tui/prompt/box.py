@@ -1,6 +1,9 @@
 """The prompt as it stands on the screen: a bar, the editor, a tone behind both; with its attachments and its history."""
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -8,9 +11,12 @@ from textual.strip import Strip
 
 from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker
 from opencode_tui.tui.prompt.editor import Editor
-from opencode_tui.tui.prompt.history import History
+from opencode_tui.tui.prompt.history import History, append_history
 from opencode_tui.tui.row import strip
 from opencode_tui.tui.rows import Rows
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.control import Control
 
 
 class Bar(Rows):
@@ -35,7 +41,9 @@ class PromptBox(Horizontal):
         self.editor = Editor()
         self.history = History()
         self.stash: list[Draft] = []
+        self.completing = False
         self._attachments: dict[str, Attachment] = {}
+        self._history_file: Path | None = None
 
     def compose(self) -> ComposeResult:
         """The bar and the editor."""
@@ -78,6 +86,19 @@ class PromptBox(Horizontal):
         if one is not None and not one.data:
             del self._attachments[marker]
             self.editor.put(self.editor.text.replace(marker, one.text, 1))
+
+    def keep_history(self, path: Path) -> None:
+        """Write what is sent from now on to a file."""
+        self._history_file = path
+
+    async def remember(self, text: str) -> None:
+        """Keep a prompt that was sent, across runs too."""
+        self.history.add(text)
+        if self._history_file is not None:
+            await asyncio.to_thread(append_history, self._history_file, text)
+
+    def complete_with(self, control: "Control") -> None:
+        """Offer files, agents and commands while one writes."""
 
     def can_recall(self, action_id: str) -> bool:
         """Whether the key means an earlier or later prompt, not the row above or below."""

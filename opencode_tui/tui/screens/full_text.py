@@ -1,0 +1,99 @@
+"""A text that is too long for the conversation, on a screen of its own; drawn line by line, however long it is."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.screen import Screen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.row import row
+from opencode_tui.tui.rows import Rows
+from opencode_tui.tui.safe_text import output_line, screen_line
+from opencode_tui.tui.theme.look import look_of
+
+MAX_LINE = 20_000
+"""Letters of a line that are looked at."""
+
+
+class _Text(ScrollView, can_focus=True):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "scroll_up", show=False),
+        Binding("down,j", "scroll_down", show=False),
+        Binding("pageup,b", "page_up", show=False),
+        Binding("pagedown,space", "page_down", show=False),
+        Binding("home,g", "scroll_home", show=False),
+        Binding("end,G", "scroll_end", show=False),
+    ]
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._lines = text.split("\n")
+
+    def on_mount(self) -> None:
+        """Say how long it is."""
+        self.virtual_size = Size(1, len(self._lines))
+
+    def render_line(self, y: int) -> Strip:
+        """One line, made safe when it comes into sight."""
+        palette = look_of(self).palette
+        at = self.scroll_offset.y + y
+        text = output_line(self._lines[at][:MAX_LINE]) if at < len(self._lines) else ""
+        pieces = [("   ", palette.area("background")), (text, palette.style("text"))]
+        mark = look_of(self).glyphs.goes_on
+        return row(self.size.width, pieces, fill=palette.area("background"), mark=mark)
+
+
+class _Edge(Rows):
+    def __init__(self, left: str, right: str, *, is_keys: bool = False) -> None:
+        super().__init__()
+        self._words = (left, right)
+        self._is_keys = is_keys
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """Empty, the words, empty."""
+        palette = self.look.palette
+        fill = palette.area("background")
+        left, right = self._words
+        first = palette.style("accent" if self._is_keys else "text", bold=True)
+        rest = palette.style("text" if self._is_keys else "muted")
+        pieces = [("   ", fill), (left, first), (f" {right}" if self._is_keys else f"  {right}", rest)]
+        empty = Strip.blank(width, fill)
+        return [empty, row(width, pieces, fill=fill, mark=self.look.glyphs.ellipsis), empty]
+
+
+class FullTextScreen(Screen[None], inherit_bindings=False):
+    """Escape goes back."""
+
+    DEFAULT_CSS = """
+    FullTextScreen { background: $background; }
+    FullTextScreen _Edge { height: 3; }
+    FullTextScreen _Text { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; background: $background; }
+    """
+
+    def __init__(self, full: FullText) -> None:
+        super().__init__()
+        self._full = full
+
+    def compose(self) -> ComposeResult:
+        """Title, text, keys."""
+        lines = self._full.text.count("\n") + 1
+        told = f"{lines} lines" + (f"   whole: {screen_line(self._full.path)}" if self._full.path else "")
+        yield _Edge(screen_line(self._full.title), told)
+        yield _Text(self._full.text)
+        yield _Edge("esc", "back", is_keys=True)
+
+    def on_mount(self) -> None:
+        """Scroll by keys at once."""
+        self.query_one(_Text).focus()
+
+    def on_key(self, event: events.Key) -> None:
+        """Go back."""
+        if event.key in ("escape", "q", "ctrl+c"):
+            event.stop()
+            self.dismiss(None)

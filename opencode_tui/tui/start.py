@@ -1,0 +1,62 @@
+"""The first minutes: settings and keys in force, the session that was asked for, what stands ready in the prompt."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.request import ForkSession
+from opencode_tui.tui.control import Control
+from opencode_tui.tui.prompt.history import read_history
+from opencode_tui.tui.theme.themes import Themes
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.app import OpenCodeApp
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+EXAMPLES = ("create notes.md with a plan", "find TODO in this project", "list the files here")
+"""What the demo model can do, as prompts that `up` brings; the first one is the last."""
+
+
+async def begin(screen: "ChatScreen", control: Control) -> None:
+    """Make the screen as the settings want it, and open what the command line asked for. Raises OpencodeError."""
+    app = cast("OpenCodeApp", screen.app)
+    settings = await control.client.settings.effective()
+    app.use_keys(_keybinds(settings))
+    places = await control.client.project.places()
+    app.themes = await asyncio.to_thread(Themes, Path(places.config), Path(places.worktree))
+    theme = settings.get("theme")
+    if isinstance(theme, str):
+        app.wear_theme(theme)
+    await control.start(screen.options)
+    if screen.options.is_forked and control.session_id is not None:
+        made = await control.client.sessions.fork(control.session_id, ForkSession())
+        await control.open(made.id)
+    await _prepare_prompt(screen, control, Path(places.state))
+    screen.show_conversation()
+    screen.do(_finish(screen, control))
+
+
+async def _prepare_prompt(screen: "ChatScreen", control: Control, state: Path) -> None:
+    box = screen.prompt
+    path = state / "prompt-history.jsonl"
+    earlier = await asyncio.to_thread(read_history, path)
+    is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
+    box.history.load(earlier or (EXAMPLES if is_demo else ()))
+    box.keep_history(path)
+    box.complete_with(control)
+    if is_demo and not earlier:
+        box.editor.hints = ("Ask anything, or press up for an example", "/ commands", "@ files")
+    box.editor.refresh()
+
+
+async def _finish(screen: "ChatScreen", control: Control) -> None:
+    """Read what only later frames need."""
+    await control.choice.load_models()
+    screen.settle()
+
+
+def _keybinds(settings: JsonObject) -> dict[str, str]:
+    found = settings.get("keybinds")
+    pairs = cast("JsonObject", found) if isinstance(found, dict) else {}
+    return {name: keys for name, keys in pairs.items() if isinstance(keys, str)}

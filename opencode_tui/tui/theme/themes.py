@@ -1,0 +1,61 @@
+"""All themes that can be worn: the built-in one, well-known schemes, and files of the person's own."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from opencode_tui.tui.theme.built_in import built_in
+from opencode_tui.tui.theme.palette import Depth, Palette
+from opencode_tui.tui.theme.seed import grow
+from opencode_tui.tui.theme.seeds import SEEDS
+from opencode_tui.tui.theme.theme_file import read_theme
+
+BUILT_IN = "opencode-tui"
+MAX_BYTES = 200_000
+
+
+class Themes:
+    """Looks for files once, when it is made (that blocks): in the config folder, then in the worktree, which wins."""
+
+    def __init__(self, config: Path, worktree: Path) -> None:
+        self._files: dict[str, Path] = {}
+        for folder in (config / "themes", worktree / ".opencode" / "themes"):
+            try:
+                self._files.update({path.stem: path for path in sorted(folder.glob("*.json"))})
+            except OSError:
+                continue
+
+    def names(self) -> Sequence[str]:
+        """The built-in one first, then by name."""
+        return [BUILT_IN, *sorted({*SEEDS, *self._files} - {BUILT_IN})]
+
+    def is_own(self, name: str) -> bool:
+        """Whether a file says what it looks like."""
+        return name in self._files
+
+    def palette(self, name: str, *, dark: bool, depth: Depth) -> Palette:
+        """The palette of a theme; one without a light or a dark side comes as it is. Raises ValueError with the reason. Blocks.
+
+        With 16 colours and fewer all themes look like the built-in one: the terminal's own colours.
+        """
+        if depth in ("16", "none") or (name == BUILT_IN and name not in self._files):
+            return built_in(dark, depth)
+        if name in self._files:
+            return self._read(name, dark=dark, depth=depth)
+        sides = SEEDS.get(name)
+        if sides is None:
+            raise ValueError(f"there is no theme {name!r}; there are {', '.join(self.names())}")
+        seed = sides[0] if dark else sides[1]
+        seed = seed or sides[0] or sides[1]
+        assert seed is not None
+        return grow(name, seed, depth)
+
+    def _read(self, name: str, *, dark: bool, depth: Depth) -> Palette:
+        path = self._files[name]
+        try:
+            if path.stat().st_size > MAX_BYTES:
+                raise ValueError("it is too large for a theme")
+            content: object = json.loads(path.read_text("utf-8"))
+            return grow(name, read_theme(content, dark=dark), depth)
+        except (OSError, ValueError) as error:
+            raise ValueError(f"theme file {path}: {error}") from error

@@ -37,14 +37,25 @@ class Limit(Record):
     output: int = 0
 
 
-class Cost(Record):
-    """Prices in USD per million tokens."""
+class Prices(Record):
+    """Prices in USD per million tokens; 0 is free, or unknown."""
 
     input: Decimal = Decimal(0)
     output: Decimal = Decimal(0)
     cache_read: Decimal = Decimal(0)
     cache_write: Decimal = Decimal(0)
-    over_200k: "Cost | None" = absent()
+
+
+class LargePrices(Prices):
+    """The prices of all tokens of a request that sends more than `above` tokens."""
+
+    above: int = 200_000
+
+
+class Cost(Prices):
+    """What a model costs; `large` holds the prices of large requests, the smallest `above` first."""
+
+    large: list[LargePrices] = Field(default_factory=list[LargePrices])
 
 
 class Model(Record):

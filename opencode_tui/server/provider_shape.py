@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 from opencode_tui.schema.catalog import ProviderSummary
-from opencode_tui.schema.model import Cost, Model
+from opencode_tui.schema.model import Cost, Model, Prices
 from opencode_tui.schema.record import JsonObject
 
 _PACKAGES = {"anthropic": "@ai-sdk/anthropic", "openai": "@ai-sdk/openai-compatible"}
+_LARGE = 200_000
 _MEDIA = ("text", "audio", "image", "video", "pdf")
 
 
@@ -57,12 +58,16 @@ def _capabilities(model: Model) -> JsonObject:
 
 
 def _cost(cost: Cost) -> JsonObject:
-    """Return prices in USD per million tokens."""
-    shaped: JsonObject = {
-        "input": float(cost.input),
-        "output": float(cost.output),
-        "cache": {"read": float(cost.cache_read), "write": float(cost.cache_write)},
-    }
-    if cost.over_200k is not None:
-        shaped["experimentalOver200K"] = _cost(cost.over_200k)
+    """Return prices in USD per million tokens; OpenCode knows those of large requests from 200,000 tokens on alone."""
+    shaped = _prices(cost)
+    if large := next((prices for prices in cost.large if prices.above == _LARGE), None):
+        shaped["experimentalOver200K"] = _prices(large)
     return shaped
+
+
+def _prices(prices: Prices) -> JsonObject:
+    return {
+        "input": float(prices.input),
+        "output": float(prices.output),
+        "cache": {"read": float(prices.cache_read), "write": float(prices.cache_write)},
+    }

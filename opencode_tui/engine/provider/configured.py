@@ -10,7 +10,7 @@ from opencode_tui.engine.provider.known_provider import KnownProvider
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.engine.provider.wire.json_value import as_list, as_object, as_text
 from opencode_tui.schema.catalog import ProviderSummary
-from opencode_tui.schema.model import Adapter, Cost, Limit, Model
+from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
 
 _ANTHROPIC_PACKAGES = ("@ai-sdk/anthropic",)
@@ -18,6 +18,8 @@ _FOREIGN_PACKAGES = ("google", "bedrock", "azure", "vertex", "cohere")
 """Parts of package names whose wire format only litellm speaks."""
 
 _NEVER = 2**31 - 1
+_LARGE = 200_000
+"""Tokens of a request above which the prices of the setting `context_over_200k` hold."""
 _NO_TEMPERATURE = ("o1", "o3", "o4", "gpt-5", "gpt-6", "codex")
 """Beginnings of names of OpenAI's models that refuse any temperature but their own."""
 
@@ -223,8 +225,13 @@ def _merged_limit(limit: Limit, own: JsonObject) -> Limit:
 
 
 def _merged_cost(cost: Cost, own: JsonObject) -> Cost:
-    names = ("input", "output", "cache_read", "cache_write")
-    fields: dict[str, object] = {name: Decimal(str(own[name])) for name in names if own.get(name) is not None}
+    merged = cost.changed(**_given_prices(own))
     if over := as_object(own.get("context_over_200k")):
-        fields["over_200k"] = _merged_cost(cost.over_200k or Cost(), over)
-    return cost.changed(**fields)
+        listed = next((prices for prices in cost.large if prices.above == _LARGE), LargePrices(above=_LARGE))
+        return merged.changed(large=[listed.changed(**_given_prices(over))])
+    return merged
+
+
+def _given_prices(own: JsonObject) -> dict[str, object]:
+    names = ("input", "output", "cache_read", "cache_write")
+    return {name: Decimal(str(own[name])) for name in names if own.get(name) is not None}

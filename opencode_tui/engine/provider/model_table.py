@@ -7,19 +7,22 @@ made anew when the installed table changes; a cache that cannot be read or writt
 import importlib.util
 import logging
 import os
+import re
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import TypedDict
 
 from pydantic_core import from_json, to_json
 
-from opencode_tui.engine.provider.wire.json_value import as_count, as_object, as_text
-from opencode_tui.schema.model import Adapter, Cost, Limit, Model
+from opencode_tui.engine.provider.wire.json_value import as_count, as_list, as_object, as_text
+from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.value import immutable
 
 _TABLE_FILE = "model_prices_and_context_window_backup.json"
 _CACHE_FILE = "models.json"
-_LAYOUT = 1
+_LAYOUT = 2
 """Raised when the form of the cached entries changes, so that older files are made anew."""
 
 _MODES = frozenset({"chat", "responses"})
@@ -29,7 +32,7 @@ _PRICES = (
     "cache_read_input_token_cost",
     "cache_creation_input_token_cost",
 )
-_OVER = "_above_200k_tokens"
+_ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 _log = logging.getLogger(__name__)
 
 
@@ -37,13 +40,14 @@ _log = logging.getLogger(__name__)
 class ListedModel:
     """A model as the table has it; prices are USD per million tokens in the order input, output, cache read, cache write.
 
+    `large` are the prices of requests above a number of tokens, the smallest number first.
     `needs_responses` means that the provider offers it only in a format that litellm translates.
     """
 
     context: int
     output: int
     prices: tuple[str, ...]
-    over_200k: tuple[str, ...]
+    large: tuple[tuple[int, tuple[str, ...]], ...]
     tool_call: bool
     reasoning: bool
     attachment: bool
@@ -58,7 +62,9 @@ class ListedModel:
             adapter=adapter,
             api_id=api_id,
             limit=Limit(context=self.context, output=self.output),
-            cost=_cost(self.prices).changed(over_200k=_cost(self.over_200k) if self.over_200k else None),
+            cost=Cost(
+                **_prices(self.prices), large=[LargePrices(above=above, **_prices(one)) for above, one in self.large]
+            ),
             tool_call=self.tool_call,
             reasoning=self.reasoning,
             attachment=self.attachment,
@@ -82,8 +88,9 @@ class ModelTable:
         found: dict[str, ListedModel] = {}
         for name in names:
             for model_id, entry in as_object(self._load().get(name)).items():
-                context, output, prices, over, *flags = entry
-                found.setdefault(model_id, ListedModel(context, output, tuple(prices), tuple(over), *flags))
+                context, output, prices, large, *flags = entry
+                tiers = tuple((above, tuple(one)) for above, one in large)
+                found.setdefault(model_id, ListedModel(context, output, tuple(prices), tiers, *flags))
         return found
 
     def _load(self) -> JsonObject:
@@ -151,17 +158,35 @@ def _slim(table: JsonObject) -> JsonObject:
 def _entry(listed: JsonObject) -> list[object]:
     output = as_count(listed.get("max_output_tokens"))
     context = as_count(listed.get("max_input_tokens")) or as_count(listed.get("max_tokens"))
-    over = [_per_million(listed.get(name + _OVER, listed.get(name))) for name in _PRICES]
+    tiers = _tiers(listed)
     return [
         context,
         output,
-        [_per_million(listed.get(name)) for name in _PRICES],
-        over if _PRICES[0] + _OVER in listed else [],
+        tiers[0][1],
+        tiers[1:],
         bool(listed.get("supports_function_calling")),
         bool(listed.get("supports_reasoning")),
         bool(listed.get("supports_vision") or listed.get("supports_pdf_input")),
         listed.get("mode") == "responses",
     ]
+
+
+def _tiers(listed: JsonObject) -> list[tuple[int, list[str]]]:
+    """Return the prices from each size of a request on, the smallest first; the first holds from nothing on."""
+    if ranges := [as_object(tier) for tier in as_list(listed.get("tiered_pricing"))]:
+        starts = [as_count(next(iter(as_list(tier.get("range"))), 0)) for tier in ranges]
+        return sorted((start, _listed_prices(tier)) for start, tier in zip(starts, ranges, strict=True))
+    sizes = sorted(int(found[1]) for name in listed if (found := _ABOVE.fullmatch(name)))
+    return [
+        (0, _listed_prices(listed)),
+        *((1000 * size, _listed_prices(listed, f"_above_{size}k_tokens")) for size in sizes),
+    ]
+
+
+def _listed_prices(listed: JsonObject, suffix: str = "") -> list[str]:
+    """Return the four prices; what came from the cache, or went there, costs as much as other input where no price is listed."""
+    found = [listed.get(name + suffix, listed.get(name)) for name in _PRICES]
+    return [_per_million(price if price is not None else found[0]) for price in (found[0], found[1] or 0, *found[2:])]
 
 
 def _per_million(price: object) -> str:
@@ -174,6 +199,13 @@ def _per_million(price: object) -> str:
         return "0"
 
 
-def _cost(prices: tuple[str, ...]) -> Cost:
+class _PriceFields(TypedDict):
+    input: Decimal
+    output: Decimal
+    cache_read: Decimal
+    cache_write: Decimal
+
+
+def _prices(prices: Sequence[str]) -> _PriceFields:
     sent, received, read, written = (Decimal(price) for price in prices)
-    return Cost(input=sent, output=received, cache_read=read, cache_write=written)
+    return _PriceFields(input=sent, output=received, cache_read=read, cache_write=written)

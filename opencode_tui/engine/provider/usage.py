@@ -4,10 +4,9 @@ from decimal import Decimal
 
 from opencode_tui.engine.provider.stream import Usage
 from opencode_tui.schema.message import CacheTokens, Tokens
-from opencode_tui.schema.model import Cost, Model
+from opencode_tui.schema.model import Model, Prices
 
 _MILLION = Decimal(1_000_000)
-_LARGE_REQUEST = 200_000
 
 
 def to_tokens(usage: Usage) -> Tokens:
@@ -22,18 +21,19 @@ def to_tokens(usage: Usage) -> Tokens:
 
 
 def to_cost(usage: Usage, model: Model) -> Decimal:
-    """Return the price of a call in USD; thoughts are part of the output and paid once."""
-    cost = _prices(usage, model)
+    """Return the price of a call in USD; thoughts are part of the output and paid once, unknown prices count as 0."""
+    prices = _prices(usage, model)
     spent = (
-        usage.input * cost.input
-        + usage.output * cost.output
-        + usage.cache_read * cost.cache_read
-        + usage.cache_write * cost.cache_write
+        usage.input * prices.input
+        + usage.output * prices.output
+        + usage.cache_read * prices.cache_read
+        + usage.cache_write * prices.cache_write
     )
     return spent / _MILLION
 
 
-def _prices(usage: Usage, model: Model) -> Cost:
-    large = model.cost.over_200k
-    is_large = usage.input + usage.cache_read > _LARGE_REQUEST
-    return large if large is not None and is_large else model.cost
+def _prices(usage: Usage, model: Model) -> Prices:
+    """Return the prices for a request of this size: providers go by all that was sent, cached or not."""
+    sent = usage.input + usage.cache_read + usage.cache_write
+    large = [prices for prices in model.cost.large if sent > prices.above]
+    return large[-1] if large else model.cost

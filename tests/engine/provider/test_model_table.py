@@ -47,17 +47,59 @@ def source(tmp_path: Path) -> Path:
 def test_only_chat_models_are_listed_with_exact_prices(source: Path) -> None:
     listed = ModelTable(source=source).models(("openai",))
     assert listed == {
-        "gpt-x": ListedModel(128_000, 16_384, ("2.5", "10", "1.25", "0"), (), True, False, True, False),
+        "gpt-x": ListedModel(128_000, 16_384, ("2.5", "10", "1.25", "2.5"), (), True, False, True, False),
     }
     model = listed["gpt-x"].model("openai", "gpt-x", adapter="openai", api_id="gpt-x")
     assert model.limit == Limit(context=128_000, output=16_384)
-    assert model.cost == Cost(input=Decimal("2.5"), output=Decimal(10), cache_read=Decimal("1.25"))
+    sent, read = Decimal("2.5"), Decimal("1.25")
+    assert model.cost == Cost(input=sent, output=Decimal(10), cache_read=read, cache_write=sent)
 
 
 def test_large_requests_have_prices_of_their_own(source: Path) -> None:
     (listed,) = ModelTable(source=source).models(("gemini",)).values()
     model = listed.model("google", "pro", adapter="litellm", api_id="gemini/pro")
-    assert (model.cost.input, model.cost.over_200k and model.cost.over_200k.input) == (1.25, 2.5)
+    assert (model.cost.input, [(one.above, one.input) for one in model.cost.large]) == (1.25, [(200_000, 2.5)])
+
+
+@pytest.mark.parametrize(
+    ("listed", "prices"),
+    [
+        ({"input_cost_per_token": 1e-6}, [(0, "1", "0", "1", "1")]),
+        (
+            {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6, "cache_read_input_token_cost": 1e-7},
+            [(0, "1", "2", "0.1", "1")],
+        ),
+        (
+            {
+                "input_cost_per_token": 1e-6,
+                "input_cost_per_token_above_272k_tokens": 3e-6,
+                "output_cost_per_token": 2e-6,
+                "output_cost_per_token_above_272k_tokens": 4e-6,
+                "input_cost_per_token_above_272k_tokens_priority": 9e-6,
+            },
+            [(0, "1", "2", "1", "1"), (272_000, "3", "4", "3", "3")],
+        ),
+        (
+            {
+                "tiered_pricing": [
+                    {"input_cost_per_token": 4e-6, "output_cost_per_token": 8e-6, "range": [256000.0, 1e6]},
+                    {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6, "range": [0, 256000.0]},
+                ]
+            },
+            [(0, "1", "2", "1", "1"), (256_000, "4", "8", "4", "4")],
+        ),
+        ({}, [(0, "0", "0", "0", "0")]),
+    ],
+)
+def test_prices_are_read_as_the_table_writes_them(
+    listed: dict[str, object], prices: list[tuple[object, ...]], tmp_path: Path
+) -> None:
+    table = tmp_path / "table.json"
+    table.write_text(json.dumps({"m": {"litellm_provider": "p", "mode": "chat", **listed}}))
+    (one,) = ModelTable(source=table).models(("p",)).values()
+    cost = one.model("p", "m", adapter="litellm", api_id="p/m").cost
+    found = [(0, cost), *((tier.above, tier) for tier in cost.large)]
+    assert [(above, *map(str, (of.input, of.output, of.cache_read, of.cache_write))) for above, of in found] == prices
 
 
 def test_the_cache_answers_until_the_table_changes(source: Path, tmp_path: Path) -> None:

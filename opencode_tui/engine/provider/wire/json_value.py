@@ -1,7 +1,6 @@
 """Values out of providers' JSON, which is never quite what its documentation says."""
 
 import json
-import math
 from typing import Any, cast
 
 from pydantic_core import from_json
@@ -9,6 +8,8 @@ from pydantic_core import from_json
 from opencode_tui.schema.record import JsonObject
 
 _MAX_DIGITS = 10
+_MOST_TOKENS = 1e12
+"""More than any request can have; a larger number is a provider's mistake."""
 
 
 def read_json(data: bytes) -> Any:
@@ -45,7 +46,7 @@ def as_index(value: object) -> int | None:
 
 
 def as_count(value: object) -> int:
-    """Return a number of tokens: whole, finite, not negative; 0 for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    """Return a number of tokens: whole, not negative, one that can be; 0 for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_TOKENS:
         return 0
-    return max(0, int(value))
+    return int(value)

@@ -1,6 +1,7 @@
 """Emphasis, code and links inside a paragraph, as pieces with their look."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -39,8 +40,9 @@ def inline_spans(
     return [(piece.text, _style(piece, page, token, bold=bold, italic=italic)) for piece in parse_inline(text)]
 
 
-def parse_inline(text: str) -> list[Piece]:
-    """Return a paragraph's text as pieces."""
+@lru_cache(1024)
+def parse_inline(text: str) -> Sequence[Piece]:
+    """Return a paragraph's text as pieces; the rows of a table that grows are asked for again with each frame."""
     if not _SPECIAL.search(text):
         return [Piece(text)]
     pieces: list[Piece] = []

@@ -22,6 +22,8 @@ from opencode_tui.tui.transcript import Changes
 KEPT_LINES = 4_000
 """Drawn lines that are kept."""
 
+_LINE_BITS, _ENTRY_BITS = 20, 44
+
 _log = logging.getLogger(__name__)
 
 
@@ -46,7 +48,12 @@ class Placed:
     @property
     def key(self) -> int:
         """A number that grows from line to line and stays the same when heights above are corrected."""
-        return (self.entry.at << 40) | (self.leaf << 20) | self.number
+        return (self.entry.at << _ENTRY_BITS) | (self.leaf << _LINE_BITS) | self.number
+
+
+def entry_of_key(key: int) -> int:
+    """Return the index of the entry that a line's key stands for."""
+    return key >> _ENTRY_BITS
 
 
 class Layout:
@@ -152,8 +159,18 @@ class Layout:
     def spot_at(self, line: int) -> Spot:
         """Return the spot of a line counted from the top, as far as heights are known."""
         at = min(self._heights.find(max(0, line)), len(self.entries) - 1)
-        rest = line - self._heights.sum(at)
-        return self._down(Spot(self.entries[at]), max(0, rest))
+        entry = self.entries[at]
+        rest = max(0, line - self._heights.sum(at))
+        count = self._leaf_count(entry)
+        number = 0
+        while number + 1 < count:
+            leaf = entry.leaf(number)
+            height = (leaf.height if leaf is not None else 0) + (0 if number else entry.gap)
+            if rest < height:
+                break
+            rest -= height
+            number += 1
+        return self._down(Spot(entry, number), rest)
 
     def line_of(self, spot: Spot) -> int:
         """Return a spot's line counted from the top."""
@@ -164,9 +181,13 @@ class Layout:
         """Return the line at which an entry begins, its gap included."""
         return self._heights.sum(entry.at)
 
-    def lines_of(self, entry: Entry) -> list[tuple[int, Line]]:
-        """Return all lines of an entry with their leaves, drawn now."""
-        return [(leaf, line) for leaf in range(self._leaf_count(entry)) for line in self._lines(entry, leaf)]
+    def lines_of(self, entry: Entry) -> list[Placed]:
+        """Return all lines of an entry, drawn now."""
+        return [
+            Placed(line, entry, leaf, number)
+            for leaf in range(self._leaf_count(entry))
+            for number, line in enumerate(self._lines(entry, leaf))
+        ]
 
     def _up(self, spot: Spot, count: int) -> Spot:
         while count > 0:

@@ -19,7 +19,8 @@ WHOLE_FENCE = 400
 CUT = 4_000
 """Letters after which a line, or a paragraph, is cut into blocks."""
 
-TABLE_ROWS = 200
+TABLE_ROWS = 60
+"""Rows of a table after which the next ones are a block of their own; its columns are as wide as those above need."""
 
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
 _MARK = re.compile(r"([-*+•]|\d{1,9}[.)])(?: +|$)")
@@ -71,11 +72,11 @@ class Code(Block):
 
 @dataclass(slots=True, eq=False)
 class Table(Block):
-    """Rows of cells, the first one the heads; `aligns` are `<`, `>` or `^`."""
+    """Lines of the source, the first one the heads; `delimiter` tells the alignment. Long tables continue those `above`."""
 
-    rows: list[list[str]] = field(default_factory=list[list[str]])
-    aligns: list[str] = field(default_factory=list[str])
-    has_head: bool = True
+    lines: list[str] = field(default_factory=list[str])
+    delimiter: str = ""
+    above: "Table | None" = None
 
 
 @dataclass(slots=True, eq=False)
@@ -168,10 +169,8 @@ class Markdown:
         if isinstance(self._open, Paragraph):
             del self._open.lines[undo.lines :]
             self._open.size = undo.size
-        elif isinstance(self._open, Code):
+        elif isinstance(self._open, Code | Table):
             del self._open.lines[undo.lines :]
-        elif isinstance(self._open, Table):
-            del self._open.rows[undo.lines :]
         self._first = max(0, len(self.blocks) - 1)
         return self._first
 
@@ -184,7 +183,7 @@ class Markdown:
         if _UNSURE.match(line) and not (self._fence is not None and line.strip(" `~")):
             return
         kept = self._open
-        lines = len(kept.rows) if isinstance(kept, Table) else len(getattr(kept, "lines", ()))
+        lines = len(kept.lines) if isinstance(kept, Paragraph | Code | Table) else 0
         size = kept.size if isinstance(kept, Paragraph) else 0
         self._undo = _Undo(len(self.blocks), kept, lines, size, list(self._levels), self._is_blank, self._quote)
         fence = self._fence
@@ -293,10 +292,10 @@ class Markdown:
             self._open = None
             self._push(Paragraph(indent, self._quote, True, [heading[2] or ""], mark, len(heading[1])))
         elif isinstance(self._open, Table) and "|" in text:
-            self._open.rows.append(_cells(text))
-            if len(self._open.rows) > TABLE_ROWS:
-                self._open = Table(indent, self._quote, rows=[], aligns=self._open.aligns, has_head=False)
+            if len(self._open.lines) >= TABLE_ROWS:
+                self._open = Table(indent, self._quote, False, [], self._open.delimiter, self._open)
                 self.blocks.append(self._open)
+            self._open.lines.append(text)
         elif isinstance(self._open, Paragraph) and not mark and not self._open.level:
             self._go_on_paragraph(self._open, text, is_guess=is_guess)
         elif column >= 4 and not mark and not self._levels and (self._is_blank or not self.blocks):
@@ -313,7 +312,7 @@ class Markdown:
             self._open = None
         elif not is_guess and len(block.lines) == 1 and "|" in block.lines[0] and _DELIMITER.match(text):
             self.blocks.pop()
-            self._open = Table(block.indent, block.quote, True, [_cells(block.lines[0])], _aligns(text))
+            self._open = Table(block.indent, block.quote, True, [block.lines[0]], text)
             self._push(self._open)
         elif block.size > CUT:
             self._open = Paragraph(block.indent, block.quote, False, [text], size=len(text))
@@ -378,29 +377,3 @@ class Markdown:
         elif isinstance(block, Table | Rule) and not isinstance(before, loud):
             block.gap = True
         self.blocks.append(block)
-
-
-def _cells(line: str) -> list[str]:
-    """Return the cells of a table's line; a bar behind a backslash, or in code, is text."""
-    cells: list[str] = []
-    cell: list[str] = []
-    is_code = False
-    for index, letter in enumerate(line.strip(" ")):
-        if letter == "`":
-            is_code = not is_code
-        if letter == "|" and not is_code and (index == 0 or line[index - 1] != "\\"):
-            cells.append("".join(cell).strip())
-            cell = []
-            continue
-        cell.append(letter)
-    cells.append("".join(cell).strip())
-    if cells and not cells[0] and line.startswith("|"):
-        cells = cells[1:]
-    if len(cells) > 1 and not cells[-1] and line.rstrip().endswith("|"):
-        cells = cells[:-1]
-    return [cell.replace("\\|", "|") for cell in cells]
-
-
-def _aligns(line: str) -> list[str]:
-    marks = {(True, True): "^", (False, True): ">"}
-    return [marks.get((cell.startswith(":"), cell.endswith(":")), "<") for cell in _cells(line)]

@@ -40,7 +40,7 @@ def estimate_block(block: Block, page: Page) -> int:
             room = max(MIN_ROOM, page.room - block.indent - CODE_INDENT)
             return block.gap + sum(1 + (len(line) - 1) // room if line else 1 for line in block.lines)
         case Table():
-            return block.gap + len(block.rows)
+            return block.gap + len(block.lines)
         case _:
             return block.gap + 1
 

@@ -13,14 +13,15 @@ MIN_COLUMN = 6
 
 def draw_table(table: Table, page: Page, begin: Callable[[], Pen]) -> list[Line]:
     """Return the table's lines; `begin` starts a line at the table's left edge."""
-    count = max((len(row) for row in table.rows), default=0)
-    rows = [_cells(row, count, page, is_head=table.has_head and not number) for number, row in enumerate(table.rows)]
-    natural = [max((_width(row[column]) for row in rows), default=1) for column in range(count)]
+    sources = [split_cells(line) for line in table.lines]
+    count = max((len(row) for row in sources), default=0)
+    has_head = table.above is None
+    rows = [_cells(row, count, page, is_head=has_head and not number) for number, row in enumerate(sources)]
+    above = [] if table.above is None else [_cells(split_cells(line), count, page) for line in table.above.lines]
+    natural = [max((_width(row[column]) for row in (*above, *rows)), default=1) for column in range(count)]
     widths = fit_columns(natural, page.room - table.indent - 2 * table.quote - GAP * (count - 1))
-    lines: list[Line] = []
-    for row in rows:
-        lines += _row(row, widths, table.aligns, begin, page)
-    return lines
+    aligns = _aligns(table.delimiter)
+    return [line for row in rows for line in _row(row, widths, aligns, begin)]
 
 
 def fit_columns(natural: Sequence[int], room: int) -> list[int]:
@@ -36,7 +37,7 @@ def fit_columns(natural: Sequence[int], room: int) -> list[int]:
     return widths
 
 
-def _cells(row: list[str], count: int, page: Page, *, is_head: bool) -> list[list[Span]]:
+def _cells(row: list[str], count: int, page: Page, *, is_head: bool = False) -> list[list[Span]]:
     cells = [inline_spans(cell, page, bold=is_head) if cell else [] for cell in row[:count]]
     return [*cells, *([[]] * (count - len(cells)))]
 
@@ -45,9 +46,7 @@ def _width(cell: list[Span]) -> int:
     return sum(width(text) for text, _ in cell)
 
 
-def _row(
-    row: list[list[Span]], widths: list[int], aligns: list[str], begin: Callable[[], Pen], page: Page
-) -> list[Line]:
+def _row(row: list[list[Span]], widths: list[int], aligns: list[str], begin: Callable[[], Pen]) -> list[Line]:
     wrapped: list[list[list[Span]]] = []
     for cell, room in zip(row, widths, strict=True):
         plain = "".join(text for text, _ in cell)
@@ -68,3 +67,33 @@ def _row(
 def _offset(spans: list[Span], room: int, align: str) -> int:
     free = max(0, room - _width(spans))
     return free if align == ">" else free // 2 if align == "^" else 0
+
+
+def split_cells(line: str) -> list[str]:
+    """Return the cells of a table's line; a bar behind a backslash, or in code, is text."""
+    if "`" not in line and "\\" not in line:
+        text = line.strip(" ")
+        text = text[text.startswith("|") : len(text) - (len(text) > 1 and text.endswith("|"))]
+        return [cell.strip() for cell in text.split("|")]
+    cells: list[str] = []
+    cell: list[str] = []
+    is_code = False
+    for index, letter in enumerate(line.strip(" ")):
+        if letter == "`":
+            is_code = not is_code
+        if letter == "|" and not is_code and (index == 0 or line[index - 1] != "\\"):
+            cells.append("".join(cell).strip())
+            cell = []
+            continue
+        cell.append(letter)
+    cells.append("".join(cell).strip())
+    if cells and not cells[0] and line.startswith("|"):
+        cells = cells[1:]
+    if len(cells) > 1 and not cells[-1] and line.rstrip().endswith("|"):
+        cells = cells[:-1]
+    return [cell.replace("\\|", "|") for cell in cells]
+
+
+def _aligns(line: str) -> list[str]:
+    marks = {(True, True): "^", (False, True): ">"}
+    return [marks.get((cell.startswith(":"), cell.endswith(":")), "<") for cell in split_cells(line)]

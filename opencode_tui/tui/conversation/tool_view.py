@@ -14,7 +14,7 @@ from opencode_tui.tui.conversation.tool_line import Fact, Hint, State, draw_tool
 from opencode_tui.tui.conversation.tools.table import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import Opened
-from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.items import AnyItem, ThoughtItem, ToolItem
 from opencode_tui.tui.quantity import amount, brief_duration, duration
 from opencode_tui.tui.tool_facts import exit_of
 from opencode_tui.tui.tool_words import BY_PATH, argument_of, name_of
@@ -60,9 +60,11 @@ def is_pruned(item: ToolItem) -> bool:
     return isinstance(state, ToolStateCompleted) and state.time.compacted is not None
 
 
-def is_ticking(item: ToolItem) -> bool:
-    """Tell whether the line shows a time that runs."""
-    return isinstance(item.part.state, ToolStateRunning) and not item.wait
+def is_ticking(item: AnyItem) -> bool:
+    """Tell whether the item's line shows a time that runs."""
+    if isinstance(item, ThoughtItem):
+        return not item.is_closed
+    return isinstance(item, ToolItem) and isinstance(item.part.state, ToolStateRunning) and not item.wait
 
 
 def _appearance(item: ToolItem, page: Page, scene: Scene) -> tuple[State, Sequence[Fact]]:

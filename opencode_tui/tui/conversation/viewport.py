@@ -1,0 +1,151 @@
+"""Which lines of the conversation are in sight: follows the end, scrolls, keeps what is seen still when heights are corrected."""
+
+from opencode_tui.tui.conversation.layout import Layout, Placed, Spot
+from opencode_tui.tui.conversation.page import Page
+from opencode_tui.tui.conversation.scene import Scene
+from opencode_tui.tui.items import AnyItem, Item
+from opencode_tui.tui.theme.look import Look
+from opencode_tui.tui.transcript import Transcript
+
+FAR = 3
+"""Screens from which on a way is measured by estimates: what lies between is not drawn."""
+
+MIN_WIDTH = 20
+
+
+class Viewport:
+    """A window of so many lines over a transcript's layout."""
+
+    def __init__(self, transcript: Transcript, scene: Scene, look: Look) -> None:
+        self.follow = True
+        """Whether the window stays at the end while the conversation grows."""
+
+        self.top = 0
+        self.lines: list[Placed] = []
+        self.height = 0
+        self.layout = Layout(Page(MIN_WIDTH, look), scene)
+        self._transcript = transcript
+        self._spot: Spot | None = None
+        self._mark = 0
+        self._is_filled = False
+
+    @property
+    def page(self) -> Page:
+        """The width and look in force."""
+        return self.layout.page
+
+    @property
+    def total(self) -> int:
+        """All lines, as far as heights are known."""
+        return self.layout.height
+
+    @property
+    def new_lines(self) -> int:
+        """Lines that came since the window stopped following."""
+        return 0 if self.follow else max(0, self.layout.height - self._mark)
+
+    @property
+    def items(self) -> list[AnyItem]:
+        """The items in sight, from the top."""
+        return list({id(placed.entry): placed.entry.item for placed in self.lines}.values())
+
+    def resize(self, width: int, height: int, look: Look) -> None:
+        """Take another size or look; what is at the top stays there, what is at the end stays at the end."""
+        self.height = height
+        page = self.layout.page
+        if (max(MIN_WIDTH, width), look) != (page.width, page.look):
+            self.layout.set_page(Page(max(MIN_WIDTH, width), look))
+
+    def take_changes(self) -> bool:
+        """Take what is new of the transcript; tell whether there is more to read with the next frame."""
+        if self._transcript.has_changes or not self._is_filled:
+            spot = self._spot
+            before = self.layout.height
+            changes = self._transcript.take_changes()
+            changes.moved_from = changes.moved_from if self._is_filled else 0
+            self._is_filled = True
+            self.layout.sync(changes, self._transcript.items)
+            self._take_cut()
+            if spot is not None:
+                self._find_again(spot)
+            if changes.moved_from == 0:
+                self._mark += self.layout.height - before  # all of it is another one, not new
+        return self.layout.read_on()
+
+    def compose(self, *, settle_follow: bool = False) -> None:
+        """Find the lines in sight; with `settle_follow` reaching the end means following it."""
+        layout = self.layout
+        if not layout.entries:
+            self.lines, self.top = [], 0
+            return
+        if self.follow or self._spot is None:
+            self._spot = layout.end_spot(self.height)
+        self.lines = layout.window(self._spot, self.height)
+        if len(self.lines) < self.height:
+            self._spot = layout.end_spot(self.height)
+            self.lines = layout.window(self._spot, self.height)
+        self.top = layout.line_of(self._spot)
+        if settle_follow and self.top + self.height >= layout.height:
+            self.follow = True
+
+    def scroll(self, delta: int) -> None:
+        """Scroll down so many lines, up when negative."""
+        layout = self.layout
+        if self._spot is None or not layout.entries or not delta:
+            return
+        is_far = abs(delta) > FAR * max(1, self.height)
+        self._spot = layout.spot_at(self.top + delta) if is_far else layout.moved(self._spot, delta)
+        if delta < 0:
+            self.stop_following()
+        self.compose(settle_follow=delta > 0)
+
+    def show_end(self) -> None:
+        """Go to the end and stay there."""
+        self.follow = True
+        self.compose()
+
+    def show_item(self, item: Item) -> None:
+        """Bring an item to the top."""
+        entry = self.layout.entry_of(item)
+        if entry is not None:
+            self.stop_following()
+            self._spot = Spot(entry)
+            self.compose(settle_follow=True)
+
+    def reveal(self, item: Item) -> None:
+        """Scroll as little as it takes to see the item's first line."""
+        entry = self.layout.entry_of(item)
+        if entry is None:
+            return
+        line = self.layout.top_of(entry) + entry.gap
+        if line < self.top + 1:
+            self.scroll(line - self.top - 1)
+        elif line >= self.top + self.height:
+            below = min(entry.height - 1, self.height // 2)
+            self.scroll(line - self.top - self.height + 1 + below)
+
+    def renew(self, item: Item) -> None:
+        """Draw an item anew: it was opened, folded, or has the focus or lost it."""
+        entry = self.layout.entry_of(item)
+        if entry is not None:
+            self.layout.renew(entry)
+
+    def stop_following(self) -> None:
+        """Let the window stay where it is from now on."""
+        if self.follow:
+            self.follow = False
+            self._mark = self.layout.height
+
+    def _take_cut(self) -> None:
+        cut_at = self._transcript.cut_at
+        if cut_at != self.layout.cut_at:
+            self.layout.cut_at = cut_at
+            self.layout.set_page(self.layout.page)
+
+    def _find_again(self, spot: Spot) -> None:
+        """After a reload the items are others with the same ids."""
+        if self.layout.entry_of(spot.entry.item) is spot.entry:
+            return
+        item = self._transcript.item(spot.entry.item.id)
+        entry = self.layout.entry_of(item) if item is not None else None
+        self._spot = Spot(entry, spot.leaf, spot.line) if entry is not None else None

@@ -1,0 +1,157 @@
+"""The conversation view beside a plain text widget of the same run: streaming, flat out, long histories, huge outputs.
+
+Each side is a program on a terminal of 120 × 40 of its own. Source of the goals: design, performance, section 1.
+"""
+
+import asyncio
+import fcntl
+import json
+import os
+import pty
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from opencode_tui.tui.conversation.warm import warm
+from opencode_tui.tui.transcript import Transcript
+from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.rounds import rounds
+from tests.support.conversation import SESSION, ConversationApp, Story, edit, look, read
+
+SIZE = (120, 40)
+TURNS = 1_000
+
+
+def main() -> int:
+    """Measure and return the exit code."""
+    figures = [*streaming(), *histories(), *large()]
+    return report(figures)
+
+
+def streaming() -> list[Figure]:
+    """200 tokens a second, and as fast as it goes."""
+    tokens = rounds(2_000, 800)
+    paced = [(_side("plain", "paced", tokens), _side("ours", "paced", tokens)) for _ in range(rounds(3, 1))]
+    plain, ours = (statistics.median(pair[index]["cpu_per_1000"] for pair in paced) for index in (0, 1))
+    flat = [(_side("plain", "flat", 20_000), _side("ours", "flat", 20_000)) for _ in range(rounds(3, 1))]
+    fence = _side("ours", "fence", 6_000)
+    quarters = flat[0][1]["quarters"]
+    return [
+        Figure("200 tokens/s, 30 fps: CPU per 1,000 tokens", ours, 1.25, "s", plain),
+        Figure(
+            "20,000 tokens flat out: until on the screen", _median(flat, 1, "wall"), 2, "s", _median(flat, 0, "wall")
+        ),
+        Figure("20,000 tokens flat out: peak memory", _median(flat, 1, "rss_mb"), 150, "MB"),
+        Figure("20,000 tokens flat out: the loop's worst hold-up", _median(flat, 1, "lag_ms"), 50, "ms"),
+        Figure("CPU of the last 5,000 tokens of 20,000", quarters[-1] * 1000, 1.3, "ms", quarters[0] * 1000),
+        Figure(
+            "6,000 tokens of one fence: CPU, last to first quarter",
+            fence["quarters"][-1],
+            1.5,
+            "s",
+            fence["quarters"][0],
+        ),
+    ]
+
+
+def histories() -> list[Figure]:
+    """10,000 parts from memory, and at another width."""
+    warm()
+    messages = long_history(TURNS)
+    figures = [asyncio.run(_settle(messages)) for _ in range(rounds(5, 3))]
+    return [
+        Figure("10,000 parts: CPU until settled", statistics.median(one[0] for one in figures) * 1000, 100, "ms"),
+        Figure("10,000 parts: CPU of a resize", statistics.median(one[1] for one in figures) * 1000, 100, "ms"),
+        Figure("10,000 parts: CPU of a page up, at most", max(one[2] for one in figures) * 1000, 50, "ms"),
+    ]
+
+
+def large() -> list[Figure]:
+    """Outputs and answers of a megabyte."""
+    facts = _side("ours", "large", 0)
+    return [Figure("100,000 lines, lines of 1 MB: the loop's worst hold-up", facts["lag_ms"], 50, "ms")]
+
+
+def long_history(turns: int) -> Story:
+    """Return a history of ten parts a turn."""
+    story = Story()
+    for number in range(turns):
+        story.user(f"Question {number}: what does this do, and why?", str(number % 60))
+        story.answer(
+            [
+                story.thought("Let me look."),
+                read(story, f"src/file_{number}.py", 20),
+                edit(story),
+                story.tool("bash", {"command": "pytest -q"}, seconds=2, output="3 passed in 1s", exit=0),
+                "Some **prose** with `code` in it. " * 12,
+                story.tool("grep", {"pattern": "x"}, "Found 2 matches\n", matches=2),
+                "More text\n\n- a\n- b\n\n```py\nx = 1\n```\nand an end",
+                story.tool("list", {"path": "."}, "src/\n", count=1),
+                "A last word. " * 30,
+            ],
+            at=str(number % 60),
+            cost=0.01,
+        )
+    return story
+
+
+async def _settle(story: Story) -> tuple[float, float, float]:
+    app = ConversationApp(Transcript(SESSION), look())
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause(0.2)
+        spent = time.process_time()
+        app.view.transcript.load(story.messages)
+        await pilot.pause(0.15)
+        settled = time.process_time() - spent
+        spent = time.process_time()
+        await pilot.resize_terminal(100, 40)
+        await pilot.pause(0.1)
+        resized = time.process_time() - spent
+        pages: list[float] = []
+        for _ in range(30):
+            spent = time.process_time()
+            app.view.action_page_up()
+            await pilot.pause()
+            pages.append(time.process_time() - spent)
+        return settled, resized, max(pages)
+
+
+def _side(side: str, act: str, tokens: int) -> dict[str, Any]:
+    """Run one side on a terminal of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        result = Path(name) / "result.json"
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", SIZE[1], SIZE[0], 0, 0))
+        command = [sys.executable, "-m", "tests.benchmarks.transcript_sides", side, act, str(tokens), str(result)]
+        environ = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environ) as process:
+            os.close(slave)
+            reader = threading.Thread(target=_drain, args=(master,), daemon=True)
+            reader.start()
+            process.wait(timeout=180)
+        os.close(master)
+        return json.loads(result.read_text())
+
+
+def _drain(descriptor: int) -> None:
+    """Read what the program draws, as a terminal would."""
+    try:
+        while os.read(descriptor, 65_536):
+            pass
+    except OSError:  # the program has ended
+        return
+
+
+def _median(pairs: list[tuple[dict[str, Any], dict[str, Any]]], side: int, name: str) -> float:
+    return statistics.median(pair[side][name] for pair in pairs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -214,3 +214,29 @@ def test_a_note_without_a_fork_holds_up_nobody(environ, folder, paths):
 
     asyncio.run(work())
     assert not list(paths.lock.glob("*.forks"))
+
+
+class NthFails(FileSystem):
+    """Its n-th replacing of a record fails, as if the disk had gone for a moment."""
+
+    def __init__(self, n):
+        self.left = n
+
+    def replace(self, source, target):
+        self.left -= "/message/" in target or "/part/" in target
+        if self.left == 0:
+            raise OSError(errno.EIO, "Input/output error")
+        super().replace(source, target)
+
+
+@pytest.mark.parametrize("n", range(1, 25, 3))
+async def test_a_write_that_fails_is_done_by_the_next_attempt(environ, folder, paths, n):
+    session_id = write_session(paths, turns=4, directory=str(folder))
+    async with open_engine(environ, files=NthFails(n)) as engine:
+        client = LocalClient(engine, await engine.instance(folder))
+        fork = await client.sessions.fork(session_id, WHOLE)
+        with pytest.raises(StorageError, match="cannot write"):
+            await client.sessions.settled(fork.id)
+        assert len(await texts(client, fork.id)) == 8
+        await client.sessions.remove(session_id)
+        assert await is_whole(client, fork.id) and len(await texts(client, fork.id)) == 8

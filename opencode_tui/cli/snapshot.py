@@ -24,8 +24,10 @@ def size() -> None:
 
 @snapshot.command()
 def clean() -> None:
-    """Drop snapshots that are older than 30 days; undo cannot go back to them any more."""
+    """Drop what is older than 30 days and what no session needs for its undo."""
+    from opencode_tui.engine.session.snapshot_keeping import clean_unneeded  # not for the help
+
     before = with_snapshots(lambda snapshots: snapshots.size())
-    after = with_snapshots(lambda snapshots: snapshots.clean())
+    after = with_snapshots(clean_unneeded)
     freed = max(0, before.bytes - after.bytes) / _MIB
     print_result(f"{freed:.1f} MiB freed, {after.bytes / _MIB:.1f} MiB left in {after.snapshots} snapshots")

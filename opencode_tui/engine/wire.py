@@ -27,6 +27,7 @@ from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.sessions import Sessions
+from opencode_tui.engine.session.snapshot_keeping import SnapshotKeeping
 from opencode_tui.engine.session.snapshot_source import SWITCHED_OFF, SnapshotSource
 from opencode_tui.engine.session.step_changes import StepRecorder
 from opencode_tui.engine.session.stored_output import SessionOutputs
@@ -72,7 +73,8 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     extensions.plugins.follow(core.bus, str(directory))
     background = Background()
     snapshots = SnapshotSource(partial(_make_snapshots, core, project, config))
-    recorder = StepRecorder(source=snapshots, store=core.store, identifier=core.identifier)
+    keeping = SnapshotKeeping(source=snapshots, background=background, clock=core.clock)
+    recorder = StepRecorder(source=snapshots, store=core.store, identifier=core.identifier, keeping=keeping)
     undo = _build_undo(core, snapshots, recorder)
     if has_leftovers:
         await undo.recover()

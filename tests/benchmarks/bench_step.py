@@ -13,6 +13,8 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
+from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.snapshot_keeping import SnapshotKeeping
 from opencode_tui.engine.session.snapshot_source import SnapshotSource
 from opencode_tui.engine.session.step_changes import StepRecorder
 from opencode_tui.engine.tool.tool import FileWrite
@@ -92,8 +94,12 @@ async def measure(base: Path, count: int) -> list[Figure]:
     times: dict[str, list[float]] = {"read": [], "edit": [], "command": []}
     async with open_store(paths) as opened:
         await opened.store.create(session_info(title="t"))
+        source, background = SnapshotSource(lambda: world.snapshots), Background()
         recorder = StepRecorder(
-            source=SnapshotSource(lambda: world.snapshots), store=opened.store, identifier=Identifier(system_clock)
+            source=source,
+            store=opened.store,
+            identifier=Identifier(system_clock),
+            keeping=SnapshotKeeping(source=source, background=background, clock=system_clock),
         )
         first = await ms(command_step(recorder, 0, path))
         for number in range(1, REPEATS + 1):
@@ -101,6 +107,7 @@ async def measure(base: Path, count: int) -> list[Figure]:
             times["edit"].append(await ms(edit_step(recorder, number, path)))
             await asyncio.sleep(0.06)
             times["command"].append(await ms(command_step(recorder, number, path)))
+        await background.close()
     read, edit, command = (statistics.median(each) for each in times.values())
     floor = floor_ms(repo)
     print(f"{count} files: read {read:.2f} ms, edit {edit:.1f} ms, command {command:.1f} ms, the first {first:.0f} ms")

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opencode_tui.engine.session.snapshot_keeping import SnapshotKeeping
 from opencode_tui.engine.session.snapshot_source import SnapshotSource
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.tool.tool import FileWrite
@@ -29,10 +30,13 @@ logger = logging.getLogger(__name__)
 class StepRecorder:
     """Begins the records of the steps of one folder's sessions."""
 
-    def __init__(self, *, source: SnapshotSource, store: SessionStore, identifier: Identifier) -> None:
+    def __init__(
+        self, *, source: SnapshotSource, store: SessionStore, identifier: Identifier, keeping: SnapshotKeeping
+    ) -> None:
         self.source = source
         self.store = store
         self.identifier = identifier
+        self._keeping = keeping
         self._families: dict[str, Family] = {}
 
     def begin(self, message: AssistantMessage) -> "StepChanges":
@@ -44,6 +48,8 @@ class StepRecorder:
         from opencode_tui.engine.snapshot.recording import Family, StepRecording  # only for steps that change something
 
         snapshots = self.source.get()
+        if snapshots.unavailable is None:
+            self._keeping.offer()
         name = await self._elder(message.session_id)
         family = self._families.setdefault(name, Family(name))
         return StepRecording(snapshots.door, session=message.session_id, message=message.id, family=family)

@@ -62,8 +62,8 @@ class WorktreeDoor:
     ) -> None:
         self.unavailable = refusal(worktree, paths)
         self._root = worktree
-        self._project_id = project_id
-        self._paths = paths
+        self.project_id = project_id
+        self.paths = paths
         self._locks = locks
         self.clock = clock
         self._quota = quota
@@ -94,12 +94,12 @@ class WorktreeDoor:
         return await asyncio.to_thread(work, self._opened.claims)
 
     def _open(self) -> Opened:
-        place = find_place(self._paths, project_id=self._project_id, worktree=self._root)
+        place = find_place(self.paths, project_id=self.project_id, worktree=self._root)
         ensure(place.folder)
         worktree = Worktree(
             str(self._root),
             place=place,
-            own_folders=own_folders(self._root, self._paths),
+            own_folders=own_folders(self._root, self.paths),
             quota_bytes=self._quota.bytes,
             disk=self._disk,
         )

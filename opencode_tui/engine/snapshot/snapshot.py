@@ -220,6 +220,10 @@ class Snapshots:
         """Return what the store takes."""
         return await self.door.do(lambda opened, stop: usage_of(opened.worktree.store, opened.place, self._quota))
 
+    def has_outdated(self, usage: Usage) -> bool:
+        """Tell whether a store holds a snapshot that `clean` may drop."""
+        return usage.oldest is not None and usage.oldest < self._clock() - self._quota.age_ms
+
     async def clean(self, *, keep: Iterable[str] = ()) -> Usage:
         """Drop snapshots older than the quota's age, except those in `keep`, and return what is left."""
         kept = list(keep)

@@ -44,8 +44,8 @@ def write(path: str, content: str) -> Call:
 def worktree_held(environ, folder):
     """Hold the lock of the worktree, so that nothing can be recorded of it, as a slow scan of another process would."""
     snapshots = open_snapshots(environ, folder)
-    paths = snapshots.door._paths
-    place = find_place(paths, project_id=snapshots.door._project_id, worktree=Path(os.path.realpath(folder)))
+    paths = snapshots.door.paths
+    place = find_place(paths, project_id=snapshots.door.project_id, worktree=Path(os.path.realpath(folder)))
     with Locks(paths).worktree(place.name):
         yield
 

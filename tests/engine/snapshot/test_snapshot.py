@@ -164,7 +164,7 @@ async def test_a_store_from_before_the_first_commit_stays_in_use(world: World, p
     world.write("a")
     before = await world.snapshots.track()
     later = world.service()
-    later.door._project_id = "0" * 40
+    later.door.project_id = "0" * 40
     world.write("a", "2")
     assert world.inside((await later.patch(before.id)).files) == ["a"]
 

@@ -68,6 +68,7 @@ class StepProcessor:
         self._services = services
         self.message = message
         self._machine: PartMachine | None = None
+        self._unstored: list[PartChange] = []
         self._changes = services.recorder.begin(message)
 
     @property
@@ -127,7 +128,7 @@ class StepProcessor:
             return None
         store = self._services.store
         if self._machine is not None:
-            await self._apply(self._machine.close_open())
+            await self._apply([*self._unstored, *self._machine.close_open()])
         aborted = error.name == "MessageAbortedError"
         for part in store.parts(self.message.session_id, self.message.id):
             if isinstance(part, ToolPart) and isinstance(part.state, ToolStatePending | ToolStateRunning):
@@ -172,6 +173,7 @@ class StepProcessor:
 
     async def _take(self, batch: Sequence[StreamEvent], machine: PartMachine) -> None:
         changes = merge_growth(change for event in batch for change in machine.apply(event))
+        self._unstored = changes
         if self._services.hooks.has("experimental.text.complete"):
             changes = [await self._completed(change) for change in changes]
         await self._apply(changes)
@@ -184,14 +186,17 @@ class StepProcessor:
         return change
 
     async def _apply(self, changes: Sequence[PartChange]) -> None:
-        store = self._services.store
+        """Store the changes; those that an interruption leaves over are kept for `settle`, the one that was under way included."""
+        store, self._unstored = self._services.store, list(changes)
         for change in changes:
             if isinstance(change, Grew):
                 store.grow_part(self.message.session_id, self.message.id, change.live, change.delta)
             else:
                 await store.update_part(change.part)
+            del self._unstored[0]
 
     async def _drop(self, machine: PartMachine) -> None:
+        self._unstored = []
         for part_id in machine.part_ids:
             await self._services.store.remove_part(self.message.session_id, self.message.id, part_id)
         self._machine = None

@@ -1,6 +1,17 @@
+import asyncio
+
 import pytest
 
+from opencode_tui.engine.session.repair import is_unfinished
+from opencode_tui.engine.session.runs import RunAborted
+from opencode_tui.storage.paths import find_paths
 from tests.support.aborting import abort_after, open_aborting
+from tests.support.model_script import Answer, Call
+from tests.support.opened import opened
+from tests.support.stored import read_store
+
+EVENTS = 14
+"""More than a turn tells before its tool runs."""
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.02, 0.1, 0.3, 0.6, 1.0])
@@ -9,3 +20,28 @@ async def test_abort_wins_at_any_moment(environ, tmp_path, moment):
         ended = await abort_after(client, moment)
     assert ended.problems == []
     assert ended.milliseconds < 600
+
+
+async def abort_at(world, number):
+    """Abort a turn when it tells its event of this number; returns what is then unfinished."""
+    session = await world.new_session()
+    with world.client.events() as events:
+        turn = asyncio.create_task(world.prompt("go", session=session))
+        async for _ in events:
+            number -= 1
+            if number == 0:
+                await world.client.prompts.abort(session.id)
+                break
+    async with asyncio.timeout(5):
+        with pytest.raises(RunAborted):
+            await turn
+    return [message.info.id for message in await world.messages(session) if is_unfinished(message)]
+
+
+@pytest.mark.parametrize("number", range(1, EVENTS + 1))
+async def test_an_answer_that_came_at_once_is_closed_wherever_it_is_cut(environ, tmp_path, number):
+    wait = Call("bash", {"command": "sleep 20", "description": "wait"})
+    answer = Answer(reasoning="hm hm", text="one two", calls=(wait, wait), is_burst=True)
+    async with opened(environ, tmp_path, *[answer] * 2) as world:
+        assert await abort_at(world, number) == []
+    assert read_store(find_paths(environ).storage).unfinished == []

@@ -4,23 +4,36 @@ In memory each byte that is no UTF-8 is a lone surrogate, as `os.fsdecode` gives
 hexadecimal digits (`"bad\\u0000ff.txt"`). No path has a NUL of its own, so nothing else is ever written like that.
 """
 
-import re
 from typing import Annotated
 
 from pydantic import AfterValidator, PlainSerializer
 
-_BYTE = re.compile("[\udc80-\udcff]")
-_WRITTEN = re.compile("\0([89a-f][0-9a-f])")
+_DIGITS = frozenset("0123456789abcdef")
 
 
 def write_path(path: str) -> str:
-    """Return a path as JSON holds it; any other text comes back as it is."""
-    return path if path.isascii() else _BYTE.sub(lambda match: f"\0{ord(match[0]) - 0xDC00:02x}", path)
+    """Return a path as JSON holds it; one that is UTF-8 comes back as it is."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return "".join(f"\0{ord(sign) - 0xDC00:02x}" if "\udc80" <= sign <= "\udcff" else sign for sign in path)
+    return path
 
 
 def read_path(text: str) -> str:
     """Return the path that `write_path` wrote."""
-    return text if "\0" not in text else _WRITTEN.sub(lambda match: chr(0xDC00 + int(match[1], 16)), text)
+    if "\0" not in text:
+        return text
+    head, *rest = text.split("\0")
+    return head + "".join(_byte(piece) for piece in rest)
+
+
+def _byte(piece: str) -> str:
+    """Return what a NUL and this piece after it stand for."""
+    digits = piece[:2]
+    if len(digits) < 2 or not _DIGITS.issuperset(digits) or digits < "80":
+        return f"\0{piece}"
+    return chr(0xDC00 + int(digits, 16)) + piece[2:]
 
 
 FilePath = Annotated[str, AfterValidator(read_path), PlainSerializer(write_path, return_type=str)]

@@ -133,7 +133,9 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
 
     def _takes(self, event: events.Key) -> bool:
         screen = self.screen
-        return isinstance(screen, ChatScreen) and self.router.take(event, screen)
+        if not isinstance(screen, ChatScreen):
+            return False
+        return screen.take_key(event.key) or self.router.take(event, screen)
 
     def _handle_exception(self, error: Exception) -> None:
         """End in order: the terminal as it was, the error to the one who started us, the session on disk."""

@@ -44,7 +44,7 @@ async def _prepare_prompt(screen: "ChatScreen", control: Control, state: Path) -
     is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
     box.history.load(earlier or (EXAMPLES if is_demo else ()))
     box.keep_history(path)
-    box.complete_with(control)
+    screen.offer_completions(control)
     if is_demo and not earlier:
         box.editor.hints = ("Ask anything, or press up for an example", "/ commands", "@ files")
     box.editor.refresh()

@@ -39,7 +39,7 @@ class Welcome(Rows):
                 ("demo model", True),
                 (", or add a key.", False),
             )
-            notes = {"create notes.md with a plan": "asks before it writes"}
+            notes = {"create notes.md with a plan": "undo takes it back"}
             tries = [(one, notes.get(one, "")) for one in reversed(EXAMPLES)]
             groups.append(("Try", "the demo works offline, on real files", tries))
             keys = [
@@ -65,7 +65,7 @@ class Welcome(Rows):
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """The text block, a little above the middle."""
         block = min(width - 6, 78)
-        left = max(3, (width - block) // 2 - 2)
+        left = max(3, (width - 66) // 2 if block == 78 else 3)
         lines = self._lines(block)
         above = max(0, (height - len(lines)) // 2 - 1)
         palette = self.look.palette
@@ -105,7 +105,7 @@ class Welcome(Rows):
         if not note:
             return [(self.look.words(words), style)]
         if block < NOTE + 20:
-            return [(self.look.words(words), style), (f"  {note}", muted)]
+            return [(self.look.words(words), style)]
         return [(self.look.words(words).ljust(NOTE), style), (note, muted)]
 
 

@@ -116,5 +116,5 @@ async def screen(
         async with app.run_test(size=size) as pilot:
             app.attach(world.client)
             page = Page(app, pilot, world)
-            await page.sees("fake-model")
+            await page.sees("build")
             yield page

@@ -16,7 +16,12 @@ from opencode_tui.tui.row import strip
 from opencode_tui.tui.rows import Rows
 
 if TYPE_CHECKING:
-    from opencode_tui.tui.control import Control
+    from opencode_tui.client.client import Client
+    from opencode_tui.tui.prompt.completion import Completer, Trigger
+    from opencode_tui.tui.prompt.completions import Completions
+
+BELOW = 3
+"""Rows between the list of completions and the end of the screen, beside the prompt's own."""
 
 
 class Bar(Rows):
@@ -41,7 +46,9 @@ class PromptBox(Horizontal):
         self.editor = Editor()
         self.history = History()
         self.stash: list[Draft] = []
-        self.completing = False
+        self.completions: Completions | None = None
+        self._completer: Completer | None = None
+        self._asked: Trigger | None = None
         self._attachments: dict[str, Attachment] = {}
         self._history_file: Path | None = None
 
@@ -97,8 +104,67 @@ class PromptBox(Horizontal):
         if self._history_file is not None:
             await asyncio.to_thread(append_history, self._history_file, text)
 
-    def complete_with(self, control: "Control") -> None:
-        """Offer files, agents and commands while one writes."""
+    def complete_with(self, client: "Client", completions: "Completions") -> None:
+        """Offer files, agents and commands while one writes; the list is mounted by whoever hands it in."""
+        from opencode_tui.tui.prompt.completion import Completer  # not for the first frame
+
+        self.completions = completions
+        self._completer = Completer(client)
+
+    @property
+    def completing(self) -> bool:
+        """Whether something is offered now."""
+        return self.completions is not None and self.completions.display and self.editor.has_focus
+
+    async def on_text_area_changed(self) -> None:
+        """Offer what fits to what stands before the cursor."""
+        self.run_worker(self._complete(), group="completion", exclusive=True, exit_on_error=False)
+
+    async def _complete(self) -> None:
+        if self._completer is None or self.completions is None:
+            return
+        from opencode_tui.tui.prompt.completion import trigger
+
+        line, _ = self.editor.cursor_location
+        wanted = trigger(self.editor.before_cursor, is_first_line=line == 0)
+        self._asked = wanted
+        if wanted is None:
+            self.completions.show(())
+            return
+        found = await self._completer.find(wanted)
+        if self._asked == wanted:
+            self.completions.show(found, above=self.size.height + BELOW)
+
+    def complete_key(self, key: str) -> bool:
+        """Act on a key while something is offered; tells whether it was one for the list."""
+        assert self.completions is not None
+        if key in ("up", "ctrl+p"):
+            self.completions.move(-1)
+        elif key in ("down", "ctrl+n"):
+            self.completions.move(1)
+        elif key == "escape":
+            self.completions.show(())
+        elif key in ("tab", "enter"):
+            return self.take_completion(send=key == "enter")
+        else:
+            return False
+        return True
+
+    def take_completion(self, *, send: bool) -> bool:
+        """Write the chosen one; a command that stands whole there already is left to be sent."""
+        assert self.completions is not None
+        chosen, wanted = self.completions.chosen, self._asked
+        self.completions.show(())
+        if chosen is None or wanted is None:
+            return False
+        if send and chosen.insert.strip() == f"/{wanted.query}":
+            return False
+        line, column = self.editor.cursor_location
+        result = self.editor.replace(chosen.insert, (line, column - wanted.length), (line, column))
+        self.editor.move_cursor(result.end_location)
+        if send and wanted.kind == "command" and not chosen.insert.endswith(" "):
+            self.editor.post_message(Editor.Submitted())
+        return True
 
     def can_recall(self, action_id: str) -> bool:
         """Whether the key means an earlier or later prompt, not the row above or below."""

@@ -161,6 +161,23 @@ class ChatScreen(ViewRequests, Screen[None], inherit_bindings=False):
             self.welcome.show(control)
         self.settle()
 
+    def offer_completions(self, control: "Control") -> None:
+        """Begin to offer files, agents and commands in the prompt."""
+        from opencode_tui.tui.prompt.completions import Completions
+
+        completions = Completions()
+        completions.display = False
+        self.query_one("#page").mount(completions)
+        self.prompt.complete_with(control.client, completions)
+
+    def on_completions_taken(self) -> None:
+        """Write the row that was clicked."""
+        self.prompt.take_completion(send=False)
+
+    def take_key(self, key: str) -> bool:
+        """Take a key before all others: for the list above the prompt."""
+        return self.prompt.completing and self.prompt.complete_key(key)
+
     def show_cut(self) -> None:
         """Scroll to where an undo would begin."""
         if self.view is not None:
@@ -235,7 +252,7 @@ class ChatScreen(ViewRequests, Screen[None], inherit_bindings=False):
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
         if self.acts is None:
             return action.id == "app_exit"
-        if action.id == "session_interrupt" and (self._is_reading or self.prompt.completing):
+        if action.id == "session_interrupt" and self._is_reading:
             return False
         if self.panels is not None and self.panels.is_open:
             is_kept = action.id == "session_interrupt" and self.panels.takes_escape

@@ -1,0 +1,79 @@
+"""The list above the prompt while something can be completed."""
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
+from opencode_tui.tui.prompt.completion import Completion
+from opencode_tui.tui.row import Piece, row
+from opencode_tui.tui.rows import Rows
+
+MOST = 8
+NOTE = 30
+
+
+class Completions(Rows):
+    """At most eight rows, the chosen one in sight."""
+
+    area = "surface"
+
+    class Taken(Message):
+        """A row was clicked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: Sequence[Completion] = ()
+        self._at = 0
+
+    @property
+    def chosen(self) -> Completion | None:
+        """The row that enter takes."""
+        return self.found[self._at] if self.found else None
+
+    def show(self, found: Sequence[Completion], *, above: int = 6) -> None:
+        """Offer these; none takes the list away. It stands `above` so many rows."""
+        self.styles.margin = (0, 1, above, 1)
+        if found != self.found:
+            self.found = found
+            self._at = 0
+            self.refresh(layout=True)
+            self.redraw()
+        self.display = bool(found)
+
+    def move(self, step: int) -> None:
+        """Go up or down, beyond an end to the other one."""
+        if self.found:
+            self._at = (self._at + step) % len(self.found)
+            self.redraw()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """A row each."""
+        return min(MOST, max(1, len(self.found)))
+
+    def on_click(self, event: events.Click) -> None:
+        """Take a row."""
+        event.stop()
+        self._at = min(len(self.found) - 1, self._top(self.size.height) + event.y)
+        self.post_message(self.Taken())
+
+    def _top(self, height: int) -> int:
+        return max(0, min(self._at - height // 2, len(self.found) - height))
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """The rows in sight."""
+        top = self._top(height)
+        return [self._row(one, top + at == self._at, width) for at, one in enumerate(self.found[top : top + height])]
+
+    def _row(self, one: Completion, is_here: bool, width: int) -> Strip:
+        palette = self.look.palette
+        area = "selection" if is_here else self.area
+        fill = palette.area(area)
+        bar = (self.look.glyphs.user_bar, palette.style("accent", area)) if is_here else (" ", fill)
+        gap = " " * max(2, NOTE - len(one.shown))
+        left: list[Piece] = [bar, (" ", fill), (one.shown, palette.style("text", area, bold=is_here))]
+        if one.note:
+            left.append((f"{gap}{one.note}", palette.style("muted", area)))
+        return row(width, left, fill=fill, mark=self.look.glyphs.ellipsis)

@@ -1,0 +1,66 @@
+"""The names of the folder's files, listed once in a while, and a search in them that never holds up the screen."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Sequence
+
+from opencode_tui.client.client import Client
+
+KEPT_S = 10
+"""Seconds for which the list counts as fresh."""
+
+EVERYTHING = 1_000_000
+SLICE = 4_000
+"""Names between two turns for everything else."""
+
+LIMIT = 50
+
+
+class FileNames:
+    """Finds by parts of names: what stands in one piece first, in a name before in its folders, short before long."""
+
+    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._names: Sequence[str] = ()
+        self._folded: Sequence[str] = ()
+        self._listed: float | None = None
+        self._listing = asyncio.Lock()
+
+    async def find(self, query: str) -> Sequence[str]:
+        """The names that are meant, best first, at most fifty; without a query the top of the folder."""
+        await self._list()
+        wanted = query.casefold()
+        if not wanted:
+            return self._names[:LIMIT]
+        pattern = re.compile(".*?".join(re.escape(letter) for letter in wanted), re.DOTALL)
+        scored: list[tuple[tuple[int, int, int], int]] = []
+        for start in range(0, len(self._folded), SLICE):
+            part = self._folded[start : start + SLICE]
+            scored += [(_rank(wanted, name), at) for at, name in enumerate(part, start) if pattern.search(name)]
+            await asyncio.sleep(0)
+        best = (
+            sorted(scored)[:LIMIT] if len(scored) < SLICE else await asyncio.to_thread(lambda: sorted(scored)[:LIMIT])
+        )
+        return [self._names[at] for _, at in best]
+
+    async def _list(self) -> None:
+        async with self._listing:
+            if self._listed is None or self._clock() - self._listed > KEPT_S:
+                self._names = await self._client.files.find("", limit=EVERYTHING)
+                self._folded = await asyncio.to_thread(lambda: [name.casefold() for name in self._names])
+                self._listed = self._clock()
+
+
+def _rank(wanted: str, name: str) -> tuple[int, int, int]:
+    base = name.rstrip("/").rpartition("/")[2]
+    if base.startswith(wanted):
+        kind = 0
+    elif wanted in base:
+        kind = 1
+    elif wanted in name:
+        kind = 2
+    else:
+        kind = 3
+    return kind, name.count("/"), len(name)

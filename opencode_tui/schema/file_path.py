@@ -1,7 +1,7 @@
 """Paths of files in records, also those that are not UTF-8.
 
-In memory each byte that is no UTF-8 is a lone surrogate, as `os.fsdecode` gives it. JSON cannot hold that; there it is a NUL and two
-hexadecimal digits (`"bad\\u0000ff.txt"`). No path has a NUL of its own, so nothing else is ever written like that.
+In memory each byte that is no UTF-8 is a lone surrogate, as `os.fsdecode` gives it. In JSON, which cannot hold one, it is a NUL and
+two hexadecimal digits (`"bad\\u0000ff.txt"`). No path has a NUL of its own, so nothing else is ever written like that.
 """
 
 from typing import Annotated

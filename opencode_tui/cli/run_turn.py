@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from opencode_tui.cli.door import with_client, with_server
@@ -72,7 +73,18 @@ class TurnOptions:
             raise ConfigError('nothing to do; give a message: opencode-tui run "explain this folder"')
         fields = {
             name: options[name]
-            for name in ("is_continued", "is_fork", "session_id", "agent", "style", "files", "title", "auto", "command", "attach")
+            for name in (
+                "is_continued",
+                "is_fork",
+                "session_id",
+                "agent",
+                "style",
+                "files",
+                "title",
+                "auto",
+                "command",
+                "attach",
+            )
         }
         return cls(message=message, piped=piped, model=model, **fields)
 
@@ -271,6 +283,9 @@ async def _choose_session(client: Client, options: TurnOptions, request: Request
 
 async def _continue(client: Client, options: TurnOptions, session: SessionInfo) -> SessionInfo:
     """Return the session, or a fork of it, which takes the name that was given for a new one."""
+    here, there = client.directory, Path(session.directory)
+    if not (here.is_relative_to(there) or there.is_relative_to(here)):
+        say(f"session {session.id} works in {there}; this turn works in {here}")
     if not options.is_fork:
         return session
     fork = await client.sessions.fork(session.id, ForkSession())

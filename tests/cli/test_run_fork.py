@@ -25,3 +25,10 @@ def test_a_fork_of_the_last_session_can_be_named(commands, session_id):
 def test_fork_needs_a_session(commands):
     done = commands.run("run", "--fork", "hello")
     assert (done.code, done.stdout) == (2, "") and "--fork needs --continue or --session ID" in done.stderr
+
+
+def test_a_turn_in_another_folder_than_the_session_says_so(commands, session_id):
+    fork_id = commands.run("session", "fork", session_id, "--worktree").stdout.strip()
+    done = commands.run("run", "-s", fork_id, "list this folder")
+    assert done.code == 0 and f"session {fork_id} works in {commands.folder}-" in done.stderr
+    assert f"this turn works in {commands.folder}\n" in done.stderr

@@ -51,6 +51,15 @@ def find_repository(directory: Path) -> Repository | None:
     return None
 
 
+def works_elsewhere(directory: str, worktree: Path) -> bool:
+    """Tell whether a folder is there and belongs to another work tree than the one at the real path `worktree`. Blocks."""
+    folder = Path(os.path.realpath(directory))
+    if folder == worktree or not folder.is_dir():
+        return False
+    repository = find_repository(folder)
+    return repository.worktree != worktree if repository else not folder.is_relative_to(worktree)
+
+
 def read_small(path: Path) -> str | None:
     """Return the first 4 KiB of a regular file as text, or None when there is no such file to read."""
     try:

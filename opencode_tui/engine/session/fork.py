@@ -12,7 +12,7 @@ from pathlib import Path
 
 from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
-from opencode_tui.engine.project.repository import find_repository
+from opencode_tui.engine.project.repository import works_elsewhere
 from opencode_tui.engine.session.fork_copy import ForkCopies
 from opencode_tui.engine.session.fork_source import ForkSource
 from opencode_tui.engine.session.fork_worktree import ForkWorktrees
@@ -105,7 +105,7 @@ class SessionForks:
 
     def _describe(self, source: SessionInfo, taken: CopyRange, boundary: str | None, folder: Path) -> SessionInfo:
         now = self.clock()
-        if folder != self.project.directory or self._is_elsewhere(source):
+        if folder != self.project.directory or works_elsewhere(source.directory, self.project.worktree):
             taken = taken.changed(elsewhere=True)
         copying = None if _is_empty(taken) else taken
         info = SessionInfo(
@@ -119,14 +119,6 @@ class SessionForks:
             time=SessionTime(created=now, updated=now),
         )
         return with_origin(info, ForkOrigin(session_id=source.id, message_id=taken.before or boundary, copying=copying))
-
-    def _is_elsewhere(self, source: SessionInfo) -> bool:
-        """Tell whether the source works in another work tree, whose recorded states mean nothing here."""
-        if source.directory == str(self.project.directory):
-            return False
-        repository = find_repository(Path(source.directory))
-        worktree = repository.worktree if repository else Path(source.directory)
-        return worktree != self.project.worktree
 
 
 def forked_title(title: str) -> str:

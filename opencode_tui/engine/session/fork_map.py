@@ -17,15 +17,15 @@ from opencode_tui.schema.value import immutable
 
 _TAIL = 14
 _HEX = 12
-_LONGEST_HEAD = 50
-"""Characters kept of an id without a time field; the whole must stay the name of a file."""
+_LONGEST_HEAD = 46
+"""Characters kept of an id without a time field: with the last ones an id has 60 at the most."""
 _SPACE = len(BASE62) ** _TAIL
 
 
 def copied_id(fork_id: str, old_id: str) -> str:
     """Return what an id of the source is in the fork."""
     prefix, _, rest = old_id.partition("_")
-    kept = rest[:_HEX] if time_field(old_id) is not None else rest[: _LONGEST_HEAD - len(prefix)]
+    kept = rest[:_HEX] if time_field(old_id) is not None else rest[:_LONGEST_HEAD]
     number = int.from_bytes(hashlib.sha256(f"{fork_id}{old_id}".encode()).digest()) % _SPACE
     tail = ""
     for _ in range(_TAIL):

@@ -1,11 +1,13 @@
 """The sessions of one folder's project: make, list, change, delete. Source: seeds 000 and 002; reference, section 5."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from decimal import Decimal
 
 from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.project.repository import works_elsewhere
 from opencode_tui.engine.session.fork_copy import ForkCopies
 from opencode_tui.engine.session.quiet_call import hidden_cost
 from opencode_tui.engine.session.repair import repair
@@ -71,9 +73,10 @@ class Sessions:
         return await self._store.get(session_id)
 
     async def latest(self) -> SessionInfo | None:
-        """Return the project's session that was worked on last, children left out."""
+        """Return the session of this work tree that was worked on last, children left out."""
         roots = [info for info in await self.all() if info.parent_id is None and info.time.archived is None]
-        return max(roots, key=lambda info: info.time.updated, default=None)
+        roots.sort(key=lambda info: info.time.updated, reverse=True)
+        return await asyncio.to_thread(self._first_here, roots)
 
     async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
         """Rename or archive a session; does not move its time."""
@@ -123,6 +126,10 @@ class Sessions:
             finally:
                 lock.release()
         return mended
+
+    def _first_here(self, infos: Sequence[SessionInfo]) -> SessionInfo | None:
+        worktree = self._project.worktree
+        return next((info for info in infos if not works_elsewhere(info.directory, worktree)), None)
 
     async def _family(self, info: SessionInfo) -> list[SessionInfo]:
         family = [info]

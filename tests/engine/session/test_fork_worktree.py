@@ -7,7 +7,7 @@ import pytest
 
 from opencode_tui.client.local import open_client
 from opencode_tui.schema.error import ConfigError, GitUnavailableError, NoSuchMessageError, SnapshotError
-from opencode_tui.schema.request import ForkSession
+from opencode_tui.schema.request import CreateSession, ForkSession
 from tests.support.deep import write_session
 from tests.support.repo import make_repo
 
@@ -91,6 +91,16 @@ async def test_a_fork_from_a_folder_below_works_in_the_same_folder_there(environ
     async with open_client(environ, repo.path / "sub") as client:
         fork = await client.sessions.fork(source, OWN)
     assert Path(fork.directory) == tmp_path / "project-brave-otter" / "sub"
+
+
+async def test_the_last_session_of_a_folder_is_none_of_another_work_tree(environ, repo, source):
+    async with open_client(environ, repo.path) as client:
+        source = await client.sessions.create(CreateSession())
+        fork = await client.sessions.fork(source.id, OWN)
+        assert await client.sessions.latest() == source
+    async with open_client(environ, Path(fork.directory)) as client:
+        latest = await client.sessions.latest()
+        assert latest is not None and latest.id == fork.id
 
 
 async def test_work_in_it_outlives_the_session(environ, repo, source):

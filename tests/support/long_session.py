@@ -1,7 +1,7 @@
 """A long session against a small window: turns of tool calls on texts of all kinds, with facts planted in what must be kept.
 
-    plan = LongSession(folder, turns=40, steps=10, size=900)
-    course = await plan.run(world)          # a world whose server has a `Window`
+    plan = LongSession(turns=40, steps=10, size=900)
+    course = await plan.run(world, folder, usable=24_000, summary=Answer(text="…"))     # the world's server has a `Window`
     assert course.lost == [] and len(course.after) <= course.allowed
 
 Rules are told in some requests, todos by a call of the first turn, a fact of its own in each request.
@@ -52,17 +52,16 @@ class Course:
 class LongSession:
     """The script of a session: `steps` model calls in each turn, the reads of which bring about `size` tokens each."""
 
-    def __init__(self, folder: Path, *, turns: int, steps: int, size: int, rules: int = 20, todos: int = 20) -> None:
-        self._folder = folder
+    def __init__(self, *, turns: int, steps: int, size: int, rules: int = 20, todos: int = 20) -> None:
         self._turns = turns
         self._steps = steps
         self._size = size
         self._rules = rules
         self._todos = [f"finish part {number}, TODO-{number:02}" for number in range(todos)]
-        self._chance = random.Random(7)
 
-    async def run(self, world: World, *, usable: int, summary: Answer, step_ms: float = 0) -> Course:
-        """Play it; the scripted model gives `summary` whenever it is asked for one, and takes `step_ms` for a step."""
+    async def run(self, world: World, folder: Path, *, usable: int, summary: Answer, step_ms: float = 0) -> Course:
+        """Play it in a folder; the model gives `summary` whenever it is asked for one, and waits `step_ms` before each delta."""
+        self._folder, self._chance, self._last_head = folder, random.Random(7), ""
         course = Course(usable)
         answers = [answer for turn in range(self._turns) for answer in self._answers(turn, step_ms)]
         world.server.script(*answers)
@@ -113,7 +112,7 @@ class LongSession:
                 course.summaries += 1
                 continue
             size, head = received.tokens, _head(received.body)
-            is_after = head.startswith("What did we do so far?") and head != getattr(self, "_last_head", "")
+            is_after = head.startswith("What did we do so far?") and head != self._last_head
             if is_after:
                 compacted = True
                 course.after.append(size)

@@ -22,6 +22,7 @@ from opencode_tui.engine.session.history import filter_compacted
 from opencode_tui.engine.session.meter import TokenMeter
 from opencode_tui.engine.session.model_message import to_model_messages
 from opencode_tui.engine.session.overflow import OverflowRules, exceeds, usable
+from opencode_tui.engine.session.repair import is_unfinished
 from opencode_tui.engine.session.runs import Run
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.schema.error import ContextOverflowError
@@ -118,7 +119,8 @@ class ContextKeeper:
             ) from error
         if pressure.refusals > MAX_REFUSALS:
             raise full_context(request.model, size, usable(request.model, self._rules.overflow)) from error
-        self._check_gain(filter_compacted(await self._store.messages(session_id)), request, size, pressure)
+        messages = [one for one in await self._store.messages(session_id) if not is_unfinished(one)]
+        self._check_gain(filter_compacted(messages), request, size, pressure)
         pressure.limit = told_limit(f"{error} {error.failure.body or ''}", size) or round(size * (1 - GAIN))
         pressure.before, pressure.request = size, request
 

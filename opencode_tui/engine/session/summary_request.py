@@ -7,10 +7,10 @@ from opencode_tui.engine.agent.prompts import read_prompt
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.catalog import Catalog
-from opencode_tui.engine.provider.stream import LlmRequest
+from opencode_tui.engine.provider.stream import LlmRequest, ModelMessage, TextBlock, UserEntry
 from opencode_tui.engine.session.compaction_text import plain_talk
 from opencode_tui.engine.session.history import compaction_of
-from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.session.model_message import GO_ON, to_model_messages
 from opencode_tui.engine.session.overflow import OverflowRules, usable
 from opencode_tui.engine.session.plugin_hooks import advise_compaction, change_request
 from opencode_tui.schema.error import SessionError
@@ -105,7 +105,7 @@ class SummaryRequests:
         agent = self._agents.get(AGENT)
         output, words = self._sizes(model)
         system = (agent.prompt if agent else None) or read_prompt(AGENT)
-        entries = to_model_messages(old, model)
+        entries = _without_nudge(to_model_messages(old, model))
         instruction = await self._instruction(user.session_id, words)
 
         def measure(text: str) -> int:
@@ -142,6 +142,11 @@ class SummaryRequests:
         summary = min(_MOST_SUMMARY, max(_LEAST_SUMMARY, room // _SUMMARY_SHARE))
         most = min(model.limit.output or self._rules.output_max, self._rules.output_max)
         return min(most, summary * 2 if model.reasoning else summary), min(_MOST_WORDS, max(_LEAST_WORDS, summary // 3))
+
+
+def _without_nudge(entries: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
+    """Return a conversation without the word to go on that closes one which ends with an answer."""
+    return entries[:-1] if entries and entries[-1] == UserEntry((TextBlock(GO_ON),)) else entries
 
 
 def newest_request(messages: Sequence[MessageWithParts]) -> UserMessage:

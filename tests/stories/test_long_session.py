@@ -1,0 +1,30 @@
+"""Long work in a small window goes on without the person noticing; the whole of it: `python -m tests.benchmarks context`."""
+
+from pathlib import Path
+
+from tests.support.long_session import LongSession
+from tests.support.model_script import Answer
+from tests.support.opened import opened
+from tests.support.token_counter import Window
+
+SUMMARY = Answer(text="The work of the earlier turns is done as it was asked for. " * 30, is_burst=True)
+WINDOW = Window(32_000, counts_output=True)
+
+
+async def test_long_work_in_a_small_window_meets_no_refusal_and_keeps_what_it_must(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    plan = LongSession(turns=6, steps=8, size=1_400, rules=6)
+    async with opened(environ, tmp_path, window=WINDOW, limit=(32_000, 8_000)) as world:
+        course = await plan.run(world, tmp_path, usable=24_000, summary=SUMMARY)
+    assert (course.refused, course.lost) == (0, []) and course.facts >= 50
+    assert 2 <= len(course.after) <= course.allowed
+
+
+async def test_without_preparation_it_goes_on_too(environ: dict[str, str], tmp_path: Path) -> None:
+    plan = LongSession(turns=4, steps=8, size=1_400, rules=4)
+    settings = {"compaction": {"prepare": False}}
+    async with opened(environ, tmp_path, window=WINDOW, limit=(32_000, 8_000), settings=settings) as world:
+        course = await plan.run(world, tmp_path, usable=24_000, summary=SUMMARY)
+    assert (course.refused, course.lost, course.summaries) == (0, [], len(course.after))
+    assert 1 <= len(course.after) <= course.allowed

@@ -5,10 +5,10 @@ import pytest
 
 from opencode_tui.schema.error import BusyError, NoSuchMessageError
 from opencode_tui.schema.event import SessionCreated
-from opencode_tui.schema.fork import fork_origin
+from opencode_tui.schema.fork import CopyRange, ForkOrigin, fork_origin
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.request import CreateSession, ForkSession
-from tests.support.collect import drain
+from tests.support.collect import drain, words
 from tests.support.deep import write_session
 from tests.support.model_script import Answer, Call
 from tests.support.opened import opened, react
@@ -32,6 +32,12 @@ def _without_ids(value):
             if name not in ("id", "sessionID", "messageID", "parentID")
         }
     return value
+
+
+def origin_of(info) -> ForkOrigin:
+    origin = fork_origin(info)
+    assert origin is not None
+    return origin
 
 
 async def two_turns(world):
@@ -107,7 +113,7 @@ async def test_only_the_fork_itself_is_told(environ, tmp_path, paths):
         with world.client.events() as events:
             made = await fork(world, session)
             await world.client.sessions.settled(made.id)
-            told = [event.type for event in drain(events)]
+            told = words(drain(events))
         assert told == ["session.created", "session.updated", "session.updated"]
 
 
@@ -128,7 +134,7 @@ async def test_what_the_source_gains_later_is_not_in_the_fork(environ, tmp_path,
     async with opened(environ, tmp_path, *TWO_TURNS) as world:
         session = await world.client.sessions.get(session_id)
         made = await fork(world, session)
-        assert fork_origin(made).copying.whole
+        assert origin_of(made).copying == CopyRange(whole=True)
         await world.prompt("two", session=session)
         await world.client.sessions.settled(made.id)
         assert len(await world.messages(made)) == 60 and len(await world.messages(session)) == 62
@@ -178,7 +184,7 @@ async def test_the_event_of_the_fork_has_its_whole_record(environ, tmp_path):
         await asyncio.sleep(0)
         made = await fork(world, session)
         await waiter
-        assert [info.id for info in seen] == [made.id] and fork_origin(seen[0]).session_id == session.id
+        assert [info.id for info in seen] == [made.id] and origin_of(seen[0]).session_id == session.id
 
 
 async def test_a_long_session_is_usable_before_it_is_copied(environ, tmp_path, paths):
@@ -187,4 +193,4 @@ async def test_a_long_session_is_usable_before_it_is_copied(environ, tmp_path, p
         made = await world.client.sessions.fork(session_id, ForkSession())
         tail = await world.client.messages.list(made.id, 2)
         assert [part.text for part in tail[-1].parts if part.type == "text"] == ["answer 249"]
-        assert fork_origin(await world.client.sessions.get(made.id)).copying is not None
+        assert origin_of(await world.client.sessions.get(made.id)).copying is not None

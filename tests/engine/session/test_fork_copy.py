@@ -43,7 +43,8 @@ def copied(paths, fork_id):
 
 
 async def is_whole(client, session_id):
-    return fork_origin(await client.sessions.get(session_id)).copying is None
+    origin = fork_origin(await client.sessions.get(session_id))
+    return origin is not None and origin.copying is None
 
 
 async def test_a_copy_that_was_broken_off_goes_on_at_the_next_opening(environ, folder, paths):
@@ -174,11 +175,12 @@ async def test_what_an_active_revert_hides_is_not_taken_over(environ, folder, pa
         (RevertState(message_id=ids[4]), ids[2], 2),
         (RevertState(message_id=ids[3], part_id=parts[1].id), None, 4),
     ]
+    messages = []
     for revert, boundary, count in cases:
         set_revert(paths, session_id, revert)
         async with open_client(environ, folder) as client:
             fork = await client.sessions.fork(session_id, ForkSession(message_id=boundary))
-            messages = await client.messages.list(fork.id)
+            messages = list(await client.messages.list(fork.id))
             await client.sessions.settled(fork.id)
         assert len(messages) == copied(paths, fork.id) == count and fork.revert is None
     assert [part.type for part in messages[-1].parts] == ["step-start"]

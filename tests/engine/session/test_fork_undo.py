@@ -1,6 +1,7 @@
 """Undo in a fork, in its source, and in a fork's own work tree: the three states of a path decide, not whose change it was."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ def write(path, content):
     return Answer(calls=(Call("write", {"filePath": str(path), "content": content}),))
 
 
-async def edited(world, path, *contents, session=None):
+async def edited(world, path, *contents, session=None) -> tuple[Any, list[str]]:
     """One turn for each content; returns the session and the ids of the requests."""
     for content in contents:
         session = await world.prompt(f"write {content}", session=session)

@@ -201,23 +201,25 @@ class Configured:
     def _with_settings(self, model: Model, own: JsonObject) -> Model:
         fields: dict[str, object] = {
             name: own[name]
-            for name in (
-                "name",
-                "tool_call",
-                "reasoning",
-                "attachment",
-                "temperature",
-                "options",
-                "variants",
-                "headers",
-            )
+            for name in ("name", "tool_call", "reasoning", "attachment", "temperature", "options", "headers")
             if own.get(name) is not None
         }
         if limit := as_object(own.get("limit")):
             fields["limit"] = _merged_limit(model.limit, limit)
         if cost := as_object(own.get("cost")):
             fields["cost"] = _merged_cost(model.cost, cost)
+        if variants := as_object(own.get("variants")):
+            fields["variants"] = {name: _variant(as_object(one)) for name, one in variants.items() if not _is_off(one)}
         return model.changed(**fields) if fields else model
+
+
+def _is_off(variant: object) -> bool:
+    return as_object(variant).get("disabled") is True
+
+
+def _variant(given: JsonObject) -> JsonObject:
+    """Return the options of a variant without the switch that is for us."""
+    return {name: value for name, value in given.items() if name != "disabled"}
 
 
 def _merged_limit(limit: Limit, own: JsonObject) -> Limit:

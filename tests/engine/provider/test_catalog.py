@@ -92,6 +92,12 @@ def test_settings_win_over_the_table() -> None:
     assert (model.cost.input, model.cost.output) == (Decimal(7), Decimal(10))
 
 
+def test_variants_are_those_that_are_not_switched_off() -> None:
+    variants = {"high": {"effort": "high", "disabled": False}, "off": {"disabled": True}, "plain": {}}
+    model = catalog(provider={"openai": {"models": {"gpt-4o": {"variants": variants}}}}).resolve(ref("openai/gpt-4o"))
+    assert model.variants == {"high": {"effort": "high"}, "plain": {}}
+
+
 def test_a_model_that_only_the_responses_api_has_goes_through_litellm() -> None:
     assert catalog().resolve(ref("openai/gpt-5-codex")).adapter == "litellm"
 

@@ -157,7 +157,12 @@ class RunRegistry:
         return run
 
     async def settled(self, session_id: str) -> None:
-        """Return when no earlier run of the session has anything left to do; its lock is free then, unless another runs."""
+        """Return when no earlier run of the session has anything left to do; its lock is free then, unless another runs.
+
+        Runs of other sessions that end now are waited for as well: they may have worked for this one.
+        """
+        if self._settling:
+            await asyncio.wait(set(self._settling.values()))
         while (earlier := self._settling.get(session_id)) is not None:
             await asyncio.wait({earlier})
 

@@ -95,10 +95,13 @@ class SessionSubagents:
         self, child: SessionInfo, request: PromptInput, assignment: Assignment, context: ToolContext
     ) -> MessageWithParts:
         follower = asyncio.create_task(self._follow(child, assignment, context))
+        work = asyncio.create_task(self._prompter.prompt(child.id, request, policy=self._policy))
+        work.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
-            return await self._prompter.prompt(child.id, request, policy=self._policy)
+            return await asyncio.shield(work)
         except asyncio.CancelledError:
             self._prompter.cancel(child.id)
+            await asyncio.wait({work})
             raise
         except OpencodeError as error:
             raise ToolError(f"agent {assignment.agent} (task_id {child.id}) failed: {error}") from error

@@ -324,3 +324,21 @@ async def test_an_ignored_file_that_a_tool_writes_is_undone(environ, folder):
         parts = await world.parts(await world.prompt("work"))
     report = await undo(environ, folder, parts)
     assert (facts_of(folder), report.conflicts) == (before, [])
+
+
+async def test_an_interruption_ends_the_agents_first_and_their_patches_follow(environ, folder):
+    task = Call("task", {"description": "d", "prompt": "p", "subagent_type": "general"})
+    answers = (Answer(calls=(task,)), Answer(calls=(bash("echo x > half.txt; sleep 30"),)))
+    async with opened(environ, folder, *answers, policy=AUTO) as world:
+        session = await world.new_session()
+        turn = asyncio.create_task(world.prompt("delegate", session=session))
+        while not (folder / "half.txt").exists():
+            await asyncio.sleep(0.01)
+        begun = time.monotonic()
+        await world.client.prompts.abort(session.id)
+        with pytest.raises(RunAborted):
+            await turn
+        assert time.monotonic() - begun < 0.6
+        assert await world.client.prompts.status() == {}
+        await world.client.undo.revert(session.id)
+    assert sorted(os.listdir(folder)) == [".git", "a.txt", "b.txt"]

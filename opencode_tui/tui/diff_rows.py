@@ -69,7 +69,7 @@ def _read(diff: str) -> Iterator[DiffRow]:
             old, new = int(hunk[1]), int(hunk[3])
             old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
         elif line.startswith("+++ "):
-            yield DiffRow("file", 0, line[4:])
+            yield DiffRow("file", 0, line[4:].partition("\t")[0].removeprefix("b/"))
 
 
 def _with_words(rows: list[DiffRow]) -> list[DiffRow]:

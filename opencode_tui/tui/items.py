@@ -163,6 +163,13 @@ class StopItem(Item):
 
     kind: ClassVar[str] = "stop"
     time: int = 0
+    is_told: bool = False
+    """A call that was interrupted with it says so already."""
+
+    @property
+    def is_hidden(self) -> bool:
+        """What is told already is not told again."""
+        return self.is_told
 
 
 @immutable

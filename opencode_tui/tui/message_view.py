@@ -13,6 +13,7 @@ from opencode_tui.schema.part import (
     TextPart,
     ToolPart,
 )
+from opencode_tui.schema.tool_state import ToolStateError
 from opencode_tui.tui.items import (
     AnyItem,
     CompactionItem,
@@ -232,6 +233,8 @@ class MessageView:
                 item.started, item.ended = part.time.start, part.time.end
         elif isinstance(item, ToolItem) and isinstance(part, ToolPart):
             item.part = part
+            if isinstance(self._end, StopItem) and _is_interrupted(part):
+                self._end.is_told = True
         elif isinstance(item, RetryItem) and isinstance(part, RetryPart):
             item.attempts = [part if one.id == part.id else one for one in item.attempts]
 
@@ -249,8 +252,7 @@ class MessageView:
             return [*changed, *self._account_summary(info)]
         if info.error is not None and self._end is None:
             self._end = self._make_end(info)
-            if self._end is not None:
-                self.items.append(self._end)
+            self.items.append(self._end)
         return changed
 
     def _account_summary(self, info: AssistantMessage) -> list[AnyItem]:
@@ -263,18 +265,16 @@ class MessageView:
             marker.failure = "interrupted by you" if isinstance(info.error, StoredAbortedError) else "failed"
         return [marker]
 
-    def _make_end(self, info: AssistantMessage) -> ErrorItem | StopItem | None:
+    def _make_end(self, info: AssistantMessage) -> ErrorItem | StopItem:
         assert info.error is not None
         ended = info.time.completed or info.time.created
         if not isinstance(info.error, StoredAbortedError):
             return ErrorItem(
                 f"{info.id}:end", info.id, error=info.error, provider=info.provider_id, model=info.model_id, time=ended
             )
-        for item in self.items:
-            if (
-                isinstance(item, ToolItem)
-                and item.part.state.status == "error"
-                and item.part.state.error.startswith(_INTERRUPTED)
-            ):
-                return None
-        return StopItem(f"{info.id}:end", info.id, time=ended)
+        is_told = any(isinstance(item, ToolItem) and _is_interrupted(item.part) for item in self.items)
+        return StopItem(f"{info.id}:end", info.id, time=ended, is_told=is_told)
+
+
+def _is_interrupted(part: ToolPart) -> bool:
+    return isinstance(part.state, ToolStateError) and part.state.error.startswith(_INTERRUPTED)

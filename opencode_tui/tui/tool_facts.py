@@ -39,7 +39,7 @@ def exit_of(state: ToolStateCompleted) -> int | None:
     return code if isinstance(code, int) else -1
 
 
-def test_result(output: str) -> str:
+def outcome_of_tests(output: str) -> str:
     """Return what a test run says at its end, as `1 failed` or `214 passed`; empty when the output is none."""
     end = output[-_LAST:].rstrip()
     line = next((one for one in reversed(end.split("\n")) if _TESTS.search(one)), "")

@@ -68,7 +68,8 @@ def argument_of(part: ToolPart, root: str = "") -> str:
             return _questions(given)
         case _:
             texts = (given.get(key) for key in _KEYS)
-            return _line(next((text for text in texts if isinstance(text, str) and text.strip()), ""))
+            found = next((text for text in texts if isinstance(text, str) and text.strip()), "")
+            return _line(found or getattr(state, "title", None) or "")
 
 
 def relative(path: str, root: str) -> str:

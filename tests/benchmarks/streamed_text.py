@@ -3,10 +3,10 @@
 import random
 from collections.abc import Iterator
 
-_WORDS = (
-    "the parser reads each line on its own and drops the last one because the bound is short by one so every fixture that "
-    "ends with a line feed hides it until somebody counts the rows by hand and compares them with what the writer wrote"
-).split()
+_TEXT = """\
+the parser reads each line on its own and drops the last one because the bound is short by one so every fixture that ends
+with a line feed hides it until somebody counts the rows by hand and compares them with what the writer wrote"""
+_WORDS = _TEXT.split()
 _WIDE = "行の最後が失われるので、範囲を一つ広げる必要があります。"
 _CODE = """\
 ```python

@@ -5,7 +5,18 @@ from typing import Any
 
 from textual.app import App, ComposeResult
 
-from opencode_tui.schema.error import ApiData, ProviderAuthData, StoredApiError, StoredAuthError
+from opencode_tui.schema.error import (
+    ApiData,
+    MessageData,
+    OverflowData,
+    ProviderAuthData,
+    StoredApiError,
+    StoredAuthError,
+    StoredOutputLengthError,
+    StoredOverflowError,
+    StoredUnknownError,
+    aborted,
+)
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
 from opencode_tui.schema.model import ModelRef
@@ -19,6 +30,8 @@ from opencode_tui.schema.part import (
     TextPart,
     ToolPart,
 )
+from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
+from opencode_tui.schema.status import AnyStatus, BusyStatus, IdleStatus
 from opencode_tui.schema.tool_state import (
     ToolStateCompleted,
     ToolStateError,
@@ -74,6 +87,7 @@ class Story:
 
     def __init__(self) -> None:
         self.messages: list[MessageWithParts] = []
+        self.status: AnyStatus = IdleStatus()
         self._count = 0
 
     def user(self, text: str, at: str = "0", **fields: Any) -> MessageWithParts:
@@ -165,7 +179,7 @@ class Story:
 
     def transcript(self, **fields: Any) -> Transcript:
         transcript = Transcript(SESSION)
-        transcript.load(self.messages, **fields)
+        transcript.load(self.messages, **{"status": self.status, **fields})
         return transcript
 
     def _owned(self, part: AnyPart | str, message_id: str) -> AnyPart:
@@ -224,7 +238,7 @@ def read(story: Story, path: str, lines: int) -> ToolPart:
     return story.tool("read", {"filePath": f"{ROOT}/{path}"}, output, title=path)
 
 
-def chat_dark() -> Transcript:
+def chat_dark() -> Story:
     """The picture `chat-dark`."""
     story = Story()
     story.user("Which function turns the text into rows?", "1")
@@ -284,19 +298,19 @@ def chat_dark() -> Transcript:
         end=None,
     )
     story.user("Also add a line to the changelog.", "6")
-    from opencode_tui.schema.status import BusyStatus
+    story.status = BusyStatus()
+    return story
 
-    return story.transcript(status=BusyStatus())
 
-
-def chat_light() -> Transcript:
+def chat_light() -> Story:
     """The picture `chat-light`: an answer while it streams."""
     story = Story()
     story.user("The last row of every CSV is dropped. Find out why and fix it.", "4")
     answer = """\
 ## What was wrong
 
-`rows_from()` stopped one short of the end. The fixtures hid it, because each ends with a newline and the lost line was the empty one.
+`rows_from()` stopped one short of the end. The fixtures hid it, because each ends with a newline and the lost line was \
+the empty one.
 
 - The loop now runs over every line.
 - `tests/test_last_row.py` fails without the fix and passes with it.
@@ -320,12 +334,11 @@ One thing is left: the changelog has no entry for this y"""
         at="4",
         end=None,
     )
-    from opencode_tui.schema.status import BusyStatus
+    story.status = BusyStatus()
+    return story
 
-    return story.transcript(status=BusyStatus())
 
-
-def compaction_and_retry() -> Transcript:
+def compaction_and_retry() -> Story:
     """The picture `compaction-and-retry`."""
     story = Story()
     story.user("Find the slow test.", "30")
@@ -376,10 +389,10 @@ def compaction_and_retry() -> Transcript:
      return quotes, commas
 """
     story.answer([story.thought("One pass.", 6), edit(story, "src/csvkit/sniff.py", diff, 3, 9)], at="58", end=None)
-    return story.transcript()
+    return story
 
 
-def errors() -> Transcript:
+def errors() -> Story:
     """The picture `error-and-narrow`."""
     story = Story()
     story.user("The last row of every CSV is dropped. Find out why and fix it.", "4")
@@ -400,4 +413,162 @@ def errors() -> Transcript:
         finish="tool-calls",
     )
     story.answer([], at="62", error=refused_key())
-    return story.transcript()
+    return story
+
+
+def revert_preview() -> Story:
+    """The history of the pictures `revert-preview` and `reverted-stretch`."""
+    story = chat_dark()
+    del story.messages[-2:]
+    story.status = IdleStatus()
+    return story
+
+
+def every_tool() -> Story:
+    """One call of each tool, done."""
+    story = Story()
+    story.user("Use every tool once.", "1")
+    todos = [
+        {"content": "Reproduce with a failing test", "status": "completed"},
+        {"content": "Run the whole test suite", "status": "in_progress"},
+        {"content": "Add a changelog entry", "status": "pending"},
+        {"content": "Rewrite it all", "status": "cancelled"},
+    ]
+    first = f"{ROOT}/src/a.py:\n  Line 4: for i in range(len(x)):\n  Line 90: range(len(y))"
+    found = f"Found 3 matches\n\n{first}\n\n{ROOT}/b.py:\n  Line 7: range(len(z))"
+    patch = EDIT + EDIT.replace("parser.py", "writer.py")
+    files = [{"relativePath": f"src/{name}.py", "additions": 1, "deletions": 1} for name in ("parser", "writer")]
+    asked = [{"question": "Which database?"}, {"question": "Keep the old one?"}]
+    story.answer(
+        [
+            read(story, "src/csvkit/parser.py", 180),
+            story.tool("list", {"path": ROOT}, "src/\ntests/", title=".", count=14),
+            story.tool("glob", {"pattern": "**/*.py"}, "a.py\nb.py", count=1),
+            story.tool("grep", {"pattern": "range(len", "path": f"{ROOT}/src/"}, found, matches=3),
+            story.tool("webfetch", {"url": "https://docs.example/csv"}, "# CSV\n\nText.", seconds=2),
+            story.tool("skill", {"name": "release"}, "Steps."),
+            story.tool("recall", {"call_id": "call_7"}, "old output"),
+            story.tool(
+                "task",
+                {"subagent_type": "explore", "description": "find CSV tests"},
+                "report",
+                tools=["grep"],
+                sessionId="s",
+            ),
+            story.tool("question", {"questions": asked[:1]}, answers=[["PostgreSQL"]]),
+            story.tool("question", {"questions": asked}, answers=[["PostgreSQL"], ["no"]]),
+            story.tool("apply_patch", {}, diff=patch, files=files),
+            story.tool("forecast_weather", {"query": "tomorrow"}, "rain"),
+            story.tool("bash", {"command": "make all\nmake test"}, seconds=125, output="ok", exit=0),
+            story.tool("todowrite", {}, "[]", todos=todos),
+        ],
+        at="1",
+        end="4",
+        cost=0.3,
+    )
+    return story
+
+
+def every_state() -> Story:
+    """Calls that wait, ask, run, failed, were interrupted or pruned."""
+    story = Story()
+    story.user("Clean the build folders.", "1")
+    story.answer(
+        [
+            story.tool("bash", {"command": "pytest -q"}, seconds=3, output="1 failed in 2s", exit=1),
+            story.tool("bash", {"command": "sleep 100"}, seconds=20, output="", exit=None),
+            story.failed("read", {"filePath": f"{ROOT}/gone.py"}, "No such file: gone.py\nNearest: done.py"),
+            story.failed("bash", {"command": "make"}, "Tool execution aborted", seconds=4),
+            story.tool("read", {"filePath": f"{ROOT}/big.csv"}, "x" * 50_000, title="big.csv", pruned=True),
+            story.running(
+                "task", {"subagent_type": "explore", "description": "find CSV tests"}, tools=["read", "grep", "bash"]
+            ),
+            story.running("bash", {"command": "rm -rf build dist"}, since=2),
+            story.running("bash", {"command": "python -m csvkit --version"}, since=2),
+            story.pending("write"),
+        ],
+        at="1",
+        end=None,
+    )
+    story.status = BusyStatus()
+    return story
+
+
+def requests_of(story: Story, *commands: str) -> list[PermissionRequest]:
+    """Return open requests for the story's commands."""
+    calls = [part for message in story.messages for part in message.parts if isinstance(part, ToolPart)]
+    return [
+        PermissionRequest(
+            id=f"per_{number}",
+            session_id=SESSION,
+            permission="bash",
+            patterns=["*"],
+            tool=ToolCallRef(message_id=part.message_id, call_id=part.call_id),
+        )
+        for number, command in enumerate(commands)
+        for part in calls
+        if part.state.input.get("command") == command
+    ]
+
+
+MARKDOWN = """\
+# A heading
+
+Prose with **bold**, *italic*, `code`, [a link](https://docs.example/a) and https://plain.example/b. It goes on until it wraps \
+somewhere near the right edge of the page.
+
+1. first
+2. second with a rather long text that has to wrap below its own first word, not below the number
+   - nested
+     - deeper
+10. tenth
+
+> quoted **words** that are somebody else's
+> in two lines
+
+| file | rows | what it is |
+|:-----|-----:|:----------:|
+| `parser.py` | 120 | reads |
+| writer.py | 9 | writes |
+
+---
+
+日本語の文章は空白なしで折り返される必要がありますので、長い行を書いておきます。絵文字👍も한국어も混ざっています。
+
+```js
+const answer = 42; // the usual
+```
+
+    indented code
+
+A snake_case_name, 2 * 3 * 4 and <b>tags</b> stay as they are."""
+
+
+def markdown() -> Story:
+    """An answer with everything that markdown has."""
+    story = Story()
+    story.user("日本語で聞きます。👍 どうですか?\nsecond line", "1")
+    story.answer([story.thought("I should **think**.\n\n- a\n- b"), MARKDOWN], at="1", end="1:12", cost=0.004)
+    return story
+
+
+def failures() -> Story:
+    """Each way in which a turn fails."""
+    story = Story()
+    errors = [
+        refused_key(),
+        StoredAuthError(data=ProviderAuthData(provider_id="openai", message="no key for openai")),
+        StoredApiError(
+            data=ApiData(message="anthropic is overloaded; still failing after 8 attempts", status_code=529)
+        ),
+        StoredApiError(data=ApiData(message="the connection to http://localhost:11434 was refused")),
+        StoredOverflowError(data=OverflowData(message="too long")),
+        StoredOutputLengthError(),
+        StoredUnknownError(data=MessageData(message="disk full: /home/x cannot be written; free some space")),
+    ]
+    for number, error in enumerate(errors):
+        story.user(f"Request {number}", str(number))
+        story.answer([], at=str(number), error=error)
+    story.user("And stop", "9")
+    story.answer(["Half an ans"], at="9", error=aborted())
+    return story

@@ -28,9 +28,10 @@ from opencode_tui.tui.transcript import Transcript
 class Acts:
     """Acts on the items of one transcript."""
 
-    def __init__(self, transcript: Transcript, scene: Scene) -> None:
+    def __init__(self, transcript: Transcript, scene: Scene, root: str) -> None:
         self._transcript = transcript
         self._scene = scene
+        self._root = root
 
     @property
     def focused(self) -> AnyItem | None:
@@ -100,7 +101,7 @@ class Acts:
         if opened == "whole":
             full = renderer_of(item.part.tool).full(item.part) if isinstance(state, ToolStateCompleted) else None
             if full is not None:
-                title = f"{name_of(item.part.tool)}  {argument_of(item.part, self._scene.root)}"
+                title = f"{name_of(item.part.tool)}  {argument_of(item.part, self._root)}"
                 return requests.FullTextRequested(FullText(title, full.text, full.path))
             self._scene.opened[item.id] = "folded"
         elif isinstance(state, ToolStateCompleted | ToolStateError):

@@ -7,7 +7,7 @@ nothing that is seen.
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opencode_tui.tui.conversation.draw import draw_item
 from opencode_tui.tui.conversation.entry import Entry, Flow, Leaf
@@ -64,7 +64,7 @@ class Layout:
         self.scene = scene
         self.entries: list[Entry] = []
         self.cut_at: int | None = None
-        self._cut_page = Page(page.width, page.look, is_cut=True)
+        self._cut_page = replace(page, is_cut=True)
         self._heights = Fenwick()
         self._by_item: dict[int, Entry] = {}
         self._kept: OrderedDict[int, Leaf] = OrderedDict()
@@ -83,7 +83,7 @@ class Layout:
     def set_page(self, page: Page) -> None:
         """Lay everything out for another width or look; nothing is drawn yet."""
         self.page = page
-        self._cut_page = Page(page.width, page.look, is_cut=True)
+        self._cut_page = replace(page, is_cut=True)
         self._kept.clear()
         self._kept_lines = 0
         for entry in self.entries:
@@ -352,7 +352,7 @@ class Layout:
     def _cut_bar(self, line: Line) -> Line:
         """Draw the bar of a stretch that an undo would take into the gutter."""
         page = self._cut_page
-        bar = Pen(page).move(GUTTER).put(page.look.glyphs.cut, page.style("warning")).line().strip
+        bar = Pen(page).move(GUTTER).put(page.look.glyphs.cut, page.look.palette.style("warning")).line().strip
         strip = line.strip
         return Line(strip.join([bar.crop(0, 2), strip.crop(2, page.width)]), line.copies_from, line.joint)
 

@@ -35,12 +35,16 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A width and a look: the key of everything that is drawn. `is_cut` mutes all: the stretch that an undo would take."""
+    """What everything drawn depends on: a width, a look, the folder that paths are told from.
+
+    `is_cut` mutes all: the stretch that an undo would take.
+    """
 
     width: int
     look: Look
+    root: str = ""
     is_cut: bool = False
-    _blanks: dict[str, Strip] = field(default_factory=dict[str, Strip], compare=False, repr=False)
+    _blanks: dict[bool, Strip] = field(default_factory=dict[bool, Strip], init=False, compare=False, repr=False)
 
     @property
     def right(self) -> int:
@@ -66,7 +70,7 @@ class Page:
         self, token: str, on: str = "background", *, bold: bool = False, italic: bool = False, underline: bool = False
     ) -> Style:
         """Return the full style of a text."""
-        if self.is_cut and token not in ("warning", "border"):
+        if self.is_cut and token != "border":
             token, on, bold, italic = "muted", "background", False, False
         return self.look.palette.style(token, on, bold=bold, italic=italic, underline=underline)
 
@@ -76,9 +80,9 @@ class Page:
 
     def blank(self) -> Strip:
         """Return an empty row."""
-        found = self._blanks.get("")
+        found = self._blanks.get(self.is_cut)
         if found is None:
-            found = self._blanks[""] = Strip([Segment(" " * self.width, self.area())], self.width)
+            found = self._blanks[self.is_cut] = Strip([Segment(" " * self.width, self.area())], self.width)
         return found
 
 

@@ -8,9 +8,8 @@ from opencode_tui.tui.items import Item
 
 @dataclass(slots=True)
 class Scene:
-    """The state of the view itself. `root` is the folder from which paths are told, `redo_key` what undoes an undo."""
+    """The state of the view itself; `redo_key` takes an undo back."""
 
-    root: str = ""
     now: int = 0
     """Milliseconds since 1970."""
 

@@ -31,7 +31,7 @@ def draw_tool(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
     line = draw_tool_line(
         state,
         name_of(item.part.tool),
-        argument_of(item.part, scene.root),
+        argument_of(item.part, page.root),
         facts,
         page,
         is_path=item.part.tool in BY_PATH,

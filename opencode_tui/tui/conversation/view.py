@@ -70,8 +70,9 @@ class ConversationView(ScrollView, can_focus=True):
     ) -> None:
         super().__init__(id=id)
         self._transcript = transcript
-        self._scene = Scene(root=root, redo_key=redo_key, now=int(clock() * 1000))
-        self._acts = Acts(transcript, self._scene)
+        self._root = root
+        self._scene = Scene(redo_key=redo_key, now=int(clock() * 1000))
+        self._acts = Acts(transcript, self._scene, root)
         self._clock = clock
         self._fps = frames_per_second
         self._made: Viewport | None = None
@@ -102,9 +103,8 @@ class ConversationView(ScrollView, can_focus=True):
         self._transcript = transcript
         self._scene.opened.clear()
         self._scene.focus = ""
-        if root is not None:
-            self._scene.root = root
-        self._acts = Acts(transcript, self._scene)
+        self._root = self._root if root is None else root
+        self._acts = Acts(transcript, self._scene, self._root)
         self._made = None
         if self._frames is not None:
             transcript.changed = self.wake
@@ -265,7 +265,7 @@ class ConversationView(ScrollView, can_focus=True):
     @property
     def _viewport(self) -> Viewport:
         if self._made is None:
-            self._made = Viewport(self._transcript, self._scene, look_of(self))
+            self._made = Viewport(self._transcript, self._scene, look_of(self), self._root)
         return self._made
 
     def _frame(self) -> None:
@@ -293,6 +293,7 @@ class ConversationView(ScrollView, can_focus=True):
     def _change(self, act: Callable[[Viewport], None]) -> None:
         """Do something with the viewport and repaint what differs."""
         before = self._seen()
+        self._viewport.take_changes()
         act(self._viewport)
         self._place()
         self._repaint(before)

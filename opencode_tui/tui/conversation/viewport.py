@@ -16,14 +16,14 @@ MIN_WIDTH = 20
 class Viewport:
     """A window of so many lines over a transcript's layout."""
 
-    def __init__(self, transcript: Transcript, scene: Scene, look: Look) -> None:
+    def __init__(self, transcript: Transcript, scene: Scene, look: Look, root: str = "") -> None:
         self.follow = True
         """Whether the window stays at the end while the conversation grows."""
 
         self.top = 0
         self.lines: list[Placed] = []
         self.height = 0
-        self.layout = Layout(Page(MIN_WIDTH, look), scene)
+        self.layout = Layout(Page(MIN_WIDTH, look, root), scene)
         self._transcript = transcript
         self._spot: Spot | None = None
         self._mark = 0
@@ -52,9 +52,9 @@ class Viewport:
     def resize(self, width: int, height: int, look: Look) -> None:
         """Take another size or look; what is at the top stays there, what is at the end stays at the end."""
         self.height = height
-        page = self.layout.page
-        if (max(MIN_WIDTH, width), look) != (page.width, page.look):
-            self.layout.set_page(Page(max(MIN_WIDTH, width), look))
+        page = Page(max(MIN_WIDTH, width), look, self.layout.page.root)
+        if page != self.layout.page:
+            self.layout.set_page(page)
 
     def take_changes(self) -> bool:
         """Take what is new of the transcript; tell whether there is more to read with the next frame."""

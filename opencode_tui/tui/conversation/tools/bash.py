@@ -4,12 +4,21 @@ from collections.abc import Sequence
 
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateRunning
-from opencode_tui.tui.conversation.body import TAIL_LINES, count_lines, draw_more, draw_output, output_tail
+from opencode_tui.tui.conversation.body import (
+    OPEN_LINES,
+    TAIL_LINES,
+    count_lines,
+    draw_more,
+    draw_output,
+    output_tail,
+    plain_line,
+)
 from opencode_tui.tui.conversation.page import Line, Page
 from opencode_tui.tui.conversation.tool_line import Fact
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, tail
 from opencode_tui.tui.items import ToolItem
-from opencode_tui.tui.tool_facts import exit_of, test_result
+from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.tui.tool_facts import exit_of, outcome_of_tests
 
 _SHOWN = 2
 """Lines of a bad end that are shown, beside the one that counts the rest."""
@@ -21,10 +30,11 @@ class BashRenderer(ToolRenderer):
     def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
         """Return the exit code if it is bad, and the test result."""
         code = exit_of(state)
-        result = test_result(str(state.metadata.get("output") or ""))
+        result = outcome_of_tests(str(state.metadata.get("output") or ""))
         facts: list[Fact] = []
         if code:
-            facts.append(Fact("stopped" if code < 0 else f"exit {code}", "warning", "" if code < 0 else str(code)))
+            said = "stopped" if code < 0 else f"exit {code}"
+            facts.append(Fact(said, "warning", said))
         return [*facts, Fact(result)] if result else facts
 
     def start(self, item: ToolItem) -> Opened:
@@ -36,13 +46,20 @@ class BashRenderer(ToolRenderer):
     def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
         """Return the output when it is opened; its end alone after a bad exit."""
         if opened != "short":
-            return super().body(item, page, opened)
+            lines = super().body(item, page, opened)
+            return [*self._command(item.part, page), *lines] if opened == "whole" else lines
         text = self.text(item.part)
         count = count_lines(text)
         if count <= _SHOWN + 1:
             return draw_output(output_tail(text, count), page, token="text", guide="warning")
         lines = draw_output(output_tail(text, _SHOWN), page, token="text", guide="warning")
         return [*lines, draw_more(count - _SHOWN, page, "open", guide="warning")]
+
+    @staticmethod
+    def _command(part: ToolPart, page: Page) -> list[Line]:
+        """Return a command of several lines; one of a single line stands above already."""
+        lines = str(part.state.input.get("command") or "").strip().split("\n")[:OPEN_LINES]
+        return [plain_line([(screen_line(line), page.style("text"))], page) for line in lines] if len(lines) > 1 else []
 
     def running(self, state: ToolStateRunning, page: Page) -> list[Line]:
         """Return the output's last lines."""

@@ -12,6 +12,7 @@ from opencode_tui.tui.items import ToolItem
 from opencode_tui.tui.quantity import plural
 from opencode_tui.tui.safe_text import output_line
 from opencode_tui.tui.tool_facts import read_count
+from opencode_tui.tui.tool_words import relative
 
 _FOUND_LINE = re.compile(r"  Line (\d+): (.*)")
 
@@ -68,7 +69,7 @@ def _pattern(text: str) -> re.Pattern[str] | None:
 def _match_spans(row: str, pattern: re.Pattern[str] | None, page: Page) -> list[Span]:
     found = _FOUND_LINE.match(row)
     if found is None:
-        return [(output_line(row).rstrip(":"), page.style("text"))]
+        return [(output_line(relative(row.rstrip(":"), page.root)), page.style("text"))]
     number, text = found[1], output_line(found[2][:500])
     spans: list[Span] = [(f"{number:>5}  ", page.style("muted"))]
     hit = pattern.search(text) if pattern is not None and len(text) <= 300 else None

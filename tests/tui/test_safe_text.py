@@ -1,0 +1,57 @@
+"""No text from outside steers a terminal, and each of its letters stands where the program thinks."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from opencode_tui.tui.safe_text import expand_tabs, make_safe, output_line, screen_line, screen_lines
+from tests.support.hostile import HOSTILE, steering
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("safe", [make_safe, screen_line, output_line])
+def test_hostile_text_steers_nothing(text, safe) -> None:
+    assert steering(safe(text)) == []
+
+
+@given(st.text())
+def test_no_text_at_all_steers(text: str) -> None:
+    for line in [screen_line(text), output_line(text), *screen_lines(text)]:
+        assert steering(line) == []
+        assert "\n" not in line and "\t" not in line
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=20), st.text(st.characters(codec="utf-8"), max_size=20))
+def test_letters_take_the_same_cells_alone_and_together(one: str, other: str) -> None:
+    first, second = screen_line(one), screen_line(other)
+    assert cell_len(first + second) == cell_len(first) + cell_len(second)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("日本", "日本"),
+        ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
+        ("right\u202eleft", "right\\u202eleft"),
+        ("tag\U000e0041", "tag\\U000e0041"),
+        ("❤\ufe0f", "❤"),
+        ("👨\u200d👩", "👨👩"),
+        ("👍🏽", "👍"),
+        ("soft\u00adhyphen", "softhyphen"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+    ],
+)
+def test_screen_line_writes_out_what_steers(text: str, shown: str) -> None:
+    assert screen_line(text) == shown
+
+
+def test_output_loses_its_colours_and_keeps_what_was_drawn_last() -> None:
+    assert output_line("\x1b[32mok\x1b[0m  ") == "ok"
+    assert output_line("10 %\r50 %\r100 %") == "100 %"
+    assert output_line("\x1b]0;title\x07done") == "done"
+
+
+def test_tabs_reach_the_next_stop_by_cells() -> None:
+    assert [expand_tabs(text) for text in ("a\tb", "日\tb", "abcd\tb")] == ["a   b", "日  b", "abcd    b"]

@@ -34,12 +34,20 @@ def wire_view(request: LlmRequest, endpoint: Endpoint | None) -> WireView:
     """Return the request as its adapter sends it; without an endpoint (the demo, a provider without a key) the body alone."""
     adapter = request.model.adapter
     if adapter == "litellm" and endpoint is not None:
-        return _covered(None, {}, litellm_call(request, endpoint), endpoint)
+        return _through_litellm(request, endpoint)
     if adapter in ("litellm", "demo"):
         return WireView(None, {}, openai_request.build(request))
     dialect = ANTHROPIC if adapter == "anthropic" else OPENAI
     body: JsonObject = json.loads(dialect.encode(request))
     return WireView(None, {}, body) if endpoint is None else _direct(request, dialect, endpoint, body)
+
+
+def _through_litellm(request: LlmRequest, endpoint: Endpoint) -> WireView:
+    """Return litellm's arguments; the address and the headers of the settings are among them."""
+    call, headers = litellm_call(request, endpoint), {**endpoint.headers, **request.model.headers}
+    shown = _covered(call.get("api_base"), headers, call, endpoint)
+    own = {"api_base": shown.url, "extra_headers": shown.headers}
+    return WireView(None, {}, {**shown.body, **{name: value for name, value in own.items() if name in call}})
 
 
 def _direct(request: LlmRequest, dialect: Dialect, endpoint: Endpoint, body: JsonObject) -> WireView:

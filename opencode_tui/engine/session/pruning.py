@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from opencode_tui.engine.session.exclusive import Exclusive
 from opencode_tui.engine.session.prune import output_tokens, prunable, pruned
 from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.engine.session.undo_range import visible
 from opencode_tui.schema.error import NoSuchMessageError, SessionError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.ids import Clock
@@ -31,7 +30,7 @@ class SessionPruning:
 
     async def after_turn(self, session_id: str) -> None:
         """Prune what the rules choose, unless that is switched off. Needs the run lock; waits for forks that still read."""
-        parts = prunable(await self._messages(session_id)) if self._is_automatic else []
+        parts = prunable(await self._messages(session_id))[::-1] if self._is_automatic else []
         if parts:
             async with self._exclusive.unread(session_id):
                 await self._mark(parts)
@@ -77,6 +76,7 @@ class SessionPruning:
         return _report(session_id, parts)
 
     async def _mark(self, parts: Sequence[ToolPart]) -> None:
+        """Mark calls, the oldest first: the rules stop at a marked one, and go on where a death broke this off."""
         now = self._clock()
         for part in parts:
             await self._store.update_part(part.changed(state=prune(part.state, now=now)))
@@ -88,8 +88,12 @@ class SessionPruning:
         await self._store.sync()
 
     async def _messages(self, session_id: str) -> list[MessageWithParts]:
-        info = await self._store.get(session_id)
-        return visible(await self._store.messages(session_id), info.revert)
+        info, messages = await self._store.get(session_id), await self._store.messages(session_id)
+        if info.revert is None:
+            return messages
+        from opencode_tui.engine.session.undo_range import visible  # most sessions have no undo in force
+
+        return visible(messages, info.revert)
 
 
 def _named(messages: Sequence[MessageWithParts], part_ids: Sequence[str]) -> list[ToolPart]:

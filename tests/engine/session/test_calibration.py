@@ -1,6 +1,8 @@
 """The estimate of tokens: what it learns, and that it is kept."""
 
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from opencode_tui.engine.session.calibration import Calibration
 from opencode_tui.schema.message import CacheTokens, Tokens
 from opencode_tui.schema.model import Model
 from tests.support.build import MODEL
+from tests.support.cli import PACKAGE_ROOT
 from tests.support.corpus import KINDS, Kind
 from tests.support.growing_session import GrowingSession
 from tests.support.token_counter import TokenCounter
@@ -96,3 +99,14 @@ def test_a_step_that_reported_nothing_teaches_nothing(tmp_path: Path) -> None:
     calibration = Calibration(folder=tmp_path)
     calibration.observe(request("word"), Tokens())
     assert calibration.weights(MODEL).reports == 0 and not list(tmp_path.iterdir())
+
+
+def test_processes_that_learn_at_once_leave_a_whole_file(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from tests.engine.session.test_calibration import taught; "
+        "[taught(Path(sys.argv[1])) for _ in range(5)]"
+    )
+    started = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], cwd=PACKAGE_ROOT) for _ in range(3)]
+    assert [one.wait(60) for one in started] == [0, 0, 0]
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+    assert Calibration(folder=tmp_path).weights(MODEL).reports >= 50

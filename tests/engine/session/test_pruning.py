@@ -10,6 +10,7 @@ from opencode_tui.client.client import EventReader
 from opencode_tui.schema.error import BusyError, NoSuchMessageError, NotFoundError, SessionError
 from opencode_tui.schema.event import PartUpdated, SessionStatusChanged
 from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.request import ForkSession
 from opencode_tui.schema.session import SessionInfo
 from tests.support.model_script import Answer, Call
 from tests.support.opened import World, opened, while_reacting
@@ -187,3 +188,31 @@ async def test_unknown_sessions_parts_and_other_parts_are_named(environ: dict[st
             await world.client.context.prune(session.id, ["prt_none"])
         with pytest.raises(SessionError, match="no finished tool call"):
             await world.client.context.restore(session.id, [other.id])
+
+
+async def test_a_fork_that_still_copies_keeps_the_outputs(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
+        session = await worked(world)
+        fork = await world.client.sessions.fork(session.id, ForkSession())
+        assert (await world.client.context.prune(session.id)).parts
+        assert not any(await compacted(world, fork)) and any(await compacted(world, session))
+        assert all(LINE in part.state.output for part in await world.calls(fork))
+
+
+async def test_pruning_that_was_broken_off_goes_on(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
+        session = await worked(world)
+        chosen = (await world.client.context.prune(session.id, dry_run=True)).parts
+        ids = [part.id for part in await world.calls(session)]
+        assert [part.part_id for part in chosen] == ids[:3]
+        await world.client.context.prune(session.id, ids[:1])
+        assert [part.part_id for part in (await world.client.context.prune(session.id)).parts] == ids[1:3]
+
+
+async def test_undone_calls_are_passed_by(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
+        session = await worked(world)
+        await world.client.undo.revert(session.id, (await world.messages(session))[0].info.id)
+        assert (await world.client.context.prune(session.id)).parts == []
+        states = {item.state for item in (await world.client.context.items(session.id)).items if item.message_id}
+        assert states == {"reverted"}

@@ -13,6 +13,7 @@ from opencode_tui.engine.provider.stream import LlmRequest
 from opencode_tui.engine.session.fullness import (
     GAIN,
     full_context,
+    most_of,
     new_messages,
     pending_from,
     reported_use,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 MAX_REFUSALS = 2
 """Requests in a row that a provider may refuse as too large before the turn ends."""
+
+_SLACK = 32
+"""One part in so many of a context stays free beside an answer that was shortened: sizes are estimates."""
 
 _SUMMARY = 4_000
 """Tokens that a summary is expected to take where it matters whether something else still fits beside it."""
@@ -82,28 +86,32 @@ class ContextKeeper:
         self._meter = meter
         self._rules = rules
         self._load = load
+        self._known: set[str] = set()
 
-    async def is_full(self, session_id: str, request: LlmRequest, pressure: Pressure) -> bool:
-        """Tell whether the history must be compacted before this request is sent.
+    async def fitted(self, session_id: str, request: LlmRequest, pressure: Pressure) -> LlmRequest | None:
+        """Return the request as it is to be sent, None when the history must be compacted before.
 
-        Begins to prepare a summary when it is filling. Raises ContextOverflowError when compacting would gain too little.
+        Begins to prepare a summary when the context is filling, but not with the first call that this process makes in the
+        session: it may be the only one. Where compacting helps too little, the answer gets what room is left. Raises
+        ContextOverflowError when there is too little of that.
         """
         model, rules = request.model, self._rules.overflow
+        is_known = session_id in self._known
+        self._known.add(session_id)
         room = usable(model, rules)
-        share = self._share(room)
+        share = None if room is None else int(room * (self._rules.prepare or 1))
         size = self._meter.size(request, beyond=None if pressure.before else share)
         _look_back(pressure, size)
         if room is None or not rules.is_automatic:
-            return False
+            return request
         messages = await self._store.messages(session_id)
         size = max(size, reported_use(messages, model))
+        sent = filter_compacted(messages)
         if exceeds(size, model, rules):
-            self._check_gain(filter_compacted(messages), request, size, pressure)
-            pressure.before, pressure.request = size, request
-            return True
-        if self._rules.prepare and share is not None and size >= share:
-            await self._prepare(session_id, filter_compacted(messages), request)
-        return False
+            return self._squeezed(sent, request, size, pressure)
+        if self._rules.prepare and size >= int(share or 0) and is_known:
+            await self._prepare(session_id, sent, request)
+        return request
 
     async def refused(
         self, session_id: str, request: LlmRequest, error: ContextOverflowError, pressure: Pressure
@@ -120,7 +128,8 @@ class ContextKeeper:
         if pressure.refusals > MAX_REFUSALS:
             raise full_context(request.model, size, usable(request.model, self._rules.overflow)) from error
         messages = [one for one in await self._store.messages(session_id) if not is_unfinished(one)]
-        self._check_gain(filter_compacted(messages), request, size, pressure)
+        if not _gains(pressure, self._gainable(filter_compacted(messages), request, size), size):
+            raise full_context(request.model, size, usable(request.model, self._rules.overflow)) from error
         pressure.limit = told_limit(f"{error} {error.failure.body or ''}", size) or round(size * (1 - GAIN))
         pressure.before, pressure.request = size, request
 
@@ -158,22 +167,37 @@ class ContextKeeper:
         """What a filling context needs, loaded with the first look."""
         return self._load()
 
-    def _share(self, room: int | None) -> int | None:
-        return None if room is None else int(room * (self._rules.prepare or 1))
-
     async def _prepare(self, session_id: str, sent: Sequence[MessageWithParts], request: LlmRequest) -> None:
         prepared, model = self.loaded.prepared, request.model
         await prepared.check(session_id, sent, model)
+        if prepared.is_begun(session_id):
+            return
         old = sent[: pending_from(sent)]
         if self._size_of(new_messages(old), request) >= GAIN * self._meter.size(request):
             prepared.begin(session_id, old, model)
 
-    def _check_gain(self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int, pressure: Pressure) -> None:
-        """Raise ContextOverflowError when a compaction cannot take away a fifth, or the last one of this run has not."""
+    def _squeezed(
+        self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int, pressure: Pressure
+    ) -> LlmRequest | None:
+        """Return a request that is over the limit with a shorter answer, None when it is better to compact.
+
+        Raises ContextOverflowError when neither is of use.
+        """
+        model, old = request.model, self._gainable(sent, request, size)
+        room = usable(model, self._rules.overflow) or 0
+        helps = size - old <= (1 - GAIN) * room
+        if _gains(pressure, old, size) and (helps or size > most_of(model)):
+            pressure.before, pressure.request = size, request
+            return None
+        if size > most_of(model):
+            raise full_context(model, size, room)
+        left = model.limit.context - size - model.limit.context // _SLACK
+        return replace(request, max_output=min(request.max_output, left)) if model.limit.context else request
+
+    def _gainable(self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int) -> int:
+        """Return the tokens of the request that a summary could stand for; what only the provider counts is taken for history."""
         old = self._size_of(new_messages(sent[: pending_from(sent)]), request)
-        unseen = max(0, size - self._meter.size(request))
-        if not pressure.has_gained or old + unseen < GAIN * size:
-            raise full_context(request.model, size, usable(request.model, self._rules.overflow))
+        return old + max(0, size - self._meter.size(request))
 
     def _is_worth(
         self, prepared: "Prepared", sent: Sequence[MessageWithParts], request: LlmRequest, pressure: Pressure
@@ -202,6 +226,11 @@ class ContextKeeper:
             return 0
         entries = to_model_messages(messages, request.model)
         return self._meter.size(replace(request, system=(), tools=(), messages=entries))
+
+
+def _gains(pressure: Pressure, old: int, size: int) -> bool:
+    """Tell whether a compaction can take away a fifth; after one that has not, no other of the run is tried."""
+    return pressure.has_gained and old >= GAIN * size
 
 
 def _look_back(pressure: Pressure, size: int) -> None:

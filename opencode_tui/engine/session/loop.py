@@ -104,11 +104,11 @@ class SessionLoop:
             task = _Task(run, session, messages, prompter, form, _is_last(agent, steps), pressure)
             work = find_request_with_subtasks(messages)
             outcome = await (self._take_step(step, task) if work is None else self._take_subtasks(step, task, work))
-            run.settle = None
             if outcome == "compact":
                 steps -= 1
                 await self._services.keeper.compact(run, pressure)
                 continue
+            run.settle = None
             is_asked_again = form is not None and await _take_form(form, step)
             if form is not None and form.is_settled:
                 return _last_assistant(await store.messages(session.id), None)
@@ -135,12 +135,13 @@ class SessionLoop:
             )
         )
         session_id, keeper = task.session.id, self._services.keeper
-        if await keeper.is_full(session_id, built.request, task.pressure):
+        request = await keeper.fitted(session_id, built.request, task.pressure)
+        if request is None:
             return "compact"
         try:
-            outcome = await step.run(self._services.providers.llm(model), built.request, scope)
+            outcome = await step.run(self._services.providers.llm(model), request, scope)
         except ContextOverflowError as error:
-            await keeper.refused(session_id, built.request, error, task.pressure)
+            await keeper.refused(session_id, request, error, task.pressure)
             await self._services.step.store.remove_message(session_id, step.message.id)
             return "compact"
         task.pressure.refusals = 0

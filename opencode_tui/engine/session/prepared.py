@@ -56,10 +56,12 @@ class PreparedSummaries:
         self._work: dict[str, _Work] = {}
         background.at_close(self.close)
 
+    def is_begun(self, session_id: str) -> bool:
+        """Tell whether a summary of the session is under way, waits or has failed."""
+        return session_id in self._work
+
     def begin(self, session_id: str, old: Sequence[MessageWithParts], model: Model) -> None:
-        """Begin to summarise these messages unless a summary of the session is under way, waits or has failed."""
-        if session_id in self._work or not old:
-            return
+        """Begin to summarise these messages in the place of whatever was begun."""
         work = self._work[session_id] = _Work()
         name = f"preparing a summary of session {session_id}"
         work.task = self._background.start(self._prepare(work, list(old), model), name=name)

@@ -4,13 +4,16 @@ The list of names is kept for a moment, because one types several letters.
 """
 
 import asyncio
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from opencode_tui.schema.file import FindKind
 from opencode_tui.schema.ids import Clock
 
 KEPT_MS = 3_000
 """Milliseconds for which the list of names counts as fresh."""
+
+MOST_FILES = 500_000
+"""Names that are kept at most: a repository of a hundred thousand files is searched whole."""
 
 _CUTOFF = 70
 """Likeness in percent from which a name is offered."""
@@ -27,7 +30,10 @@ class FileFinder:
         self._listing = asyncio.Lock()
 
     async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> list[str]:
-        """Return paths relative to the folder, the most alike first, shorter ones before longer; folders end with a slash."""
+        """Return paths relative to the folder, the most alike first, shorter ones before longer; folders end with a slash.
+
+        Without a query the upper ones come first; a limit that takes all gives them in no order.
+        """
         files = await self._names()
         return await asyncio.to_thread(_choose, files, query, kind, limit)
 
@@ -38,7 +44,7 @@ class FileFinder:
                 from opencode_tui.engine.tool.search import FileSearch  # a one-shot run finds no files by name
 
                 search = await asyncio.to_thread(FileSearch.installed)
-                self._files = (await search.files(self._directory, accept=lambda _path: True)).paths
+                self._files = (await search.files(self._directory, accept=lambda _path: True, limit=MOST_FILES)).paths
                 self._listed_at = self._clock()
             return self._files
 
@@ -46,6 +52,8 @@ class FileFinder:
 def _choose(files: list[str], query: str, kind: FindKind, limit: int) -> list[str]:
     names = [*(files if kind != "directory" else ()), *(_folders(files) if kind != "file" else ())]
     wanted = query.strip().casefold()
+    if not wanted and limit >= len(names):  # whoever wants them all puts them into an order of their own
+        return names
     if not wanted:
         return sorted(names, key=lambda name: (_is_hidden(name), name.count("/"), name))[:limit]
     from rapidfuzz import fuzz, process, utils  # only for a search
@@ -59,8 +67,13 @@ def _choose(files: list[str], query: str, kind: FindKind, limit: int) -> list[st
 
 
 def _folders(files: list[str]) -> list[str]:
-    parents = {str(parent) for name in files for parent in PurePosixPath(name).parents}
-    return sorted(f"{parent}/" for parent in parents - {"."})
+    parents: set[str] = set()
+    for name in files:
+        at = name.rfind("/")
+        while at > 0 and name[:at] not in parents:
+            parents.add(name[:at])
+            at = name.rfind("/", 0, at)
+    return sorted(f"{parent}/" for parent in parents)
 
 
 def _base(name: str) -> str:

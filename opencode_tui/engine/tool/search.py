@@ -74,14 +74,16 @@ class FileSearch:
         """What a result should say of how it was found; empty for ripgrep."""
         return "" if self._ripgrep else FALLBACK_NOTE
 
-    async def files(self, folder: Path, *, accept: Callable[[str], bool], exclude: Sequence[str] = ()) -> Files:
-        """Return up to 20,000 files that `accept` takes and no `exclude` pattern matches."""
+    async def files(
+        self, folder: Path, *, accept: Callable[[str], bool], exclude: Sequence[str] = (), limit: int = FILE_LIMIT
+    ) -> Files:
+        """Return up to `limit` files that `accept` takes and no `exclude` pattern matches."""
         paths: list[str] = []
 
         def take(records: list[bytes]) -> bool:
             names = (record.decode("utf-8", "surrogateescape").removeprefix("./") for record in records)
             paths.extend(name for name in names if name and accept(name))
-            return len(paths) < FILE_LIMIT
+            return len(paths) < limit
 
         if self._ripgrep:
             globs = [f"--glob=!{pattern}" for pattern in exclude]
@@ -89,7 +91,7 @@ class FileSearch:
         else:
             command = [*_FALLBACK, json.dumps({"exclude": list(exclude)})]
         ending = await run_search(command, folder, separator=b"\0", take=take)
-        return Files(paths[:FILE_LIMIT], more=ending.stopped)
+        return Files(paths[:limit], more=ending.stopped)
 
     async def lines(self, target: Path, pattern: str, *, include: str | None, is_file: bool) -> Matches:
         """Return up to 2,000 matching lines, cut to 2,000 characters, of one file or of a folder's files that `include` takes."""

@@ -36,6 +36,9 @@ MESSAGE: Shape = tuple(float(name == "messages") for name in COUNTS)
 REQUEST: Shape = tuple(float(name in ("requests", "messages")) for name in COUNTS)
 """An empty request; the system prompt counts as a message."""
 
+_TOOL = 12.0
+"""Tokens of the words around a tool's name, description and schema."""
+
 _NO_TEXT: TextShape = (0,) * len(TEXT_COUNTS)
 
 
@@ -82,7 +85,7 @@ class ShapeReader:
     def tool(self, tool: ToolSpec) -> Shape:
         """Return the shape of a tool's description and schema."""
         schema = json.dumps(tool.parameters, ensure_ascii=False)
-        return _frame(schema=self._plain(self._of_text(f"{tool.name} {tool.description} {schema}")))
+        return _frame(schema=_TOOL + self._plain(self._of_text(f"{tool.name} {tool.description} {schema}")))
 
     def block(self, block: Block) -> Shape:
         """Return the shape of a piece of a message."""

@@ -108,6 +108,7 @@ async def test_a_look_before_says_what_undo_then_does(serve, two_turns):
 async def test_the_diff_of_a_session_and_of_a_turn(serve, two_turns):
     async with serve() as face:
         session_id, messages = await begin(face)
+        changes: list[dict] = []
         for _ in range(100):
             changes = (await face.http.get(f"/session/{session_id}/diff")).json()
             if changes:

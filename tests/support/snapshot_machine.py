@@ -146,7 +146,7 @@ class SnapshotMachine(RuleBasedStateMachine):
         assert not report.failed
         named = self.world.inside([remark.path for remark in [*report.conflicts, *report.unprotected]])
         if not self.is_touched:
-            _compare(after, self.steps[number].before, named)
+            compare_facts(after, self.steps[number].before, named)
         self._check_foreign(before, after, number)
         self.reverted = (report, first)
 
@@ -160,7 +160,7 @@ class SnapshotMachine(RuleBasedStateMachine):
             named = self.world.inside(
                 [remark.path for remark in [*done.conflicts, *done.unprotected, *report.unprotected]]
             )
-            _compare(self.world.facts(), facts, named)
+            compare_facts(self.world.facts(), facts, named)
 
     @precondition(lambda self: self.steps and self.reverted is None)
     @rule(at=st.integers(1, 60))
@@ -197,7 +197,7 @@ class SnapshotMachine(RuleBasedStateMachine):
                 assert any(facts.get(path) == fact for facts in made), path
 
 
-def _compare(found: Facts, wanted: Facts, named: list[str]) -> None:
+def compare_facts(found: Facts, wanted: Facts, named: list[str]) -> None:
     """Compare two states, without what was named and the folders above it."""
 
     def kept(facts: Facts) -> Facts:

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from opencode_tui.engine.engine import Engine, open_engine
 from opencode_tui.engine.project.discover import discover
@@ -89,6 +89,7 @@ class UndoWorld:
 
     async def request(self, session: SessionInfo, text: str, *, synthetic: bool | None = None) -> str:
         core = self.engine.core
+        await core.store.open(session.id)
         message = UserMessage(
             id=core.identifier.ascending("msg"),
             session_id=session.id,
@@ -147,7 +148,7 @@ class UndoWorld:
     async def patch(self, session: SessionInfo, message: str, patch: Patch) -> PatchPart:
         return await self.part(session, message, PatchPart, hash=patch.hash, files=patch.files, after=patch.after)
 
-    async def part(self, session: SessionInfo, message: str, kind: type[P], **fields: object) -> P:
+    async def part(self, session: SessionInfo, message: str, kind: type[P], **fields: Any) -> P:
         part = kind(
             id=self.engine.core.identifier.ascending("prt"), session_id=session.id, message_id=message, **fields
         )

@@ -77,7 +77,9 @@ async def test_a_session_and_its_turns_are_summed_up_and_told(world: UndoWorld):
     assert [
         [diff.file for diff in info.summary.diffs] for info in users if isinstance(info, UserMessage) and info.summary
     ] == [["a"], ["a", "b"]]
-    assert users[0].summary and users[0].summary.title == "Add a line" and users[0].id == first
+    first_user = users[0]
+    assert isinstance(first_user, UserMessage) and first_user.id == first
+    assert first_user.summary is not None and first_user.summary.title == "Add a line"
     assert await summary_of(world, session) == (2, 1, 2) and (await world.info(session)).time.updated == updated
     assert [diff.after for diff in await world.summaries.session(session.id)] == ["2\n", "x\n"]
 

@@ -1,0 +1,56 @@
+"""Undo of sessions under stress: thousands of random histories, and `kill -9` at random moments of undo and redo.
+
+Nothing that a person made may be lost, and the record of a session and the files of its project must agree after the next start.
+`BENCHMARK_SEED` repeats a run.
+"""
+
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.rounds import rounds
+from tests.support.model_server import ModelServer
+from tests.support.undo_kills import make_undone
+from tests.support.undo_machine import UndoMachine
+
+HISTORIES = rounds(5000, 60)
+KILLS = rounds(300, 10)
+
+
+def run_histories() -> None:
+    """Raise what a history shows to be wrong."""
+    chosen = settings(
+        max_examples=HISTORIES,
+        stateful_step_count=15,
+        deadline=None,
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    run_state_machine_as_test(UndoMachine, settings=chosen)
+
+
+def run_kills(chance: random.Random) -> list[str]:
+    """Return what was wrong after a kill."""
+    with tempfile.TemporaryDirectory() as folder, ModelServer() as server:
+        undone = make_undone(Path(folder), server.config())
+        return [what for _ in range(KILLS) for what in undone.kill(chance)]
+
+
+def main() -> int:
+    """Run both and print; return 1 when anything was wrong."""
+    seed = int(os.environ.get("BENCHMARK_SEED") or random.randrange(1 << 30))
+    print(f"{HISTORIES} histories, {KILLS} kills, seed {seed}", flush=True)
+    complaints = run_kills(random.Random(seed))
+    print("\n".join(complaints))
+    run_histories()
+    return report([Figure("complaints", len(complaints), 0, unit="")])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

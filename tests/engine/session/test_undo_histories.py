@@ -1,0 +1,13 @@
+"""Random histories of a session: nothing is lost, undo is exact, redo gives everything back."""
+
+from hypothesis import HealthCheck, settings
+
+from tests.support.undo_machine import UndoMachine
+
+UndoMachine.TestCase.settings = settings(
+    max_examples=60, stateful_step_count=6, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+
+
+class TestUndoHistories(UndoMachine.TestCase):
+    """Sixty short ones; many long ones are a benchmark."""

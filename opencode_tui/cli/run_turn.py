@@ -26,7 +26,7 @@ from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session import SessionInfo, is_default_title
 from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
@@ -275,10 +275,7 @@ async def _choose_session(client: Client, options: TurnOptions, request: Request
             return await _continue(client, options, latest)
         say("no earlier session in this project; beginning a new one")
     await check(client, request, options.model)
-    command = f"/{options.command.removeprefix('/')}" if options.command else ""
-    words = f"{command} {options.message} {options.piped}"
-    title = options.title or " ".join(words.split())[:TITLE_LENGTH].rstrip()
-    return await client.sessions.create(CreateSession(title=title or None))
+    return await client.sessions.create(CreateSession(title=options.title or _first_words(options)))
 
 
 async def _continue(client: Client, options: TurnOptions, session: SessionInfo) -> SessionInfo:
@@ -287,9 +284,18 @@ async def _continue(client: Client, options: TurnOptions, session: SessionInfo) 
     if not (here.is_relative_to(there) or there.is_relative_to(here)):
         say(f"session {session.id} works in {there}; this turn works in {here}")
     if not options.is_fork:
+        if is_default_title(session.title) and session.parent_id is None:
+            return await client.sessions.update(session.id, UpdateSession(title=options.title or _first_words(options)))
         return session
     fork = await client.sessions.fork(session.id, ForkSession())
     return await client.sessions.update(fork.id, UpdateSession(title=options.title)) if options.title else fork
+
+
+def _first_words(options: TurnOptions) -> str:
+    """Return what a session is called after its first request."""
+    command = f"/{options.command.removeprefix('/')}" if options.command else ""
+    words = f"{command} {options.message} {options.piped}".split() or [Path(name).name for name in options.files]
+    return " ".join(words)[:TITLE_LENGTH].rstrip()
 
 
 async def _request(client: Client, options: TurnOptions) -> Request:

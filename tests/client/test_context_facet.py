@@ -2,6 +2,7 @@
 
 import pytest
 
+from opencode_tui.schema.compaction import CompactSession
 from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, OpencodeError
 from tests.support.model_script import Answer, Call
 
@@ -44,3 +45,14 @@ async def test_what_does_not_exist_is_refused(door):
     with pytest.raises(OpencodeError, match="no part prt_none") as refused:
         await door.client.context.restore(session_id, ["prt_none"])
     assert isinstance(refused.value, NoSuchMessageError | NotFoundError)
+
+
+async def test_a_session_is_compacted_and_told_of(door):
+    session_id = await read_once(door)
+    look = await door.client.context.compact(session_id, CompactSession(dry_run=True))
+    door.model.script(Answer(text="the summary"))
+    report = await door.client.context.compact(session_id, CompactSession())
+    assert look == report.changed(after=None, summary=None, message_id=None, cost=0)
+    assert report.summary == "the summary" and report.message_id is not None
+    states = {item.state for item in (await door.client.context.items(session_id)).items if item.kind == "call"}
+    assert states == {"summarised"}

@@ -36,7 +36,7 @@ def summarise_conversation(request: LlmRequest) -> str:
     )
 
 
-def said(request: LlmRequest) -> list[str]:
+def _said(request: LlmRequest) -> list[str]:
     """Return what the person wrote, block by block: results of calls stand beside it as text."""
     return [text for entry in request.messages for text in plain_texts(entry) if not _RESULT.match(text)]
 

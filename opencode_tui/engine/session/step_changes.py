@@ -58,14 +58,22 @@ class StepRecorder:
         """Name what commands changed whose process died, in this session or in one that worked for it. Needs its run lock.
 
         Each such step gets a patch part without a state after it: nobody saw that, so undo names its files and leaves them alone.
+        Where that is not possible the log tells.
         """
+        try:
+            await self._recover(session_id)
+        except OpencodeError as error:
+            logger.warning("session %s: what a killed command changed is not known: %s", session_id, error)
+
+    async def _recover(self, session_id: str) -> None:
         from opencode_tui.engine.snapshot.dead_steps import sessions_of_steps, take_dead_steps  # after a crash alone
 
         snapshots, elder = self.source.get(), await self._elder(session_id)
         if snapshots.unavailable is not None:
             return
         sessions = await sessions_of_steps(snapshots.door)
-        family = {one for one in sessions if await self._elder(one) == elder}
+        working = self._families[elder].at_work if elder in self._families else set[str]()
+        family = {one for one in sessions - working if await self._elder(one) == elder}
         for dead in await take_dead_steps(snapshots.door, family) if family else ():
             await self.store.open(dead.session)
             parts = self.store.parts(dead.session, dead.message)
@@ -188,7 +196,9 @@ class CallWatch:
 
             recording = await self._changes.open()
             given = [Write(write.path, write.content, write.mode) for write in writes]
-            self._number = await recording.before_write(given, made)
+            self._number, outside = await recording.before_write(given, made)
+            if outside:
+                self.unprotected = f"{', '.join(map(str, outside))}: it lies outside the project"
 
         try:
             await self._attempt(act)

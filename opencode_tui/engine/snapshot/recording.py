@@ -43,13 +43,18 @@ class Family:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     shared: _Shared | None = None
 
+    @property
+    def at_work(self) -> set[str]:
+        """The sessions whose commands run now."""
+        return {member.session for member in self.shared.members} if self.shared is not None else set()
+
 
 class StepRecording:
     """The record of one step. Its methods raise SnapshotError, StorageError; what they could not record is then not in it."""
 
     def __init__(self, door: WorktreeDoor, *, session: str, message: str, family: Family) -> None:
         self._door = door
-        self._session = session
+        self.session = session
         self._message = message
         self._family = family
         self._tally = Tally()
@@ -63,17 +68,20 @@ class StepRecording:
         """Tell whether `settle` has something to do: commands of the step run, or were interrupted, or a write was."""
         return self._is_stale or self._membership() is not None
 
-    async def before_write(self, writes: Sequence[Write], made: Iterable[Path]) -> int:
-        """Record files as they are, and as they will be; `made` are folders that were made for them. Returns the write's number.
+    async def before_write(self, writes: Sequence[Write], made: Iterable[Path]) -> tuple[int, list[Path]]:
+        """Record files as they are, and as they will be; `made` are folders that were made for them.
 
-        What is recorded is on the disk when this returns. Raises SnapshotError when a file lies outside the project.
+        Returns the write's number, and the files that lie outside the project and are not recorded. What is recorded is on the disk
+        when this returns. Raises SnapshotError when all lie outside.
         """
         number = 0
+        outside: list[Path] = []
 
         def work(opened: Opened, stop: threading.Event) -> None:
             nonlocal number
+            outside.extend(write.path for write in writes if opened.worktree.relative(str(write.path)) is None)
             segment, writer = observe_writes(opened.worktree, writes, made)
-            key = opened.claims.begin_write(self._session, segment.changes, time=opened.clock())
+            key = opened.claims.begin_write(self.session, segment.changes, time=opened.clock())
             number = self._tally.add(segment)
             self._keys[number] = key
             self.result = store_tally(opened, self._tally, writer)
@@ -86,7 +94,7 @@ class StepRecording:
                 self._tally.drop(number)
                 self.result = result
                 raise
-        return number
+        return number, outside
 
     async def after_write(self, number: int) -> None:
         """Note that a write is in place."""
@@ -120,12 +128,13 @@ class StepRecording:
             shared = self._family.shared
             if shared is None or not shared.members:
                 shared = await self._begin()
-            elif self not in shared.members:
+            is_new = bool(shared.members) and self not in shared.members
+            shared.members[self] = shared.members.get(self, 0) + 1
+            if is_new:
                 base, now = shared.base, self._door.clock()
                 await self._door.note(
-                    lambda claims: claims.begin_step(self._message, base, session=self._session, time=now)
+                    lambda claims: claims.begin_step(self._message, base, session=self.session, time=now)
                 )
-            shared.members[self] = shared.members.get(self, 0) + 1
 
     async def leave(self) -> None:
         """Record what changed when a command of the step has ended; with others of it still running this waits for their end."""
@@ -157,7 +166,7 @@ class StepRecording:
             except BaseException:
                 opened.claims.end_shell(shell, time=opened.clock())
                 raise
-            opened.claims.begin_step(self._message, view.id, session=self._session, time=since)
+            opened.claims.begin_step(self._message, view.id, session=self.session, time=since)
             opened.log.note(view.id, since)
             self._family.shared = _Shared(shell, opened.claims, view.id, since, begun)
             return self._family.shared
@@ -200,7 +209,7 @@ class StepRecording:
         after, found = tree.changes(base, stop=stop)
         _whole(after)
         ledger = opened.claims.read()
-        foreign = {one.path for one in ledger.claims if one.session != self._session and one.time >= shared.since}
+        foreign = {one.path for one in ledger.claims if one.session != self.session and one.time >= shared.since}
         written = self._tally.written_since(shared.begun) - foreign
         changes = {path: change for path, change in found.items() if path not in foreign and _is_certain(change)}
         is_doubtful = ledger.has_other_shell(self._family.name, since=shared.since)

@@ -185,6 +185,17 @@ async def test_a_file_outside_the_project_is_written_and_named_unprotected(envir
     assert (call.state.metadata["unprotected"], outside.read_text()) == ("it lies outside the project", "n")
 
 
+async def test_of_a_patch_in_and_out_of_the_project_the_outer_file_is_named_unprotected(environ, folder, tmp_path):
+    outside = tmp_path / "outside.txt"
+    text = f"*** Begin Patch\n*** Add File: in.txt\n+i\n*** Add File: {outside}\n+o\n*** End Patch"
+    answer = Answer(calls=(Call("apply_patch", {"patchText": text}),))
+    async with opened(environ, folder, answer, DONE, policy=AUTO) as world:
+        session = await world.prompt("work")
+        [call], [patch] = await world.calls(session), patches_in(await world.parts(session))
+    assert call.state.metadata["unprotected"] == f"{outside}: it lies outside the project"
+    assert names_in(patch) == {"in.txt"} and outside.read_text() == "o\n"
+
+
 async def test_a_childs_changes_stand_in_its_own_steps_only(environ, folder):
     task = Call("task", {"description": "d", "prompt": "p", "subagent_type": "general"})
     answers = (Answer(calls=(task,)), Answer(calls=(write("child.txt", "c"), bash("echo x > made.txt"))), DONE, DONE)

@@ -15,7 +15,7 @@ def step(world, *, session="ses_1", family=None, message="msg_1"):
 
 
 async def write(world, recording, name, content):
-    number = await recording.before_write([Write(world.root / name, content.encode(), 0o644)], [])
+    number, _ = await recording.before_write([Write(world.root / name, content.encode(), 0o644)], [])
     world.write(name, content, mode=0o644)
     await recording.after_write(number)
 
@@ -41,14 +41,15 @@ async def test_a_write_is_recorded_before_it_happens(world):
 async def test_a_write_that_did_not_happen_leaves_no_record(world):
     world.write("a", "1")
     recording = step(world)
-    number = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
+    number, _ = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
     await recording.not_written(number)
     assert (recording.result, ledger(world).claims) == (None, [])
 
 
 async def test_an_abandoned_write_is_forgotten_when_the_step_settles(world):
     recording = step(world)
-    recording.abandon(await recording.before_write([Write(world.root / "a", b"2", 0o644)], []))
+    number, _ = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
+    recording.abandon(number)
     assert recording.is_open
     await recording.settle()
     assert (recording.result, recording.is_open) == (None, False)
@@ -66,7 +67,7 @@ async def test_the_persons_change_between_two_writes_of_a_step_is_a_conflict(wor
 
 async def test_a_write_under_way_counts_as_claimed_for_others(world):
     busy, other = step(world, session="ses_1"), step(world, session="ses_2", message="msg_2")
-    number = await busy.before_write([Write(world.root / "a", b"2", 0o644)], [])
+    number, _ = await busy.before_write([Write(world.root / "a", b"2", 0o644)], [])
     await other.join()
     world.write("a", "2")
     world.write("b", "2")

@@ -41,7 +41,7 @@ def words(events: list[dict]) -> list[str]:
 async def test_a_text_turn_is_told_in_the_order_that_clients_know(serve, model):
     model.script(Answer(reasoning="let me see", text="hello you there"))
     async with serve() as face, face.events() as events:
-        session_id = await face.session()
+        session_id = await face.session(title="named")
         answer = (await face.say(session_id, "hi")).json()
         seen = await events.until("session.idle")
     assert words(seen) == [
@@ -62,11 +62,11 @@ async def test_a_tool_turn_tells_each_state_and_a_message_for_each_step(serve, m
     target = str(project.path / "new.txt")
     model.script(Answer(calls=(Call("write", {"filePath": target, "content": "x\n"}),)), Answer(text="done"))
     async with serve() as face, face.events() as events:
-        session_id = await face.session()
+        session_id = await face.session(title="named")
         await face.say(session_id, "write it")
         seen = await events.until("session.idle")
     assert words(seen)[words(seen).index("step-start") :] == [
-        "step-start", "tool pending", "tool running", "file.edited", "tool completed",
+        "step-start", "tool pending", "tool running", "patch", "file.edited", "tool completed",
         "step-finish", "assistant finished", "assistant done", "busy",
         "assistant", "step-start", "text", "text +", "text", "step-finish", "assistant finished", "assistant done",
         "busy", "idle", "session.idle",

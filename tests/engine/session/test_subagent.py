@@ -33,7 +33,7 @@ async def opened(environ, folder, *answers, permission=None):
 
 
 async def prompt(client, text, *, permission=None):
-    session = await client.sessions.create(CreateSession(permission=permission))
+    session = await client.sessions.create(CreateSession(title="named", permission=permission))
     request = PromptInput(model=MODEL, parts=[TextInput(text=text)])
     await client.prompts.prompt(session.id, request)
     return session

@@ -5,20 +5,22 @@ an undo hides comes last. Parts that are only the program's book-keeping (steps,
 and are no items.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Required, TypedDict
 
 from opencode_tui.engine.provider.stream import LlmRequest, MediaBlock, UserEntry
 from opencode_tui.engine.session.context_item import describe, first_line, why_ignored, why_live
 from opencode_tui.engine.session.context_size import PROGRAM, Weigh, measure, part_sizes
 from opencode_tui.engine.session.history import compaction_of
-from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.session.media import media_blocks
+from opencode_tui.engine.session.model_message import PRUNED_OUTPUT, to_model_messages
 from opencode_tui.engine.session.request_builder import BuiltRequest
 from opencode_tui.engine.session.request_shape import ShapeReader
 from opencode_tui.schema.context import ContextItem, ContextState
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import AnyPart, TextPart, ToolPart
-from opencode_tui.schema.tool_state import ToolStateCompleted, prune, restore
+from opencode_tui.schema.tool_state import ToolStateCompleted, restore
 from opencode_tui.schema.value import immutable
 
 _PRUNED = "its output was pruned: `session restore` brings it back, the model reads it with recall"
@@ -66,7 +68,7 @@ def context_items(sources: ContextSources) -> list[ContextItem]:
     items += [item for line in _lines(sources) for item in parts.of(line)]
     items += parts.added()
     total = sum(item.tokens for item in items)
-    return [item.changed(share=round(item.tokens / total, 4)) for item in items] if total else items
+    return [item.changed(share=round(item.tokens / total, 4)) if item.tokens else item for item in items]
 
 
 def _system(built: BuiltRequest, sizes: Sequence[float], plugin: float) -> Iterator[ContextItem]:
@@ -106,6 +108,16 @@ def _hidden(sources: ContextSources) -> Iterator[_Line]:
             yield _Line(with_parts(message.info, gone), "reverted", "undone: `session unrevert` brings it back")
 
 
+class _Standing(TypedDict, total=False):
+    """What becomes of a part in the request."""
+
+    tokens: int
+    state: Required[ContextState]
+    why: str | None
+    was: int
+    frees: int
+
+
 class _Parts:
     """Makes items of parts; remembers which, so that what nobody stored is left over at the end."""
 
@@ -118,33 +130,29 @@ class _Parts:
 
     def of(self, line: _Line) -> Iterator[ContextItem]:
         """Yield the items of a message."""
-        whole, pruned = self._sizes_of(line.message, restore), self._sizes_of(line.message, _pruned)
+        was = {} if line.state == "live" else self._whole(line.message)
         is_marker = compaction_of(line.message) is not None
         for part in line.message.parts:
             described = describe(part, line.message.info, is_marker=is_marker)
             if described is None:
                 continue
             self._listed.add(part.id)
-            item = ContextItem(
+            if line.state != "live":
+                standing = _Standing(state=line.state, why=line.why, was=round(was.get(part.id, 0.0)))
+            elif part.id not in self._sizes:
+                standing = _Standing(state="ignored", why=why_ignored(part, line.message.info, self._model))
+            else:
+                standing = self._sent(part, round(self._sizes[part.id]), is_marker=is_marker)
+            yield ContextItem(
                 kind=described.kind,
                 group=described.group,
                 name=described.name,
-                state=line.state,
-                why=line.why,
                 message_id=line.message.info.id,
                 part_id=part.id,
                 tool=part.tool if isinstance(part, ToolPart) else None,
                 time=line.message.info.time.created,
+                **standing,
             )
-            was = round(whole.get(part.id, 0.0))
-            if line.state != "live":
-                yield item.changed(was=was)
-            elif part.id not in self._sizes:
-                yield item.changed(state="ignored", why=why_ignored(part, line.message.info, self._model))
-            else:
-                item = item.changed(tokens=round(self._sizes[part.id]))
-                frees = was - round(pruned.get(part.id, 0.0))
-                yield self._sent(item, part, was=was, frees=frees, is_marker=is_marker)
 
     def added(self) -> Iterator[ContextItem]:
         """Yield what stands in the request's messages and is stored nowhere."""
@@ -159,31 +167,41 @@ class _Parts:
                     tokens=round(size),
                 )
 
-    def _sent(self, item: ContextItem, part: AnyPart, *, was: int, frees: int, is_marker: bool) -> ContextItem:
+    def _sent(self, part: AnyPart, tokens: int, *, is_marker: bool) -> "_Standing":
+        """Return how a part stands that is sent."""
         if isinstance(part, TextPart) and is_marker and part.synthetic:
-            return item.changed(state="kept", why=_KEPT)
-        if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted):
-            if part.state.time.compacted is not None:
-                return item.changed(state="pruned", why=_PRUNED, was=was)
-            item = item.changed(frees=frees if frees > 0 else None)
-        return item.changed(why=why_live(part, text=self._texts.get(part.id, "")))
+            return _Standing(tokens=tokens, state="kept", why=_KEPT)
+        live = _Standing(tokens=tokens, state="live", why=why_live(part, text=self._texts.get(part.id, "")))
+        if not (isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)):
+            return live
+        freed = round(self._freed(part, part.state))
+        if part.state.time.compacted is not None:
+            return _Standing(tokens=tokens, state="pruned", why=_PRUNED, was=tokens + freed)
+        if freed > 0:
+            live["frees"] = freed
+        return live
 
-    def _sizes_of(
-        self, message: MessageWithParts, change: Callable[[ToolStateCompleted], ToolStateCompleted]
-    ) -> dict[str, float]:
-        """Return what the parts of a message take by themselves with the states of its finished calls changed."""
+    def _freed(self, part: ToolPart, state: ToolStateCompleted) -> float:
+        """Return what an output takes beyond the words that stand for it when it is pruned."""
+        reader, weigh = self._sources.reader, self._sources.weigh
+        size = weigh(reader.text(state.output.strip())) - weigh(reader.text(PRUNED_OUTPUT.format(call_id=part.call_id)))
+        for file in state.attachments or []:
+            blocks = media_blocks(
+                str(file.get("mime", "")), str(file.get("url", "")), file.get("filename"), self._model
+            )
+            size += sum(weigh(reader.block(block)) for block in blocks)
+        return size
+
+    def _whole(self, message: MessageWithParts) -> dict[str, float]:
+        """Return what the parts of a message take by themselves when nothing of it is pruned."""
         parts = [
-            part.changed(state=change(part.state))
+            part.changed(state=restore(part.state))
             if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)
             else part
             for part in message.parts
         ]
         entries = to_model_messages([with_parts(message.info, parts)], self._model)
         return part_sizes(entries, reader=self._sources.reader, weigh=self._sources.weigh)
-
-
-def _pruned(state: ToolStateCompleted) -> ToolStateCompleted:
-    return prune(state, now=1)
 
 
 def _is_summary(message: MessageWithParts) -> bool:

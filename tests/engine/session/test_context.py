@@ -89,8 +89,8 @@ def test_a_pruned_call_says_what_it_was_and_how_it_comes_back() -> None:
     large = "line\n" * 2_000
     whole = items([user("ask"), assistant(call("c", output=large))])[-1]
     gone = items([user("ask"), assistant(call("c", output=large, pruned=True))])[-1]
-    assert (gone.state, gone.was) == ("pruned", whole.tokens)
-    assert whole.frees == whole.tokens - gone.tokens and "restore" in (gone.why or "")
+    assert gone.state == "pruned" and abs((gone.was or 0) - whole.tokens) <= 1
+    assert abs((whole.frees or 0) - (whole.tokens - gone.tokens)) <= 1 and "restore" in (gone.why or "")
 
 
 def test_a_restored_call_says_so() -> None:

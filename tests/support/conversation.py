@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from textual.app import App, ComposeResult
+from textual.message import Message
 
 from opencode_tui.schema.error import (
     ApiData,
@@ -61,6 +62,7 @@ class ConversationApp(App[None]):
     """Shows a transcript in all of the screen; `now` is the clock's time in seconds. `asked` collects the view's requests."""
 
     ENABLE_COMMAND_PALETTE = False
+    AUTO_FOCUS = None
     CSS = "Screen { layout: vertical; }"
 
     def __init__(self, transcript: Transcript, look: Look, *, now: float = NOON / 1000, **options: Any) -> None:
@@ -76,10 +78,10 @@ class ConversationApp(App[None]):
     def on_mount(self) -> None:
         self.screen.styles.background = self.look.palette.background or "ansi_default"
 
-    def on_event(self, event: Any) -> Any:
-        if type(event).__module__.endswith("conversation.requests"):
-            self.asked.append(event)
-        return super().on_event(event)
+    def post_message(self, message: Message) -> bool:
+        if type(message).__module__.endswith("conversation.requests"):
+            self.asked.append(message)
+        return super().post_message(message)
 
 
 class Story:

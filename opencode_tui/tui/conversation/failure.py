@@ -11,8 +11,8 @@ from opencode_tui.schema.error import (
     StoredStructuredOutputError,
     StoredUnknownError,
 )
-from opencode_tui.tui.cells import breaks, clip, width
-from opencode_tui.tui.conversation.page import BODY, GUTTER, TEXT, Line, Page, Pen
+from opencode_tui.tui.cells import breaks, width
+from opencode_tui.tui.conversation.page import BODY, GUTTER, TEXT, Line, Page, Pen, joints, slice_spans
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.conversation.user import clock
 from opencode_tui.tui.items import ErrorItem
@@ -21,6 +21,7 @@ from opencode_tui.tui.safe_text import screen_line
 STOPPED = "The turn stopped. Nothing is lost."
 _STATUS = re.compile(r"\b([45]\d\d)\b")
 _LONG = 600
+MAX_ROWS = 6
 
 
 class Words:
@@ -42,7 +43,9 @@ def draw_failure(item: ErrorItem, page: Page, scene: Scene) -> list[Line]:
     time = clock(item.time)
     code = f" ({words.code})" if words.code else ""
     room = page.room - width(time) - 2
-    title = [words.title[start:end] for start, end in breaks(words.title, room - width(code))][:3]
+    title = [words.title[start:end] for start, end in breaks(words.title, room - width(code))]
+    if len(title) > MAX_ROWS:
+        title = [*title[: MAX_ROWS - 1], title[MAX_ROWS - 1] + page.look.glyphs.ellipsis]
     lines: list[Line] = []
     for number, text in enumerate(title):
         pen = Pen(page)
@@ -56,9 +59,9 @@ def draw_failure(item: ErrorItem, page: Page, scene: Scene) -> list[Line]:
         lines.append(pen.line())
     lines += _wrapped(words.meaning, page)
     if words.fix:
-        lines.append(_labelled("Fix", words.fix, "", page))
+        lines += _labelled("Fix", "", words.fix, page)
     if words.then:
-        lines.append(_labelled("Then", " sends the message again", "up, enter", page))
+        lines += _labelled("Then", "up, enter", " sends the message again", page)
     return lines
 
 
@@ -118,7 +121,14 @@ def _wrapped(text: str, page: Page) -> list[Line]:
     ]
 
 
-def _labelled(label: str, text: str, key: str, page: Page) -> Line:
-    pen = Pen(page).move(TEXT).begin_copy().put(label, page.style("muted")).move(BODY)
-    pen.put(key, page.style("accent", bold=True))
-    return pen.put(clip(text, page.right + 1 - pen.at, page.look.glyphs.ellipsis), page.style("text")).line()
+def _labelled(label: str, key: str, text: str, page: Page) -> list[Line]:
+    """Return a remedy behind its label; it is wrapped, never cut: it is there to be copied."""
+    cuts = breaks(key + text, page.right - BODY + 1)
+    spans = slice_spans([(key, page.style("accent", bold=True)), (text, page.style("text"))], cuts)
+    lines: list[Line] = []
+    for row, joint in zip(spans, joints(key + text, cuts), strict=True):
+        pen = Pen(page)
+        if not lines:
+            pen.move(TEXT).put(label, page.style("muted"))
+        lines.append(pen.move(BODY).begin_copy().put_all(row).line(joint=joint))
+    return lines

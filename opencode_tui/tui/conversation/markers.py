@@ -1,6 +1,6 @@
 """Draws what is no answer and no tool: thoughts, compactions, retries, interruptions, undone stretches."""
 
-from opencode_tui.tui.cells import clip, pad, width
+from opencode_tui.tui.cells import breaks, clip, pad, width
 from opencode_tui.tui.conversation.markdown import Markdown
 from opencode_tui.tui.conversation.page import GUTTER, TEXT, Line, Page, Pen, Span
 from opencode_tui.tui.conversation.prose import draw_block
@@ -74,22 +74,30 @@ def draw_undo(item: UndoItem, page: Page, scene: Scene) -> list[Line]:
     sign = (page.look.glyphs.undone, page.style("warning"))
     if item.is_preview:
         return [_rule(sign, [("Undo from here", page.style("warning"))], page, right=[])]
-    words = [f"{plural(item.messages, 'message')} undone"]
-    changed = sum(file.fate != "kept" for file in item.files)
-    kept = len(item.files) - changed
-    words += [f"{plural(changed, 'file')} restored"] if changed else []
-    words += [f"{kept} kept"] if kept else []
-    text = f" {page.look.glyphs.separator} ".join(words)
+    text = _undone_words(item, page)
     redo = [(scene.redo_key, page.style("text")), (" redo", page.style("muted"))]
     lines = [_rule(sign, [(text, page.style("text"))], page, right=redo, is_focused=scene.is_focused(item))]
     column = max((width(screen_line(file.path)) for file in item.files), default=0)
-    lines += [_undone_file(file, min(column, page.room // 2), page) for file in item.files]
+    lines += [line for file in item.files for line in _undone_file(file, min(column, page.room // 2), page)]
     note = "Sending a new message makes this final; until then redo puts all of it back."
-    last = Pen(page).move(TEXT).begin_copy().put(clip(note, page.room, page.look.glyphs.ellipsis), page.style("muted"))
-    return [*lines, Line(page.blank()), last.line()]
+    rows = [note[start:end] for start, end in breaks(note, page.room)]
+    last = [Pen(page).move(TEXT).begin_copy().put(row, page.style("muted")).line() for row in rows]
+    return [*lines, Line(page.blank()), *last]
 
 
-def _undone_file(file: UndoneFile, column: int, page: Page) -> Line:
+def _undone_words(item: UndoItem, page: Page) -> str:
+    """Return what the undo did, in fewer words where there is little room."""
+    changed = sum(file.fate != "kept" for file in item.files)
+    kept = len(item.files) - changed
+    nouns = page.width >= 80
+    words = [f"{plural(item.messages, 'message') if nouns else item.messages} undone"]
+    words += [f"{plural(changed, 'file') if nouns else changed} restored"] if changed else []
+    words += [f"{kept} kept"] if kept else []
+    return f" {page.look.glyphs.separator} ".join(words)
+
+
+def _undone_file(file: UndoneFile, column: int, page: Page) -> list[Line]:
+    """Return a file's line; a reason that does not fit stands below it."""
     is_kept = file.fate == "kept"
     pen = Pen(page)
     if is_kept:
@@ -98,8 +106,10 @@ def _undone_file(file: UndoneFile, column: int, page: Page) -> Line:
     path = clip(screen_line(file.path), column, page.look.glyphs.ellipsis)
     pen.put(pad(path, column), page.style("text" if is_kept else "muted")).put("   ", page.area())
     pen.put(file.fate, page.style("text" if is_kept else "muted"))
-    if file.note:
-        pen.put(clip(f", {screen_line(file.note)}", max(0, page.right - 10 - pen.at)), page.style("muted"))
+    note = screen_line(file.note)
+    is_below = width(note) + 2 > page.right - 8 - pen.at
+    if note and not is_below:
+        pen.put(f", {note}", page.style("muted"))
     token = ("diff_add", "diff_del") if is_kept else ("muted", "muted")
     if file.additions:
         added = f"+{file.additions}"
@@ -107,7 +117,10 @@ def _undone_file(file: UndoneFile, column: int, page: Page) -> Line:
     if file.deletions:
         removed = f"{page.look.glyphs.minus}{file.deletions}"
         pen.move(page.right + 1 - len(removed)).put(removed, page.style(token[1]))
-    return pen.line()
+    if not note or not is_below:
+        return [pen.line()]
+    reason = clip(note, page.room - 2, page.look.glyphs.ellipsis)
+    return [pen.line(), Pen(page).move(TEXT + 2).begin_copy().put(reason, page.style("muted")).line()]
 
 
 def _rule(sign: Span, words: list[Span], page: Page, *, right: list[Span], is_focused: bool = False) -> Line:

@@ -17,14 +17,14 @@ MAX_LINES = 20_000
 """Lines that a copy takes at most."""
 
 
-def highlight(strip: Strip, key: int, selection: Selection | None, page: Page) -> Strip:
-    """Return a line with its selected letters marked."""
-    span = selection.get_span(key) if selection is not None else None
+def highlight(placed: Placed, selection: Selection | None, page: Page) -> Strip:
+    """Return a line with its selected letters marked, those that a copy takes."""
+    strip = placed.line.strip
+    span = selection.get_span(placed.key) if selection is not None else None
     if span is None:
         return strip
-    text = strip.text
-    start, end = span
-    end = len(text.rstrip()) if end == -1 else min(end, len(text))
+    last = len(strip.text.rstrip())
+    start, end = max(span[0], placed.line.copies_from), last if span[1] == -1 else min(span[1], last)
     if end <= start:
         return strip
     cells = [strip.index_to_cell_position(index) for index in (start, end)]

@@ -248,7 +248,7 @@ class ConversationView(ScrollView, can_focus=True):
         placed = viewport.lines[y]
         if not self._is_painting:
             return place_letters(placed)
-        strip = highlight(placed.line.strip, placed.key, self.text_selection, viewport.page)
+        strip = highlight(placed, self.text_selection, viewport.page)
         return strip if viewport.follow else self._with_thumb(strip, y)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
@@ -272,6 +272,8 @@ class ConversationView(ScrollView, can_focus=True):
         """Take what is new and repaint what differs."""
         before = self._seen()
         more = self._update()
+        if self.has_focus and not self._scene.focus:
+            self.on_focus()
         self._repaint(before)
         if self._frames is not None and not more and not self._transcript.has_changes:
             self._frames.pause()

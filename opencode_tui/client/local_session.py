@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from opencode_tui.engine.engine import Engine
 from opencode_tui.engine.instance import Instance
@@ -9,7 +10,6 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.template import expand_prompt
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import NoSuchMessageError
-from opencode_tui.schema.fork import ForkPreview
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.permission import PermissionRequest, Reply
@@ -27,6 +27,9 @@ from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.status import AnyStatus
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.totals import SessionTotals
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.fork import ForkPreview
 
 
 class LocalSessions:
@@ -68,7 +71,7 @@ class LocalSessions:
         """Fork."""
         return await self._instance.forks().fork(session_id, request)
 
-    async def preview_fork(self, session_id: str, request: ForkSession) -> ForkPreview:
+    async def preview_fork(self, session_id: str, request: ForkSession) -> "ForkPreview":
         """Return what a fork would be."""
         return await self._instance.forks().preview(session_id, request)
 

@@ -1,10 +1,9 @@
 """What faces may ask of sessions: the sessions, their messages, the conversation, and the questions that it raises."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.fork import ForkPreview
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.permission import PermissionRequest, Reply
@@ -22,6 +21,9 @@ from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.status import AnyStatus
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.totals import SessionTotals
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.fork import ForkPreview
 
 
 class SessionsFacet(Protocol):
@@ -62,7 +64,7 @@ class SessionsFacet(Protocol):
         """
         ...
 
-    async def preview_fork(self, session_id: str, request: ForkSession) -> ForkPreview:
+    async def preview_fork(self, session_id: str, request: ForkSession) -> "ForkPreview":
         """Return what `fork` would make; raises as it does."""
         ...
 

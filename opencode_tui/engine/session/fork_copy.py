@@ -6,28 +6,24 @@ fork that is not whole goes on with it. Prune, revert, compaction, edit and dele
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from opencode_tui.engine.session.publisher import Publisher
-from opencode_tui.engine.session.stored_history import ForkHistory, find_session, open_copying, unfinished
-from opencode_tui.schema.error import CorruptRecordError, NotFoundError, OpencodeError, StorageError
-from opencode_tui.schema.event import SessionUpdated
-from opencode_tui.schema.fork import fork_origin, with_origin
-from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.storage.keys import Key
+from opencode_tui.schema.error import OpencodeError, StorageError
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.pending_copies import PendingCopies
 from opencode_tui.storage.storage import Storage
 
+if TYPE_CHECKING:
+    from opencode_tui.engine.session.fork_copying import ForkCopying
+
+GIVE_UP_WAIT_MS = 600_000
+"""How long a fork that is to be deleted waits for another process that copies it."""
+
 _logger = logging.getLogger(__name__)
-
-_BATCH = 8
-"""Messages copied between two looks at whether the copy is to end; the writes of a run wait for one batch at the most."""
-
-COPY_WAIT_MS = 600_000
-"""How long to wait for another process that copies the same fork."""
 
 
 class ForkCopies:
@@ -41,6 +37,12 @@ class ForkCopies:
         self._publisher = publisher
         self._tasks: dict[str, asyncio.Task[OpencodeError | None]] = {}
         self._is_closed = False
+
+    @cached_property
+    def _copying(self) -> "ForkCopying":
+        from opencode_tui.engine.session.fork_copying import ForkCopying  # not for turns in sessions that nobody forked
+
+        return ForkCopying(storage=self._storage, locks=self._locks, pending=self._pending, publisher=self._publisher)
 
     def resume(self, fork_id: str) -> None:
         """Go on copying in the background, unless this process does already; what fails is logged and tried at the next opening."""
@@ -69,12 +71,12 @@ class ForkCopies:
         if forks:
             async with self._locks.session_fork(session_id):
                 for fork_id in forks:
-                    await self._fix_end(fork_id)
+                    await self._copying.fix_end(fork_id)
 
     @asynccontextmanager
     async def held(self, session_id: str) -> AsyncGenerator[None]:
         """Do what `settled` does; no fork of the session begins before the context is left. It cannot be nested."""
-        if await self._is_unfinished(session_id):
+        if await self._source_of(session_id) is not None:
             await self._finish(session_id)
         async with self._held(session_id):
             yield
@@ -83,8 +85,8 @@ class ForkCopies:
     async def given_up(self, session_id: str) -> AsyncGenerator[None]:
         """Do what `held` does, except that the session's own copy ends as it is: it is about to be deleted."""
         async with self._held(session_id):
-            origin = await asyncio.to_thread(self._origin, session_id)
-            if origin is None:
+            source_id = await self._source_of(session_id)
+            if source_id is None:
                 yield
                 return
             task = self._tasks.get(session_id)
@@ -92,12 +94,12 @@ class ForkCopies:
                 task.cancel()
                 await asyncio.wait({task})
             copying = self._locks.session_copy(session_id)
-            await copying.acquire(COPY_WAIT_MS)
+            await copying.acquire(GIVE_UP_WAIT_MS)
             try:
                 yield
             finally:
                 copying.release()
-            self._pending.remove(origin, session_id)
+            self._pending.remove(source_id, session_id)
 
     async def close(self) -> None:
         """Break off all copies; returns when none writes any more."""
@@ -136,7 +138,7 @@ class ForkCopies:
     async def _work(self, fork_id: str) -> OpencodeError | None:
         """Copy and return what went wrong: an error that escaped would end the engine."""
         try:
-            await self._copy(fork_id)
+            await self._copying.copy(fork_id)
         except OpencodeError as error:
             _logger.warning("fork %s is not copied whole yet: %s", fork_id, error)
             return error
@@ -145,82 +147,5 @@ class ForkCopies:
             return StorageError(f"fork {fork_id} cannot be copied whole ({error!r}); see the log")
         return None
 
-    async def _copy(self, fork_id: str) -> None:
-        lock = self._locks.session_copy(fork_id)
-        await lock.acquire(COPY_WAIT_MS)
-        try:
-            await self._fix_end(fork_id)
-            key = await asyncio.to_thread(find_session, self._storage, fork_id)
-            history = await asyncio.to_thread(open_copying, self._storage, key) if key else None
-            if key is None or history is None:
-                return
-            if not history.inherited:
-                _logger.warning("fork %s has nothing to copy: what it was forked from is empty or gone", fork_id)
-            for start in range(0, len(history.inherited), _BATCH):
-                names = history.inherited[start : start + _BATCH]
-                await self._storage.write_missing(await asyncio.to_thread(_records, history, fork_id, names))
-            await self._mark_whole(key)
-        finally:
-            lock.release()
-
-    async def _fix_end(self, fork_id: str) -> None:
-        key = await asyncio.to_thread(find_session, self._storage, fork_id)
-        origin = await asyncio.to_thread(unfinished, self._storage, key) if key else None
-        if key is None or origin is None or origin.copying is None or not origin.copying.whole:
-            return
-        history = await asyncio.to_thread(open_copying, self._storage, key)
-        last = await asyncio.to_thread(history.last_origin) if history else None
-
-        def change(data: JsonObject) -> JsonObject:
-            info = SessionInfo.model_validate(data)
-            now = fork_origin(info)
-            if now is None or now.copying is None or not now.copying.whole:
-                return data
-            return with_origin(info, now.changed(copying=now.copying.changed(whole=None, last=last))).to_dict()
-
-        await self._storage.update(key, change, self._locks.session_write(fork_id))
-
-    async def _mark_whole(self, key: Key) -> None:
-        source_id = ""
-
-        def change(data: JsonObject) -> JsonObject:
-            nonlocal source_id
-            info = SessionInfo.model_validate(data)
-            origin = fork_origin(info)
-            if origin is None:
-                return data
-            source_id = origin.session_id
-            return with_origin(info, origin.changed(copying=None)).to_dict()
-
-        data = await self._storage.update(key, change, self._locks.session_write(key[-1]))
-        if source_id:
-            self._pending.remove(source_id, key[-1])
-        self._publisher.publish(SessionUpdated(info=SessionInfo.model_validate(data)))
-
-    async def _is_unfinished(self, session_id: str) -> bool:
-        return await asyncio.to_thread(self._origin, session_id) is not None
-
-    def _origin(self, session_id: str) -> str | None:
-        """Return the source of a fork that is not copied whole, None for any other session. Blocks."""
-        key = find_session(self._storage, session_id)
-        origin = unfinished(self._storage, key) if key else None
-        return origin.session_id if origin else None
-
-
-def _records(history: ForkHistory, fork_id: str, names: Sequence[str]) -> list[tuple[Key, bytes]]:
-    """Return the records of these messages and their parts; a damaged one costs itself alone, a disk that refuses all. Blocks."""
-    records: list[tuple[Key, bytes]] = []
-    for name in names:
-        try:
-            message = history.message(name)
-        except (CorruptRecordError, NotFoundError) as error:
-            _logger.warning("fork %s is without a message: %s", fork_id, error)
-            continue
-        parts = history.inherited_parts(name)
-        for failure in parts.failures:
-            if not isinstance(failure, CorruptRecordError):
-                raise failure
-            _logger.warning("fork %s is without a part: %s", fork_id, failure)
-        # The message comes last: one that exists has all its parts.
-        records += [*parts.records, (("message", fork_id, name), message)]
-    return records
+    async def _source_of(self, session_id: str) -> str | None:
+        return await asyncio.to_thread(self._copying.source_of, session_id)

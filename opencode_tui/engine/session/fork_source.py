@@ -4,11 +4,12 @@ import asyncio
 import time
 from collections.abc import KeysView
 
+from opencode_tui.engine.session.fork_history import ordered, taken_over
 from opencode_tui.engine.session.repair import is_unfinished, repair
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.engine.session.stored_history import open_history, ordered, taken_over
+from opencode_tui.engine.session.stored_history import open_history
 from opencode_tui.schema.error import BusyError, NoSuchMessageError
 from opencode_tui.schema.fork import CopyRange
 from opencode_tui.schema.ids import Clock, is_identifier

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
-from opencode_tui.engine.session.stored_history import ForkHistory, StoredHistory, open_history
+from opencode_tui.engine.session.stored_history import StoredHistory, open_history
 from opencode_tui.schema.error import CorruptRecordError, StorageError
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.ids import spans_wrap, time_field
@@ -40,7 +40,7 @@ def load_tail(storage: Storage, session_id: str, limit: int, session: Key | None
 
 
 def _load(storage: Storage, history: StoredHistory, session_id: str, names: Sequence[str], limit: int | None) -> Loaded:
-    loaded = Loaded(is_copying=isinstance(history, ForkHistory))
+    loaded = Loaded(is_copying=history.is_copying)
     is_wrapped = spans_wrap(names)
     wanted = names if limit is None or is_wrapped else names[-limit:]
     messages: list[AnyMessage] = []

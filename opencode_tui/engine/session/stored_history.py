@@ -1,29 +1,22 @@
-"""What of a session lies on the disk: names and bytes of its messages and parts, through to the source of an unfinished fork.
+"""What of a session lies on the disk: names and bytes of its messages and parts. Every method blocks."""
 
-What the fork has of its own wins. The source is read first: when it is gone meanwhile, everything was copied before.
-Every method blocks.
-"""
+from typing import Protocol
 
-import json
-from collections.abc import Callable
-from typing import Any, Protocol
-
-from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
-from opencode_tui.schema.fork import CopyRange, ForkOrigin, fork_origin
-from opencode_tui.schema.ids import spans_wrap
+from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.value import immutable
 from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.reader import FolderRecords
 from opencode_tui.storage.record_file import storage_error
-from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
-
-_MAX_DEPTH = 100
-"""Forks of unfinished forks; a longer row is a circle that a damaged record made."""
 
 
 class StoredHistory(Protocol):
-    """The messages and parts of one session."""
+    """The messages and parts of one session; `is_copying`: some still lie with the session that it was forked from."""
+
+    @property
+    def is_copying(self) -> bool:
+        """Tell whether it is an unfinished fork."""
+        ...
 
     def names(self) -> list[str]:
         """Return the messages' names, sorted."""
@@ -45,6 +38,11 @@ class OwnHistory:
     storage: Storage
     session_id: str
 
+    @property
+    def is_copying(self) -> bool:
+        """Return False."""
+        return False
+
     def names(self) -> list[str]:
         """Return the messages' names, sorted."""
         return [key[-1] for key in self.storage.list_sync(("message", self.session_id))]
@@ -58,118 +56,21 @@ class OwnHistory:
         return self.storage.read_folder_sync(("part", message))
 
 
-class ForkHistory:
-    """What an unfinished fork has of its own, and the rest out of its source."""
-
-    def __init__(self, own: OwnHistory, source: StoredHistory, copying: CopyRange) -> None:
-        from opencode_tui.engine.session.fork_map import ForkMap  # few sessions are forks that are still being copied
-
-        self._own = own
-        self._source = source
-        self._range = copying
-        self._map = ForkMap(own.session_id, elsewhere=bool(copying.elsewhere))
-        self._origins = {self._map.id(name): name for name in taken_over(source, copying)}
-
-    @property
-    def inherited(self) -> list[str]:
-        """The names, here, of the messages that come from the source, in the session's order."""
-        return list(self._origins)
-
-    def last_origin(self) -> str | None:
-        """Return the last message, as the source names it, that comes from there."""
-        return next(reversed(self._origins.values()), None)
-
-    def names(self) -> list[str]:
-        """Return the messages' names, sorted."""
-        return sorted({*self._origins, *self._own.names()})
-
-    def message(self, name: str) -> bytes:
-        """Return a message's record."""
-        origin = self._origins.get(name)
-        try:
-            return self._own.message(name)
-        except NotFoundError:
-            if origin is None:
-                raise
-        try:
-            data = self._source.message(origin)
-        except NotFoundError:
-            return self._own.message(name)
-        try:
-            return self._map.message(data)
-        except ValueError as error:
-            raise CorruptRecordError(origin, str(error)) from error
-
-    def parts(self, message: str) -> FolderRecords:
-        """Return the records of a message's parts."""
-        inherited = self.inherited_parts(message)
-        own = self._own.parts(message)
-        records = {key[-1]: (key, data) for key, data in [*inherited.records, *own.records]}
-        return FolderRecords([records[name] for name in sorted(records)], [*inherited.failures, *own.failures])
-
-    def inherited_parts(self, message: str) -> FolderRecords:
-        """Return those parts of a message that come from the source, as they are here, whether copied or not."""
-        origin = self._origins.get(message)
-        if origin is None:
-            return FolderRecords([], [])
-        found = self._source.parts(origin)
-        records: list[tuple[Key, bytes]] = []
-        failures = list(found.failures)
-        for key, data in found.records[: self._visible(origin, found)]:
-            try:
-                mapped = self._map.part(data)
-            except ValueError as error:
-                failures.append(CorruptRecordError("/".join(key), str(error)))
-                continue
-            if mapped is not None:
-                records.append((("part", message, self._map.id(key[-1])), mapped))
-        return FolderRecords(records, failures)
-
-    def _visible(self, origin: str, found: FolderRecords) -> int | None:
-        """Return how many of a message's parts are taken over, None for all."""
-        if origin != self._range.last or self._range.part_id is None:
-            return None
-        names = [key[-1] for key, _ in found.records]
-        return names.index(self._range.part_id) if self._range.part_id in names else None
-
-
-def ordered(history: StoredHistory) -> list[str]:
-    """Return the names of all messages in the session's order."""
-    names = history.names()
-    if spans_wrap(names):
-        names.sort(key=lambda name: _moment(history, name))
-    return names
-
-
-def taken_over(history: StoredHistory, taken: CopyRange) -> list[str]:
-    """Return the names of a source's messages that a fork takes over, in order."""
-    edge = taken.before or taken.last
-    if edge is None:
-        return ordered(history) if taken.whole else []
-    names = ordered(history)
-    if edge in names:
-        return names[: names.index(edge) + (taken.before is None)]
-    # Another program has deleted the message at the edge: its name still tells where it stood.
-    return [name for name in names if name < edge]
-
-
-def _moment(history: StoredHistory, name: str) -> tuple[int, str]:
-    try:
-        record: Any = json.loads(history.message(name))
-        return int(record["time"]["created"]), name
-    except (StorageError, ValueError, TypeError, KeyError):
-        return 0, name
-
-
 def open_history(storage: Storage, session: Key | None, session_id: str) -> StoredHistory:
     """Return what is stored of a session; `session` is the key of its record, None when it has none."""
-    return _open(storage, session, session_id, _MAX_DEPTH)
+    try:
+        if session is not None and is_marked(storage.read_sync(session)):
+            from opencode_tui.engine.session.fork_history import open_fork  # few sessions are forks that are not whole
+
+            return open_fork(storage, session)
+    except StorageError:
+        pass  # whoever reads messages is not told of a damaged session record: reading the session tells
+    return OwnHistory(storage, session_id)
 
 
-def open_copying(storage: Storage, session: Key) -> ForkHistory | None:
-    """Return the history of a fork that is not copied whole, None of any other session; raises as `read`."""
-    found = _open(storage, session, session[-1], _MAX_DEPTH)
-    return found if isinstance(found, ForkHistory) else None
+def is_marked(record: bytes) -> bool:
+    """Tell whether a session's record may be that of an unfinished fork; nearly all are not, and need no second parse."""
+    return b'"copying"' in record
 
 
 def find_session(storage: Storage, session_id: str) -> Key | None:
@@ -184,29 +85,3 @@ def find_session(storage: Storage, session_id: str) -> Key | None:
         raise storage_error(error, "list", str(folder)) from error
     keys = (("session", project, session_id) for project in projects)
     return next((key for key in keys if storage.files.exists(storage.path_of(key))), None)
-
-
-def unfinished(storage: Storage, session: Key) -> ForkOrigin | None:
-    """Return the origin of a fork that is not copied whole, None for any other session; raises as `read` does."""
-    data = storage.read_sync(session)
-    if b'"copying"' not in data:  # nearly all: they need no second parse
-        return None
-    origin = fork_origin(parse_session(data, path=storage.path_of(session), project_id=session[1], worktree=""))
-    return origin if origin is not None and origin.copying is not None else None
-
-
-def _open(storage: Storage, session: Key | None, session_id: str, depth: int) -> StoredHistory:
-    own = OwnHistory(storage, session_id)
-    origin = _quiet(lambda: unfinished(storage, session)) if session is not None else None
-    if session is None or origin is None or origin.copying is None or depth == 0:
-        return own
-    source = find_session(storage, origin.session_id)
-    return ForkHistory(own, _open(storage, source, origin.session_id, depth - 1), origin.copying)
-
-
-def _quiet(read: Callable[[], ForkOrigin | None]) -> ForkOrigin | None:
-    """Whoever reads messages is not told of a damaged session record: reading the session tells."""
-    try:
-        return read()
-    except StorageError:
-        return None

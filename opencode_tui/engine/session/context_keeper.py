@@ -110,7 +110,7 @@ class ContextKeeper:
         if exceeds(size, model, rules):
             return self._squeezed(sent, request, size, pressure)
         if self._rules.prepare and size >= int(share or 0) and is_known:
-            await self._prepare(session_id, sent, request)
+            await self._prepare(session_id, sent, request, size)
         return request
 
     async def refused(
@@ -167,14 +167,15 @@ class ContextKeeper:
         """What a filling context needs, loaded with the first look."""
         return self._load()
 
-    async def _prepare(self, session_id: str, sent: Sequence[MessageWithParts], request: LlmRequest) -> None:
+    async def _prepare(self, session_id: str, sent: Sequence[MessageWithParts], request: LlmRequest, size: int) -> None:
+        """Begin to summarise what is old, unless that has begun or would be of no use at the limit."""
         prepared, model = self.loaded.prepared, request.model
         await prepared.check(session_id, sent, model)
         if prepared.is_begun(session_id):
             return
-        old = sent[: pending_from(sent)]
-        if self._size_of(new_messages(old), request) >= GAIN * self._meter.size(request):
-            prepared.begin(session_id, old, model)
+        old, room = self._gainable(sent, request, size), usable(model, self._rules.overflow) or 0
+        if old >= GAIN * size and _helps(old, size, room):
+            prepared.begin(session_id, sent[: pending_from(sent)], model)
 
     def _squeezed(
         self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int, pressure: Pressure
@@ -185,8 +186,7 @@ class ContextKeeper:
         """
         model, old = request.model, self._gainable(sent, request, size)
         room = usable(model, self._rules.overflow) or 0
-        helps = size - old <= (1 - GAIN) * room
-        if _gains(pressure, old, size) and (helps or size > most_of(model)):
+        if _gains(pressure, old, size) and (_helps(old, size, room) or size > most_of(model)):
             pressure.before, pressure.request = size, request
             return None
         if size > most_of(model):
@@ -231,6 +231,11 @@ class ContextKeeper:
 def _gains(pressure: Pressure, old: int, size: int) -> bool:
     """Tell whether a compaction can take away a fifth; after one that has not, no other of the run is tried."""
     return pressure.has_gained and old >= GAIN * size
+
+
+def _helps(old: int, size: int, room: int) -> bool:
+    """Tell whether a request without what is old is well below the limit, so that it does not fill again at once."""
+    return size - old <= (1 - GAIN) * room
 
 
 def _look_back(pressure: Pressure, size: int) -> None:

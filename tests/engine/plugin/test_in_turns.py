@@ -8,6 +8,7 @@ import pytest
 
 from opencode_tui.engine.permission.policy import RefuseQuestions
 from opencode_tui.engine.session.runs import RunAborted
+from opencode_tui.schema.compaction import CompactSession
 from opencode_tui.storage.paths import find_paths
 from tests.support.model_script import Answer, Call
 from tests.support.opened import opened
@@ -244,3 +245,18 @@ async def test_the_arguments_of_a_pydantic_model_arrive_as_one(environ, tmp_path
     async with opened(environ, tmp_path, Answer(calls=(Call("show", {"x": 3}),)), Answer(text="ok")) as world:
         (call,) = await world.calls(await world.prompt("go"))
         assert call.state.output == "Point 3"
+
+
+async def test_the_request_for_a_summary_is_added_to_and_replaced(environ, tmp_path, plugin):
+    code = "def compacting(given, output):\n    output['context'] += ['MIND ' + given['sessionID'][:4], 'AND THIS']\n"
+    plugin("'experimental.session.compacting': compacting", code)
+    async with opened(environ, tmp_path) as world:
+        await world.client.context.compact((await world.prompt("hi")).id, CompactSession())
+        assert world.sent().endswith("\n\nMIND ses_\n\nAND THIS") and "summarize the conversation" in world.sent()
+    plugin(
+        "'experimental.session.compacting': compacting",
+        "def compacting(given, output):\n    output['prompt'] = 'Only this.'\n",
+    )
+    async with opened(environ, tmp_path, Answer(text="one"), Answer(text="sum")) as world:
+        await world.client.context.compact((await world.prompt("hi")).id, CompactSession())
+        assert world.sent() == "Only this."

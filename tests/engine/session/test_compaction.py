@@ -16,6 +16,7 @@ from opencode_tui.schema.request import CreateSession
 from opencode_tui.schema.session import SessionInfo
 from tests.support.model_script import Answer, Call, content_text, failure
 from tests.support.opened import MODEL, World, opened
+from tests.support.token_counter import Window
 
 TOO_LONG = failure(400, "This model's maximum context length is 9000 tokens", kind="context_length_exceeded")
 
@@ -248,3 +249,42 @@ async def test_a_request_that_comes_while_the_summary_is_written_is_answered_aft
         assert await world.answer(session) == "two"
         sent = [content_text(one["content"]) for one in world.server.bodies[-1]["messages"] if one["role"] != "system"]
     assert sent[1:] == ["slow summary", "second"]
+
+
+async def test_the_settings_can_name_who_summarises(environ: dict[str, str], tmp_path: Path) -> None:
+    settings = {"agent": {"compaction": {"model": "fake-anthropic/fake-model", "prompt": "Sum it up my way."}}}
+    async with opened(environ, tmp_path, settings=settings) as world:
+        session = await world.prompt("first")
+        await compact(world, session)
+        assert world.server.requests[-1].api == "anthropic"
+        assert "Sum it up my way." in str(world.server.bodies[-1]["system"])
+
+
+async def test_calls_that_a_summarising_model_makes_are_not_run(environ: dict[str, str], tmp_path: Path) -> None:
+    call = Call("bash", {"command": "touch ran"})
+    answers = (Answer(text="one"), Answer(text="the summary", calls=(call,)), Answer(text="two"))
+    async with opened(environ, tmp_path, *answers) as world:
+        session = await world.prompt("first")
+        await compact(world, session)
+        summary = (await world.messages(session))[-1]
+        await world.prompt("second", session=session)
+    assert not (tmp_path / "ran").exists()
+    assert (summary.info.finish, [part.type for part in summary.parts]) == (
+        "stop",
+        ["step-start", "text", "step-finish"],
+    )
+
+
+@pytest.mark.parametrize("limit", [(32_000, 32_000), (34_000, 34_000)])
+async def test_where_the_limits_leave_no_room_beside_the_answer_the_answer_gets_what_is_left(
+    environ: dict[str, str], tmp_path: Path, limit: tuple[int, int]
+) -> None:
+    answers = [Answer(text="word " * 4_000)] * 4
+    window = Window(limit[0], counts_output=True)
+    async with opened(environ, tmp_path, *answers, window=window, limit=limit) as world:
+        session = await world.client.sessions.create(CreateSession(title="named"))
+        for _ in range(4):
+            await world.prompt("hi", session=session)
+        asked = [body["max_tokens"] for body in world.server.bodies]
+        assert kinds(await world.messages(session)) == ["request", "answer"] * 4
+    assert world.server.refused == 0 and asked == sorted(asked, reverse=True) and asked[-1] < asked[0] - 8_000

@@ -1,0 +1,34 @@
+"""kill -9 while a summary is written: the history is as it was, and nothing looks busy afterwards."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from opencode_tui.storage.paths import Paths
+from tests.support.cli import CommandLine, kill_session
+from tests.support.model_script import Answer, content_text
+from tests.support.model_server import ModelServer, asks_for_summary
+
+
+def session_record(paths: Paths, session_id: str) -> dict[str, Any]:
+    [file] = Path(paths.storage, "session").rglob(f"{session_id}.json")
+    return json.loads(file.read_bytes())
+
+
+def test_a_killed_compaction_leaves_the_history_and_is_mended(
+    line: CommandLine, server: ModelServer, paths: Paths
+) -> None:
+    session_id = line.turn("remember the pineapple").session_id
+    server.summary_answers.append(Answer(text="slow " * 200, delay_ms=30))
+    killed = line.start("session", "compact", session_id)
+    while not any(asks_for_summary(body) for body in server.bodies):
+        time.sleep(0.02)
+    time.sleep(0.6)
+    killed.kill()
+    kill_session(killed)
+    assert "compacting" in session_record(paths, session_id)["time"]
+    after = line.turn("and now", "-c")
+    sent = [content_text(one["content"]) for one in server.bodies[-1]["messages"] if one["role"] != "system"]
+    assert after.code == 0 and sent == ["remember the pineapple", "Echo: remember the pineapple", "and now"]
+    assert "compacting" not in session_record(paths, session_id)["time"]

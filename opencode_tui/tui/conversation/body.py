@@ -20,12 +20,10 @@ def output_tail(text: str, count: int) -> list[str]:
     """Return the last lines of an output, safe, without the empty ones at its end; costs nothing for those before them."""
     end = len(text.rstrip("\r\n \t"))
     lines: list[str] = []
-    while end > 0 and len(lines) < count:
+    while (end > 0 or lines) and end >= 0 and len(lines) < count:
         start = text.rfind("\n", 0, end) + 1
         lines.append(output_line(text[max(start, end - MAX_LETTERS) : end]))
         end = start - 1
-        if start == 0:
-            break
     return lines[::-1]
 
 

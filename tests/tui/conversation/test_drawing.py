@@ -1,0 +1,169 @@
+"""Lines stand on the grid and shrink in the order of the design; sums and colours are right."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opencode_tui.tui.conversation.body import count_lines, output_tail
+from opencode_tui.tui.conversation.code import MAX_LETTERS, colour_file, colour_lines
+from opencode_tui.tui.conversation.draw import draw_item
+from opencode_tui.tui.conversation.failure import words_of
+from opencode_tui.tui.conversation.fenwick import Fenwick
+from opencode_tui.tui.conversation.page import Page, slice_spans
+from opencode_tui.tui.conversation.scene import Scene
+from opencode_tui.tui.items import ToolItem
+from tests.support.conversation import NOON, ROOT, Story, edit, look, read, refused_key
+
+
+def rows(part: Any, width: int, **fields: Any) -> list[str]:
+    item = ToolItem(part.id, part.message_id, part=part, **fields)
+    return [line.strip.text.rstrip() for line in draw_item(item, Page(width, look(), ROOT), Scene(now=NOON))]
+
+
+def test_a_tool_line_stands_on_the_grid() -> None:
+    (line,) = rows(read(Story(), "src/a.py", 180), 80)
+    assert (line.index("✓"), line.index("Read"), line.index("src/a.py"), len(line)) == (1, 3, 10, 78)
+    assert line.endswith("180 lines")
+
+
+def test_facts_end_at_the_same_edge_in_a_wide_window() -> None:
+    assert [len(rows(read(Story(), "a.py", 1), width)[0]) for width in (100, 120, 160)] == [98, 118, 118]
+
+
+def test_words_of_counts_go_first_then_the_time_then_the_counts() -> None:
+    story = Story()
+    part = story.tool("grep", {"pattern": "a_rather_long_pattern"}, "", seconds=3, matches=12)
+    ends = [rows(part, width)[0] for width in (60, 40, 36, 32, 30)]
+    assert [("matches" in end, end.endswith("3 s"), "12" in end) for end in ends] == [
+        (True, True, True),
+        (False, True, True),
+        (False, False, True),
+        (False, False, True),
+        (False, False, False),
+    ]
+
+
+def test_a_path_loses_its_front_a_command_its_end() -> None:
+    story = Story()
+    long = "src/" + "folder/" * 9 + "parser.py"
+    assert rows(read(story, long, 1), 50)[0].split()[2].endswith("/parser.py")
+    command = rows(story.tool("bash", {"command": "pytest " + "x" * 90}, output="", exit=0), 50)[0]
+    assert command.split()[2] == "pytest"
+    assert command.endswith("…")
+
+
+def test_no_time_under_a_second() -> None:
+    story = Story()
+    times = [
+        rows(story.tool("bash", {"command": "a"}, seconds=s, output="", exit=0), 60)[0][10:]
+        for s in (0.9, 1, 1.4, 12, 61)
+    ]
+    assert [time[1:].strip() for time in times] == ["", "1 s", "1.4 s", "12 s", "1 m 1 s"]
+
+
+def test_a_diff_shows_twelve_lines_and_counts_the_rest() -> None:
+    body = "".join(f"+line {number}\n" for number in range(38))
+    diff = f"--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,38 @@\n{body}"
+    lines = rows(edit(Story(), "x.py", diff, 38, 0), 80)
+    assert (len(lines), lines[-1].strip()) == (14, "… 26 lines")
+
+
+def test_a_diff_line_stands_on_the_grid() -> None:
+    lines = rows(edit(Story()), 80)
+    assert lines[3].startswith("     41 −     for i in range(")
+
+
+def test_a_running_command_has_three_rows_from_its_first_line_on() -> None:
+    story = Story()
+    for output in ("", "one\n", "one\ntwo\nthree\nfour\n"):
+        assert len(rows(story.running("bash", {"command": "a"}, output=output), 60)) == 4
+
+
+def test_a_bad_end_is_open_only_as_the_turns_last_call() -> None:
+    part = Story().tool("bash", {"command": "a"}, output="one\ntwo\n", exit=1)
+    assert [len(rows(part, 60, is_last=is_last)) for is_last in (False, True)] == [1, 3]
+
+
+def test_a_long_error_is_cut_to_six_lines() -> None:
+    part = Story().failed("write", {"filePath": "a"}, "\n".join(f"line {number}" for number in range(20)))
+    lines = rows(part, 60)
+    assert (len(lines), lines[-1].strip(" │")) == (7, "… 15 lines")
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "lines"),
+    [
+        ("", 3, []),
+        ("a\nb\nc\n\n", 2, ["b", "c"]),
+        ("\n\na", 3, ["", "", "a"]),
+        ("a\r\nb", 1, ["b"]),
+        ("50 %\r100 %", 1, ["100 %"]),
+    ],
+)
+def test_the_tail_of_an_output(text: str, count: int, lines: list[str]) -> None:
+    assert output_tail(text, count) == lines
+
+
+def test_lines_are_counted_without_empty_ones_at_the_end() -> None:
+    assert [count_lines(text) for text in ("", "a", "a\n", "a\nb\n\n")] == [0, 1, 1, 2]
+
+
+def test_code_has_the_colours_of_its_language_and_loses_no_letter() -> None:
+    lines = ["def f(x: str) -> None:", "", "    return len(x)  # why"]
+    coloured = colour_lines(lines, "python")
+    assert ["".join(text for text, _ in line) for line in coloured] == lines
+    tokens = {text: token for line in coloured for text, token in line}
+    assert (tokens["def"], tokens["f"], tokens["str"], tokens["# why"]) == (
+        "code_keyword",
+        "code_function",
+        "code_builtin",
+        "code_comment",
+    )
+
+
+@pytest.mark.parametrize("language", ["", "no-such-language"])
+def test_code_of_an_unknown_language_is_plain(language: str) -> None:
+    assert colour_lines(["a b"], language) == [[("a b", "text")]]
+
+
+def test_very_much_code_is_plain() -> None:
+    assert {token for line in colour_file(["x = 1"] * (MAX_LETTERS // 4), "a.py") for _, token in line} == {"text"}
+
+
+@given(st.lists(st.integers(0, 9), max_size=60), st.data())
+def test_sums_follow_every_change(values: list[int], data: st.DataObject) -> None:
+    tree = Fenwick(values)
+    for _ in range(10):
+        if values and data.draw(st.booleans()):
+            index = data.draw(st.integers(0, len(values) - 1))
+            tree.add(index, 5)
+            values[index] += 5
+        else:
+            start = data.draw(st.integers(0, len(values)))
+            fresh = data.draw(st.lists(st.integers(0, 9), max_size=20))
+            tree.replace(start, fresh)
+            values[start:] = fresh
+        assert [tree.sum(count) for count in range(len(values) + 1)] == [
+            sum(values[:count]) for count in range(len(values) + 1)
+        ]
+        place = data.draw(st.integers(0, sum(values) + 3))
+        found = tree.find(place)
+        assert sum(values[:found]) <= place
+        assert found == len(values) or sum(values[: found + 1]) > place
+
+
+def test_spans_are_cut_where_the_text_is() -> None:
+    one, two = look().palette.style("text"), look().palette.style("muted")
+    lines = slice_spans([("hello ", one), ("world", two)], [(0, 5), (6, 8), (8, 11)])
+    assert [[text for text, _ in line] for line in lines] == [["hello"], ["wo"], ["rld"]]
+
+
+def test_an_error_says_what_to_do() -> None:
+    words = words_of(refused_key(), "anthropic")
+    assert (words.title, words.code, words.fix) == (
+        "anthropic refused the key",
+        "401",
+        "opencode-tui auth login anthropic",
+    )

@@ -113,7 +113,7 @@ class UndoWorld:
         await self.tool(session, message, started, task=task)
         patch = await self.snapshots.patch(before.id)
         await self.part(session, message, StepFinishPart, reason="stop", tokens=Tokens())
-        if patch.files and not task:
+        if not task:
             await self.patch(session, message, patch)
         return message
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.snapshot.snapshot import Snapshots
@@ -23,6 +23,9 @@ from tests.support.snapshot_machine import ACTS, Act, Facts, compare_facts, do
 from tests.support.snapshots import Death
 from tests.support.stored import read_store
 from tests.support.undo import UndoWorld, undo_world
+
+MEMORY = Path("/dev/shm")
+"""Where it is there: these histories are about order, and a disk's syncs would take nine tenths of their time."""
 
 STEPS = st.lists(st.lists(ACTS, min_size=1, max_size=3), min_size=1, max_size=3)
 DEATHS = st.sampled_from([(SessionStore, "update"), (SessionStore, "sync"), (Snapshots, "forget")])
@@ -42,7 +45,7 @@ class UndoMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.base = Path(tempfile.mkdtemp(prefix="undo-histories-"))
+        self.base = Path(tempfile.mkdtemp(prefix="undo-histories-", dir=MEMORY if MEMORY.is_dir() else None))
         (self.base / "home").mkdir()
         repo = make_repo(self.base / "project")
         repo.commit(**{"a": "committed\n", ".gitignore": "*.log\n"})
@@ -60,6 +63,10 @@ class UndoMachine(RuleBasedStateMachine):
         self._close()
         self.runner.close()
         shutil.rmtree(self.base)
+
+    @initialize(steps=STEPS, helped=st.booleans())
+    def agent_begins(self, steps: list[list[Act]], helped: bool) -> None:
+        self.agent_works(steps, helped)
 
     @rule(steps=STEPS, helped=st.booleans())
     def agent_works(self, steps: list[list[Act]], helped: bool) -> None:
@@ -82,6 +89,12 @@ class UndoMachine(RuleBasedStateMachine):
         before = self.world.files()
         do(self.world.root, act)
         self.is_touched |= self.world.files() != before
+
+    @precondition(lambda self: self.points)
+    @rule(data=st.data())
+    def undo_often(self, data: st.DataObject) -> None:
+        """Come up more often than other acts: undo after undo is where it gets hard."""
+        self.undo(data)
 
     @precondition(lambda self: self.points)
     @rule(data=st.data())

@@ -44,18 +44,20 @@ async def patches_of(store: SessionStore, parts: Sequence[AnyPart], *, seen: set
 
 async def usable(snapshots: "Snapshots", patches: Sequence[Patch]) -> Usable:
     """Return the patches without files that one of them cannot speak for: going back half of a file's way restores nothing."""
-    wanted = [patch for patch in patches if patch.files]
-    if snapshots.unavailable is not None:
-        return Usable([], {file: snapshots.unavailable for patch in wanted for file in patch.files})
-    if not wanted:
+    if not patches:
         return Usable([], {})
-    missing = await snapshots.missing({name for patch in wanted for name in (patch.hash, patch.after) if name})
+    if snapshots.unavailable is not None:
+        return Usable([], {file: snapshots.unavailable for patch in patches for file in patch.files})
+    missing = await snapshots.missing({name for patch in patches for name in (patch.hash, patch.after) if name})
     lost: dict[str, str] = {}
-    for patch in wanted:
+    kept: list[Patch] = []
+    for patch in patches:
         if missing.intersection((patch.hash, patch.after)):
             lost.update({file: CLEANED if patch.after else FOREIGN for file in patch.files})
-    kept = [patch.changed(files=[file for file in patch.files if file not in lost]) for patch in wanted]
-    return Usable([patch for patch in kept if patch.files], lost)
+        else:
+            kept.append(patch)
+    # A step of which only files without a state are left still tells what its states do not hold.
+    return Usable([patch.changed(files=[file for file in patch.files if file not in lost]) for patch in kept], lost)
 
 
 async def net_changes(snapshots: "Snapshots", patches: Sequence[Patch]) -> list[FileDiff]:

@@ -27,6 +27,8 @@ class Control:
         self.warnings: Sequence[str] = ()
         self.ignored: Sequence[str] = ()
         """What settings are wrong, and what is not in force before the folder is trusted; raw."""
+        self.interrupts = 0
+        """How often the person has interrupted a run."""
         self._is_urgent = False
         self._opened = opened
         self._lagged = lagged
@@ -129,6 +131,7 @@ class Control:
 
     async def interrupt(self) -> bool:
         """End the run of the shown session; tells whether there was one."""
+        self.interrupts += 1
         return self.session_id is not None and await self.client.prompts.abort(self.session_id)
 
     async def _session(self) -> SessionInfo:

@@ -31,10 +31,13 @@ class KeyRouter:
 
     def __init__(self, keymap: Keymap) -> None:
         self.keymap = keymap
+        self.last_key = ""
+        """The key that came last, as the terminal reported it."""
         self._is_led = False
 
     def take(self, event: events.Key, target: KeyTarget) -> bool:
         """Act on a key; tells whether it was one of ours. What is left belongs to the widget with the focus."""
+        self.last_key = event.key
         if self._is_led:
             self._is_led = False
             target.show_leader(False)

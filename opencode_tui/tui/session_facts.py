@@ -107,8 +107,18 @@ class SessionFacts:
 
     @property
     def turn_started(self) -> int | None:
-        """When the newest request was sent, ms since 1970."""
-        return self._user.time.created if self._user else None
+        """When the request was sent that is being answered, or was answered last, ms since 1970."""
+        last = next(reversed(self._answers.values()), None)
+        if last is None or (self._user is not None and not self._is_queued(last)):
+            return self._user.time.created if self._user else None
+        return self._requests.get(last.parent_id)
+
+    def _is_queued(self, last: AssistantMessage) -> bool:
+        """Whether the newest request came while the newest answer to another one was being written."""
+        user = self._user
+        if user is None or last.parent_id == user.id:
+            return False
+        return last.time.completed is None or last.finish == "tool-calls" or last.time.completed > user.time.created
 
     def span(self, message_ids: Sequence[str]) -> str:
         """`2 turns · 12:04 to 12:06`: how many requests these messages hold, and when they were."""
@@ -138,8 +148,8 @@ class SessionFacts:
         return last.error.name if last is not None and last.error is not None else ""
 
     def _turn(self) -> list[AssistantMessage]:
-        user = self._user
-        return [one for one in self._answers.values() if user is not None and one.time.created >= user.time.created]
+        started = self.turn_started
+        return [one for one in self._answers.values() if started is not None and one.time.created >= started]
 
     def _take_message(self, info: AnyMessage) -> None:
         if isinstance(info, UserMessage):

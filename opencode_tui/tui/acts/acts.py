@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.tui.acts.chat_scroll import ChatScroll
 from opencode_tui.tui.acts.lists import ListActs
+from opencode_tui.tui.acts.pages import PageActs
 from opencode_tui.tui.acts.run import RunActs
 from opencode_tui.tui.acts.session import SessionActs
 from opencode_tui.tui.acts.undo import UndoActs
@@ -27,6 +28,7 @@ class Acts:
         self.undo = UndoActs(screen, control)
         self.writing = WritingActs(screen, control, self.do)
         self.lists = ListActs(screen, control, self)
+        self.pages = PageActs(screen, control, self)
         self.scroll = ChatScroll(screen)
         self._table: Mapping[str, Act] = {
             **self.run.table(),
@@ -34,6 +36,7 @@ class Acts:
             **self.undo.table(),
             **self.writing.table(),
             **self.lists.table(),
+            **self.pages.table(),
             **self.scroll.table(),
         }
 

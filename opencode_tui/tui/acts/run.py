@@ -1,7 +1,7 @@
 """Interrupting a run, and leaving the program: both ask for a second press, or before they end a run."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from opencode_tui.tui.control import Control, now_ms
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
@@ -9,6 +9,7 @@ from opencode_tui.tui.dialogs.panel import PanelKey
 from opencode_tui.tui.status.activity import Activity
 
 if TYPE_CHECKING:
+    from opencode_tui.tui.app import OpenCodeApp
     from opencode_tui.tui.screens.chat import ChatScreen
 
 ARMED_MS = 5_000
@@ -37,18 +38,23 @@ class RunActs:
         elif self._is_second("interrupt"):
             self._screen.do(self._abort())
         else:
-            self._say_again("session_interrupt", "again to interrupt")
+            key = self._screen.keymap.first("session_interrupt")
+            self._screen.activity.show_aside(Activity(key=key, act="again to interrupt"))
+            self._screen.set_timer(ARMED_MS / 1000, self._disarm)
 
     async def _abort(self) -> None:
         self._disarm()
         await self._control.interrupt()
 
     def _press_quit(self) -> None:
-        if self._is_second("quit"):
+        """Quit; ctrl+c alone is also pressed for other things, so it needs a second press."""
+        app = cast("OpenCodeApp", self._screen.app)
+        if app.router.last_key != "ctrl+c" or self._is_second("quit"):
             self._disarm()
             self.quit()
         else:
-            self._say_again("app_exit", "again to quit")
+            self._screen.activity.show_aside(Activity(key="ctrl+c", act="again to quit"))
+            self._screen.set_timer(ARMED_MS / 1000, self._disarm)
 
     def quit(self) -> None:
         """Leave; while runs work, ask first."""
@@ -79,10 +85,6 @@ class RunActs:
 
     def _suspend(self) -> None:
         self._screen.app.action_suspend_process()
-
-    def _say_again(self, action_id: str, words: str) -> None:
-        self._screen.activity.show_aside(Activity(key=self._screen.keymap.first(action_id), act=words))
-        self._screen.set_timer(ARMED_MS / 1000, self._disarm)
 
     def _disarm(self) -> None:
         self._armed.clear()

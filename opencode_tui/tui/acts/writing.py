@@ -53,11 +53,14 @@ class WritingActs:
 
     async def _send(self, draft: Draft) -> None:
         stored: list[str] = []
+        interrupts = self._control.interrupts
         try:
             await self._route(draft, stored.append)
-        except BaseException:
+        except OpencodeError:
             if not stored:  # nothing is lost: what could not be sent stands in the prompt again
                 self._screen.prompt.put_back(draft)
+            elif self._control.interrupts != interrupts:
+                return  # the person ended it, and the chat says so
             raise
 
     async def _route(self, draft: Draft, stored: Callable[[str], None]) -> None:

@@ -5,9 +5,9 @@ from typing import Literal
 
 from opencode_tui.schema.permission import Reply, Verdict
 from opencode_tui.tui.cells import breaks, clip, pad, width
-from opencode_tui.tui.dialogs.diff_lines import diff_lines
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
 from opencode_tui.tui.dialogs.permission_case import PermissionCase, reason_of
+from opencode_tui.tui.diff_cells import code_rows, one_column, two_columns
 from opencode_tui.tui.row import Piece
 from opencode_tui.tui.safe_text import screen_line, screen_lines
 from opencode_tui.tui.status.header import change_counts
@@ -15,6 +15,9 @@ from opencode_tui.tui.status.header import change_counts
 Answer = Callable[[Reply], None]
 
 WIDEST_PART = 48
+
+SPLIT = 100
+"""Cells from which a diff can stand side by side."""
 
 
 class PermissionPanel(Panel):
@@ -29,6 +32,8 @@ class PermissionPanel(Panel):
         self._answer = answer
         self._reject = reject
         self._page: Literal["question", "always"] = "question"
+        self._code = code_rows(case.diff, case.subject) if case.diff else []
+        self._is_split = False
 
     def set_place(self, place: tuple[int, int]) -> None:
         """Say anew how many questions wait."""
@@ -48,7 +53,15 @@ class PermissionPanel(Panel):
         keys = [PanelKey("y", self.case.once, lambda: self._answer("once"))]
         if always:
             keys.append(PanelKey("a", f"always, for {clip(always, 48)}", lambda: self._turn("always")))
-        return [*keys, PanelKey("n", "reject, with a word to the agent", self._reject)]
+        keys.append(PanelKey("n", "reject, with a word to the agent", self._reject))
+        if self._code and self.size.width >= SPLIT:
+            keys.append(PanelKey("d", "one column" if self._is_split else "side by side", self._split))
+        return keys
+
+    def _split(self) -> None:
+        self._is_split = not self._is_split
+        self.refresh(layout=True)
+        self.redraw()
 
     def _turn(self, page: Literal["question", "always"]) -> None:
         self._page = page
@@ -83,7 +96,8 @@ class PermissionPanel(Panel):
     def _question(self, room: int) -> list[Line]:
         lines: list[Line] = []
         if self.case.diff:
-            lines += diff_lines(self.case.diff, self.look, room)
+            draw = two_columns if self._is_split else one_column
+            lines += draw(self._code, self.look, room, "surface")
         elif self.case.request.permission != "edit":
             lines += self._subject(room)
         if len(self.case.verdicts) > 1:

@@ -87,8 +87,8 @@ class PermissionCase:
             one = "One part asks" if len(asking) == 1 else f"{len(asking)} parts ask"
             told.append(f"{one}, so the whole command asks.")
         elif asking:
-            reason = reason_of(asking[0])
-            told.append(f"{reason[:1].upper()}{reason[1:]}.")
+            who = f"Agent {self.agent} asks" if self.agent else "It asks"
+            told.append(f"{who} before this ({reason_of(asking[0])}).")
         return told
 
     def _place(self) -> list[str]:

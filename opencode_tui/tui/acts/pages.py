@@ -1,0 +1,77 @@
+"""Acts that open a full screen: context, changes, timeline, status."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from opencode_tui.tui.control import Control
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.acts.acts import Acts
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+
+class PageActs:
+    """Each page is read first and opened when there is something on it."""
+
+    def __init__(self, screen: "ChatScreen", control: Control, acts: "Acts") -> None:
+        self._screen = screen
+        self._control = control
+        self._acts = acts
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """By action id."""
+        return {
+            "context_view": lambda: self._screen.do(self._context()),
+            "diff_view": lambda: self._screen.do(self._diff()),
+            "session_timeline": lambda: self._screen.do(self._timeline()),
+        }
+
+    async def _context(self) -> None:
+        from opencode_tui.tui.screens.context import ContextScreen  # only when it is asked for, as the next ones
+
+        session_id = self._session()
+        if session_id is not None:
+            view = await self._control.client.context.items(session_id)
+            self._screen.app.push_screen(ContextScreen(self._control, view))
+
+    async def _diff(self) -> None:
+        from opencode_tui.tui.screens.diff import DiffScreen
+
+        session_id = self._session()
+        if session_id is None:
+            return
+        diffs = await self._control.client.sessions.diff(session_id)
+        if diffs:
+            self._screen.app.push_screen(DiffScreen(diffs))
+        else:
+            self._screen.tell("note", "No file changes", "in this session so far")
+
+    async def _timeline(self) -> None:
+        from opencode_tui.tui.screens.timeline import TimelineScreen, forks_of, moments
+
+        session_id = self._session()
+        if session_id is None:
+            return
+        found = moments(await self._control.client.messages.list(session_id), forks_of(self._control))
+        self._screen.app.push_screen(TimelineScreen(self._control, found, self._from_timeline))
+
+    def _from_timeline(self, what: str, chosen: str) -> None:
+        session_id = self._control.session_id
+        match what:
+            case "jump" if self._screen.view is not None:
+                self._screen.view.scroll_to_item(chosen)
+            case "revert":
+                self._screen.do(self._acts.undo.ask(chosen))
+            case "fork" if session_id is not None:
+                self._screen.do(self._acts.session.fork(session_id, chosen))
+            case "diff":
+                self._screen.do(self._diff())
+            case "open":
+                self._acts.session.open(chosen)
+            case _:
+                pass
+
+    def _session(self) -> str | None:
+        if self._control.session_id is None:
+            self._screen.tell("note", "Nothing here yet", "the session begins with your first request")
+        return self._control.session_id

@@ -16,7 +16,7 @@ ARCHIVE = Path(__file__).parents[2] / "schema" / "data" / "opencode-fixtures.tar
 PROMPT = """work <<reason why>> <<tool read {"filePath":"a.txt"}>>
 <<tool edit {"filePath":"a.txt","oldString":"one","newString":"two"}>>
 <<tool todowrite {"todos":[{"content":"x","status":"pending","priority":"high","id":"1"}]}>> <<tool read {"filePath":"gone"}>>"""
-LATER = {"snapshot", "summary"}
+LATER = {"snapshot"}
 """Keys that come with undo."""
 
 

@@ -54,6 +54,7 @@ class _Commands(LazyGroup):
                 "opencode_tui.cli.run:run", "One turn without a screen: the agent answers and acts in this folder."
             ),
             "serve": Entry("opencode_tui.cli.serve:serve", "Serve this folder's sessions to other programs over HTTP."),
+            "attach": Entry("opencode_tui.cli.attach:attach", "The screen of sessions that a server works on."),
             "agent": Entry("opencode_tui.cli.agent:agent", "The agents that can work for you."),
             "models": Entry("opencode_tui.cli.models:models", "The models that can be used here."),
         },

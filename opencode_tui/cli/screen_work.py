@@ -6,27 +6,46 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opencode_tui.cli.terminal import make_safe, say
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import Ending, StartOptions
 
+if TYPE_CHECKING:
+    from opencode_tui.client.client import Client
+
+    Opening = Callable[[Any, StartOptions], AbstractAsyncContextManager[Client]]
+    """Opens the engine's door, given the module `screen_door`, which is loaded late."""
+
 
 def open_screen(options: Mapping[str, Any], log_level: str | None) -> int:
     """Show the screen until the person leaves it; returns the exit code, raises what kept the engine from opening."""
+    return _open(_start_options(options), log_level, lambda door, start: door.open_here(start.directory))
+
+
+def attach_screen(url: str, options: Mapping[str, Any], log_level: str | None) -> int:
+    """Show the screen of a server's sessions; returns and raises as `open_screen`."""
+    from opencode_tui.storage.paths import find_paths
+
+    start = StartOptions(
+        directory=Path.cwd(), session_id=options["session_id"], server=url, state=find_paths(os.environ).state
+    )
+    return _open(start, log_level, lambda door, _: door.open_there(url, options["password"], options["folder"]))
+
+
+def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         say('the screen needs a terminal; without one `opencode-tui run "..."` does one turn')
         return 2
-    start = _start_options(options)
-    ending = asyncio.run(_show(start, log_level))
+    ending = asyncio.run(_show(start, log_level, opening))
     gc.freeze()
     if ending is None:
         return 0
-    _tell_way_back(ending)
+    _tell_way_back(ending, start.server)
     if ending.error is not None:
         raise ending.error
     return 0
@@ -46,7 +65,7 @@ def _start_options(options: Mapping[str, Any]) -> StartOptions:
     return StartOptions(directory=Path.cwd(), **given)
 
 
-async def _show(options: StartOptions, log_level: str | None) -> Ending | None:
+async def _show(options: StartOptions, log_level: str | None, opening: "Opening") -> Ending | None:
     """The app runs as a task of its own; the engine is opened and closed here, so that it outlives the app."""
     app = OpenCodeApp(options)
     shown = asyncio.create_task(app.run_async())
@@ -55,7 +74,7 @@ async def _show(options: StartOptions, log_level: str | None) -> Ending | None:
     painted.cancel()
     _end_on_signals(app)
     try:
-        await _work(app, options, shown, log_level)
+        await _work(app, shown, log_level, lambda door: opening(door, options))
     finally:
         if not shown.done():
             app.exit()
@@ -64,13 +83,16 @@ async def _show(options: StartOptions, log_level: str | None) -> Ending | None:
 
 
 async def _work(
-    app: OpenCodeApp, options: StartOptions, shown: "asyncio.Task[Ending | None]", log_level: str | None
+    app: OpenCodeApp,
+    shown: "asyncio.Task[Ending | None]",
+    log_level: str | None,
+    opening: "Callable[[Any], AbstractAsyncContextManager[Client]]",
 ) -> None:
     if shown.done():
         return
     door = await asyncio.to_thread(_load)
     door.start_log(log_level)
-    async with door.open_client(os.environ, options.directory) as client:
+    async with opening(door) as client:
         if not shown.done():
             app.attach(client)
             await asyncio.wait({shown})
@@ -91,9 +113,10 @@ def _end_on_signals(app: OpenCodeApp) -> None:
             loop.add_signal_handler(getattr(signal, name), app.chat.leave)
 
 
-def _tell_way_back(ending: Ending) -> None:
+def _tell_way_back(ending: Ending, server: str | None) -> None:
     if ending.session_id is None:
         return
     title = make_safe(ending.title)
     sys.stdout.write(f"{title}\n" if title else "")
-    sys.stdout.write(f"opencode-tui -s {make_safe(ending.session_id)}\n")
+    attach = f"attach {make_safe(server)} " if server else ""
+    sys.stdout.write(f"opencode-tui {attach}-s {make_safe(ending.session_id)}\n")

@@ -6,7 +6,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """How to begin; `prompt` is sent at once, `model` is `provider/model`."""
+    """How to begin; `prompt` is sent at once, `model` is `provider/model`.
+
+    `server` is the address of the engine when it is another process, whose turns go on without this screen; `state` is then the
+    folder here for what the screen itself keeps.
+    """
 
     directory: Path
     is_continued: bool = False
@@ -15,6 +19,8 @@ class StartOptions:
     prompt: str | None = None
     model: str | None = None
     agent: str | None = None
+    server: str | None = None
+    state: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ async def begin(screen: "ChatScreen", control: Control) -> None:
     if screen.options.is_forked and control.session_id is not None:
         made = await control.client.sessions.fork(control.session_id, ForkSession())
         await control.open(made.id)
-    await _prepare_prompt(screen, control, Path(places.state))
+    await _prepare_prompt(screen, control, screen.options.state or Path(places.state))
     screen.show_conversation()
     screen.do(_finish(screen, control))
 

@@ -57,9 +57,9 @@ class RunActs:
             self._screen.set_timer(ARMED_MS / 1000, self._disarm)
 
     def quit(self) -> None:
-        """Leave; while runs work, ask first."""
+        """Leave; while runs work that would end with this process, ask first."""
         busy = [one for one in self._control.folder.statuses if one in self._control.folder.sessions]
-        if not busy:
+        if not busy or self._screen.options.server is not None:
             self._screen.leave()
             return
         titles = [self._control.folder.sessions[one].title for one in busy]

@@ -22,7 +22,7 @@ from opencode_tui.tui.theme.palette import Palette
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
-    from opencode_tui.tui.dialogs.overlay import Offer
+    from opencode_tui.tui.dialogs.listing import Offer
     from opencode_tui.tui.theme.themes import Themes
 
 _log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from opencode_tui.tui.acts.offers import (
     theme_choices,
 )
 from opencode_tui.tui.control import Control
-from opencode_tui.tui.dialogs.overlay import Offer
+from opencode_tui.tui.dialogs.listing import Offer
 from opencode_tui.tui.keymap import BY_ID
 
 if TYPE_CHECKING:

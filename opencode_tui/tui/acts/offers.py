@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from opencode_tui.schema.catalog import CommandSummary
 from opencode_tui.tui.choice import Choice as Chosen
 from opencode_tui.tui.control import Control, now_ms
-from opencode_tui.tui.dialogs.overlay import Choice, Offer
+from opencode_tui.tui.dialogs.listing import Choice, Offer
 from opencode_tui.tui.keymap import ACTIONS, Action, Keymap
 from opencode_tui.tui.quantity import age, amount
 from opencode_tui.tui.safe_text import screen_line

@@ -1,0 +1,237 @@
+"""A list that letters filter: the filter, the choices by group, the keys."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+from rich.style import Style
+from textual.filter import LineFilter
+from textual.geometry import Size
+from textual.strip import Strip
+
+from opencode_tui.tui.cells import clip
+from opencode_tui.tui.cells import width as cells
+from opencode_tui.tui.fuzzy import Match, ranked
+from opencode_tui.tui.prompt.clean import clean
+from opencode_tui.tui.row import Piece, measure, row
+from opencode_tui.tui.rows import Rows
+
+WIDEST = 72
+TEXT = 3
+NOTE = 30
+"""Columns inside the overlay in which names and notes begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing to choose; texts are safe. `key` stands at the right end, `is_current` marks what is in force."""
+
+    id: str
+    text: str
+    note: str = ""
+    key: str = ""
+    group: str = ""
+    is_current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What an overlay offers. `extra` are further keys: (words, what to do with the id of the row); `moved` follows the row."""
+
+    choices: Sequence[Choice]
+    hint: str = "Type to filter"
+    enter: str = "choose"
+    extra: Mapping[str, tuple[str, Callable[[str], object]]] = field(
+        default_factory=dict[str, tuple[str, Callable[[str], object]]]
+    )
+    moved: Callable[[str], object] | None = None
+
+
+class _Plain(Protocol):
+    def own_filters(self) -> Sequence[LineFilter]: ...
+
+
+class Listing(Rows, can_focus=True):
+    """The filter row, the choices by group, the keys."""
+
+    area = "surface"
+
+    def __init__(self, offer: Offer) -> None:
+        super().__init__()
+        self.offer = offer
+        self.query_text = ""
+        self._found: list[tuple[Choice, Match]] = []
+        self._row = 0
+        self._top = 0
+        self._filter()
+        self._row = next((at for at, (one, _) in enumerate(self._found) if one.is_current), 0)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Stay out of what mutes the screen behind."""
+        return cast("_Plain", self.app).own_filters()
+
+    @property
+    def chosen(self) -> str | None:
+        """The id of the row; None when nothing matches."""
+        return self._found[self._row][0].id if self._found else None
+
+    def take(self, offer: Offer) -> None:
+        """Offer something else under the same filter."""
+        kept = self.chosen
+        self.offer = offer
+        self._filter()
+        self._row = next((at for at, (one, _) in enumerate(self._found) if one.id == kept), 0)
+        self.refresh(layout=True)
+        self.redraw()
+
+    def type(self, text: str) -> None:
+        """Filter by more letters."""
+        self._ask(self.query_text + clean(text).replace("\n", " "))
+
+    def erase(self, *, whole: bool) -> None:
+        """Take the last letter of the filter away, or all of it."""
+        self._ask("" if whole else self.query_text[:-1])
+
+    def move(self, rows: int) -> None:
+        """Go up or down; beyond an end to the other one by single steps."""
+        if self._found:
+            last = len(self._found) - 1
+            to = self._row + rows
+            self._row = (last if to < 0 else 0) if abs(rows) == 1 and not 0 <= to <= last else min(max(0, to), last)
+            self._told()
+
+    def _ask(self, query: str) -> None:
+        self.query_text = query
+        self._filter()
+        self._row = self._top = 0
+        self.refresh(layout=True)
+        self._told()
+
+    def _told(self) -> None:
+        if self.offer.moved is not None and self.chosen is not None:
+            self.offer.moved(self.chosen)
+        self.redraw()
+
+    def _filter(self) -> None:
+        choices = self.offer.choices
+        found = [(choices[at], hit) for at, hit in ranked(self.query_text, [one.text for one in choices])]
+        order: dict[str, int] = {}
+        for choice, _ in found:
+            order.setdefault(choice.group, len(order))
+        self._found = sorted(found, key=lambda one: order[one[0].group])
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As high as its choices, as far as the screen allows."""
+        return min(5 + len(self._key_rows(width)) + max(1, len(self._lines())), max(8, viewport.height - 8))
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """Empty, filter, empty, choices, empty, keys, empty."""
+        palette = self.look.palette
+        fill = palette.area(self.area)
+        empty = Strip.blank(width, fill)
+        lines = self._lines()
+        keys = self._key_rows(width)
+        room = max(1, height - 5 - len(keys))
+        at = next((number for number, (index, _) in enumerate(lines) if index == self._row), 0)
+        self._top = min(max(self._top, at - room + 1), at if at > 1 else 0)
+        self._top = max(0, min(self._top, len(lines) - room))
+        shown = [self._strip(index, words, width) for index, words in lines[self._top : self._top + room]]
+        if not lines:
+            shown = [row(width, [("   Nothing like this.", palette.style("muted", self.area))], fill=fill)]
+        rows = [empty, self._filter_row(width), empty, *shown, empty, *keys]
+        return [*rows[: height - 1], empty]
+
+    def _lines(self) -> list[tuple[int, str]]:
+        """Each row of the list: the number of a choice, or -1 with the words of a heading."""
+        lines: list[tuple[int, str]] = []
+        group = ""
+        for number, (choice, _) in enumerate(self._found):
+            if choice.group != group:
+                if lines:
+                    lines.append((-1, ""))
+                group = choice.group
+                lines.append((-1, group))
+            lines.append((number, ""))
+        return lines
+
+    def _strip(self, number: int, words: str, width: int) -> Strip:
+        palette = self.look.palette
+        if number < 0:
+            return row(width, [(f"   {words}", palette.style("muted", self.area))], fill=palette.area(self.area))
+        choice, hit = self._found[number]
+        is_here = number == self._row
+        area = "selection" if is_here else self.area
+        fill = palette.area(area) + Style(meta={"row": number})
+        bar = (self.look.glyphs.user_bar, palette.style("accent", area)) if is_here else (" ", fill)
+        sign = self.look.glyphs.done if choice.is_current else " "
+        left: list[Piece] = [
+            bar,
+            (sign, palette.style("success", area)),
+            (" ", fill),
+            *self._letters(choice, hit, area, is_here),
+        ]
+        if choice.note:
+            used = TEXT + cells(choice.text)
+            gap = max(2, NOTE - used)
+            left += [(" " * gap, fill), (choice.note, palette.style("muted", area))]
+        right = (
+            [(choice.key, palette.style("text" if is_here else "muted", area)), ("   ", fill)]
+            if choice.key
+            else [("   ", fill)]
+        )
+        made = row(width, left, right, fill=fill, mark=self.look.glyphs.ellipsis)
+        return made.apply_meta({"row": number})
+
+    def _letters(self, choice: Choice, hit: Match, area: str, is_here: bool) -> list[Piece]:
+        """The name, the letters that were typed in it bold, in accent, underlined."""
+        palette = self.look.palette
+        plain = palette.style("text", area, bold=is_here)
+        loud = palette.style("accent", area, bold=True, underline=True)
+        text = clip(choice.text, WIDEST - 12, self.look.glyphs.ellipsis)
+        places = {place for place in hit.places if place < len(text)}
+        pieces: list[Piece] = []
+        for at, letter in enumerate(text):
+            style = loud if at in places else plain
+            if pieces and pieces[-1][1] is style:
+                pieces[-1] = (pieces[-1][0] + letter, style)
+            else:
+                pieces.append((letter, style))
+        return pieces
+
+    def _filter_row(self, width: int) -> Strip:
+        palette, glyphs = self.look.palette, self.look.glyphs
+        fill = palette.area(self.area)
+        total, found = len(self.offer.choices), len(self._found)
+        count = f"{found} of {total}" if self.query_text else str(total)
+        cursor = (" ", fill + Style(reverse=True))
+        typed = [(self.query_text, palette.style("text", self.area)), cursor]
+        hint = [cursor, (self.offer.hint, palette.style("muted", self.area))]
+        left = [
+            (glyphs.user_bar, palette.style("accent", self.area)),
+            ("  ", fill),
+            *(typed if self.query_text else hint),
+        ]
+        return row(width, left, [(f"{count}   ", palette.style("muted", self.area))], fill=fill)
+
+    def _key_rows(self, width: int) -> list[Strip]:
+        """The keys, in as many rows as they need."""
+        palette = self.look.palette
+        fill = palette.area(self.area)
+        arrows = "↑ ↓" if self.look.glyphs.down == "↓" else "up down"
+        keys = [("enter", self.offer.enter), *((key, words) for key, (words, _) in self.offer.extra.items())]
+        keys += [(arrows, "choose"), ("esc", "close")] if self.offer.enter != "choose" else [("esc", "close")]
+        rows: list[list[Piece]] = [[]]
+        for key, words in keys:
+            pieces = [
+                (key, palette.style("accent", self.area, bold=True)),
+                (f" {words}   ", palette.style("text", self.area)),
+            ]
+            if rows[-1] and measure(rows[-1]) + measure(pieces) > width - TEXT:
+                rows.append([])
+            rows[-1] += pieces
+        return [row(width, [(" " * TEXT, fill), *pieces], fill=fill) for pieces in rows]
+
+    def row_at(self, number: int) -> None:
+        """Go to a row that was clicked."""
+        self._row = number
+        self.redraw()

@@ -1,0 +1,32 @@
+"""Slash commands."""
+
+import pytest
+
+from opencode_tui.tui.keymap import BY_ID
+from opencode_tui.tui.slash import SLASH, offered, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("/new", ("new", "")),
+        ("/review the last commit", ("review", "the last commit")),
+        ("/review\nall of it", ("review", "all of it")),
+        ("/usr/bin/env is missing", None),
+        ("see /new", None),
+        ("/", None),
+        ("", None),
+    ],
+)
+def test_a_command_is_told_from_a_path_and_from_prose(text: str, found: tuple[str, str] | None) -> None:
+    assert parse(text) == found
+
+
+def test_every_name_stands_for_a_known_act() -> None:
+    assert set(SLASH.values()) <= set(BY_ID)
+
+
+def test_each_act_is_offered_under_one_name() -> None:
+    assert len(set(offered().values())) == len(offered())
+    assert offered()["new"] == "session_new"
+    assert "clear" not in offered()

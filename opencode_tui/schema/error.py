@@ -98,7 +98,8 @@ class DeniedError(PermissionRefused):
     """A rule forbids it; `rules` are those that speak of this permission."""
 
     def __init__(self, permission: str, pattern: str, rules: list[Rule]) -> None:
-        listed = ", ".join(f"{rule.pattern}: {rule.action}" for rule in rules) or "none"
+        last = sorted({rule.pattern: place for place, rule in enumerate(rules)}.values())
+        listed = ", ".join(f"{rules[place].pattern}: {rules[place].action}" for place in last) or "none"
         super().__init__(f"A permission rule denies {permission} for {pattern!r}. Rules for {permission}: {listed}")
         self.rules = rules
 
@@ -108,15 +109,11 @@ class NobodyToAskError(PermissionRefused):
 
     def __init__(self, permission: str, patterns: list[str]) -> None:
         wanted = ", ".join(repr(pattern) for pattern in patterns)
-        rule = f"allow it by a rule below permission.{permission} in opencode.json"
+        act, remedy = f"{permission} for {wanted}", "run with --auto"
         if permission == "doom_loop":
-            text = (
-                f"the same calls of {wanted} come again and again, and this run has no terminal to ask whether to go on"
-            )
-            super().__init__(f"{text}; try another way, or {rule}")
-            return
-        text = f"{permission} for {wanted} needs a person's permission and this run has no terminal to ask at"
-        super().__init__(f"{text}; run with --auto, or {rule}")
+            act, remedy = f"going on with the same calls of {wanted} again and again", "try another way"
+        text = f"{act} needs a person's permission and this run has no terminal to ask at; {remedy}"
+        super().__init__(f"{text}, or allow it by a rule below permission.{permission} in opencode.json")
 
 
 class ModelNotFoundError(OpencodeError):

@@ -39,6 +39,12 @@ async def test_one_denied_pattern_denies_the_call_and_lists_the_rules(world: Wor
     assert world.events == []
 
 
+async def test_a_denial_names_each_pattern_once_as_the_last_rule_has_it(world: World) -> None:
+    ruleset = rules("bash * allow", "bash rm* allow", "bash * deny", "bash ls allow", "bash * deny", "bash ls allow")
+    with pytest.raises(DeniedError, match=r"Rules for bash: rm\*: allow, \*: deny, ls: allow$"):
+        await world.ask("rm x", layers=[ruleset])
+
+
 async def test_a_question_carries_the_whole_request(world: World) -> None:
     task, request_id = await asked(world, "a b", "c", always=["a *"], metadata={"k": 1})
     [event] = world.events

@@ -181,7 +181,8 @@ class Story:
 
     def transcript(self, **fields: Any) -> Transcript:
         transcript = Transcript(SESSION)
-        transcript.load(self.messages, **{"status": self.status, **fields})
+        fields.setdefault("status", self.status)
+        transcript.load(self.messages, **fields)
         return transcript
 
     def _owned(self, part: AnyPart | str, message_id: str) -> AnyPart:

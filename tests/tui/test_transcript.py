@@ -134,7 +134,7 @@ def test_a_turn_tells_its_time_and_cost_when_it_has_ended() -> None:
     turn = transcript.items[0].turn  # pyright: ignore[reportAttributeAccessIssue] - it is the request
     assert turn.ended is None
     give(transcript, story.answer(["done"], at="1:03", end="1:06", cost=0.25))
-    assert (turn.ended - turn.started, turn.cost) == (6_000, 0.75)
+    assert (turn.ended, turn.cost) == (turn.started + 6_000, 0.75)
 
 
 def test_a_turn_that_failed_tells_no_duration() -> None:

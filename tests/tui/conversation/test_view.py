@@ -177,8 +177,8 @@ async def test_nothing_runs_while_nothing_changes() -> None:
     app = app_of(long_story(3))
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        assert not app.view._frames._active.is_set()
-        assert not app.view._seconds._active.is_set()
+        timers = [timer for timer in (app.view._frames, app.view._seconds) if timer is not None]
+        assert [timer._active.is_set() for timer in timers] == [False, False]
 
 
 async def test_a_running_time_ticks() -> None:
@@ -413,8 +413,8 @@ async def test_another_look_draws_all_anew() -> None:
         app.look = look(dark=False)
         app.view.refresh()
         await settle(pilot)
-        background = app.view._viewport.lines[0].line.strip._segments[0].style.bgcolor
-        assert background.name == "#fcfbf9"
+        style = app.view._viewport.lines[0].line.strip._segments[0].style
+        assert style is not None and style.bgcolor is not None and style.bgcolor.name == "#fcfbf9"
 
 
 async def test_another_transcript_takes_the_place() -> None:

@@ -83,9 +83,7 @@ def build_core(
         statuses=statuses,
         store=store,
         copies=copies,
-        runs=RunRegistry(
-            group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher
-        ),
+        runs=RunRegistry(group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher),
         recent=RecentModels(state=paths.state),
         meter=TokenMeter(folder=paths.state / "tokens"),
         truncator=Truncator(paths=paths, identifier=identifier, clock=clock),

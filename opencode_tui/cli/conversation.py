@@ -60,7 +60,7 @@ def _blocks(message: MessageWithParts, revert: RevertState | None, style: Style)
 
 
 def _cut(session_id: str, style: Style) -> str:
-    back = f"`opencode-tui session unrevert {session_id}` brings it back, the next request makes it final"
+    back = f"bring it back: opencode-tui session unrevert {session_id}"
     return f"{style.paint(style.words('↶ Undone from here on'), 'warning')}  {style.paint(back, 'muted')}"
 
 

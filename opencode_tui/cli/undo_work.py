@@ -30,7 +30,7 @@ def revert_session(session_id: str, message_id: str | None, part_id: str | None,
             preview = await client.undo.preview(info.id, message_id, part_id)
             return _tell(preview, preview.scope, client, words=("would undo", ""), style=style)
         report = await client.undo.revert(info.id, message_id, part_id)
-        after = f"`opencode-tui session unrevert {info.id}` brings it back; the next request there makes it final"
+        after = f"until you go on there, bring it back with: opencode-tui session unrevert {info.id}"
         return _tell(report, report.scope, client, words=("undid", after), style=style)
 
     return with_client(work)

@@ -6,6 +6,18 @@ from typing import Literal
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.session import SessionSummary
 
+TEXT_LIMIT = 1_000_000
+"""Characters of a change's two texts together, above which only its numbers are kept: records hold these texts."""
+
+TOO_LARGE = "too large to show"
+
+
+def cut(changes: Sequence[FileDiff]) -> list[FileDiff]:
+    """Return the changes without the texts of those that are too large."""
+    return [
+        change if len(change.before) + len(change.after) <= TEXT_LIMIT else _without_text(change) for change in changes
+    ]
+
 
 def merge(changes: Iterable[Sequence[FileDiff]]) -> list[FileDiff]:
     """Return each file's change from before the first to after the last, by name; what came to nothing is left out."""
@@ -41,6 +53,8 @@ def _joined(first: FileDiff, second: FileDiff) -> FileDiff | None:
     existed, exists = status_of(first) != "added", status_of(second) != "deleted"
     if not existed and not exists:
         return None
+    if _is_cut(first) or _is_cut(second):
+        return _added_up(_without_text(first), _without_text(second), existed=existed, exists=exists)
     has_text = bool(first.before)
     if existed and exists and has_text and first.before == second.after and not (_is_bare(first) or _is_bare(second)):
         return None
@@ -51,9 +65,32 @@ def _joined(first: FileDiff, second: FileDiff) -> FileDiff | None:
         before=first.before,
         additions=additions,
         deletions=deletions,
-        status="modified" if existed and exists else "added" if exists else "deleted",
+        status=_status(existed=existed, exists=exists),
         note=second.note or first.note,
     )
+
+
+def _added_up(first: FileDiff, second: FileDiff, *, existed: bool, exists: bool) -> FileDiff:
+    return second.changed(
+        additions=first.additions + second.additions,
+        deletions=first.deletions + second.deletions,
+        status=_status(existed=existed, exists=exists),
+    )
+
+
+def _status(*, existed: bool, exists: bool) -> Literal["added", "deleted", "modified"]:
+    if existed and exists:
+        return "modified"
+    return "added" if exists else "deleted"
+
+
+def _without_text(change: FileDiff) -> FileDiff:
+    return change.changed(before="", after="", status=status_of(change), note=TOO_LARGE)
+
+
+def _is_cut(change: FileDiff) -> bool:
+    """Tell whether a change has numbers and no texts."""
+    return not change.before and not change.after and bool(change.additions or change.deletions)
 
 
 def _is_bare(change: FileDiff) -> bool:

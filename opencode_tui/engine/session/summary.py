@@ -3,9 +3,10 @@
 A turn's changes are those of its own steps and of the agents that worked for it; what others did meanwhile is not among them.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Sequence
 
-from opencode_tui.engine.session.diff_merge import merge, totals
+from opencode_tui.engine.session.diff_merge import cut, merge, totals
 from opencode_tui.engine.session.patches import net_changes, patches_of, usable
 from opencode_tui.engine.session.snapshot_source import SnapshotSource
 from opencode_tui.engine.session.store import SessionStore
@@ -56,7 +57,7 @@ class SessionSummaries:
                 groups.append(await self._sum_up(user, parts))
             else:
                 groups.append(user.summary.diffs)
-        diffs = merge(groups)
+        diffs = await asyncio.to_thread(lambda: cut(merge(groups)))
         await self._keep(info.id, diffs)
         return lambda old: _summed_up(old, diffs)
 
@@ -80,7 +81,7 @@ class SessionSummaries:
         return await net_changes(snapshots, (await usable(snapshots, patches)).patches)
 
     async def _sum_up(self, user: UserMessage, parts: Sequence[AnyPart]) -> list[FileDiff]:
-        diffs = await self._changes(parts)
+        diffs = cut(await self._changes(parts))
         old = user.summary or UserSummary()
         summary = old.changed(title=old.title or title_of(parts, user.id), diffs=_stored(diffs))
         if summary != user.summary:

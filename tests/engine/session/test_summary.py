@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.diff_merge import merge, totals
+from opencode_tui.engine.session.diff_merge import cut, merge, totals
 from opencode_tui.engine.session.summary import title_of
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.event import MessageUpdated, SessionDiff, SessionUpdated
@@ -43,6 +43,14 @@ def test_a_mode_that_changed_is_kept_although_the_text_is_the_same():
     mode = FileDiff(file="a", before="x\n", after="x\n", status="modified", note="mode 644 → 755")
     [kept] = merge([[mode], [change("a", "x\n", "x\ny\n", "modified")]])
     assert (kept.note, kept.additions) == ("mode 644 → 755", 1)
+
+
+def test_a_change_too_large_for_a_record_keeps_its_numbers():
+    text = ("x" * 80 + "\n") * 20_000
+    [first] = cut([FileDiff(file="a", after=text, additions=20_000, status="added")])
+    [whole] = merge([[first], [change("a", "1\n", "1\n2\n", "modified")]])
+    assert (first.after, first.additions, first.status) == ("", 20_000, "added")
+    assert (whole.after, whole.additions, whole.status) == ("", 20_001, "added")
 
 
 def test_totals_count_lines_and_files():

@@ -63,7 +63,7 @@ class Page:
     def text(self) -> str:
         """Everything on the screen, a line each, without blanks at the ends."""
         screen = self.app.screen
-        width, height = screen.size
+        height = screen.size.height
         lines = screen._compositor.render_strips()
         return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines[:height])
 
@@ -82,6 +82,13 @@ class Page:
                 raise AssertionError(f"{complaint}; the screen says:\n{text}")
             await self.pilot.pause(0.02)
         return text
+
+    async def ends(self, *, timeout: float = PATIENCE_S) -> None:
+        """Wait until the app has ended."""
+        end = time.monotonic() + timeout
+        while self.app.is_running and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+        assert not self.app.is_running
 
     def picture(self, path: Path) -> None:
         """Write the screen as SVG."""
@@ -108,13 +115,15 @@ async def screen(
     size: tuple[int, int] = (110, 34),
     options: StartOptions | None = None,
     worn: Look | None = None,
+    is_attached: bool = True,
 ) -> AsyncGenerator[Page]:
     """Open the screen in a folder; the model gives these answers, then obeys directives."""
     late.load()
     async with opened(environ, folder, *answers, settings={"model": "fake/fake-model", **(settings or {})}) as world:
         app = OpenCodeApp(options or StartOptions(folder), worn or look())
         async with app.run_test(size=size) as pilot:
-            app.attach(world.client)
             page = Page(app, pilot, world)
-            await page.sees("build")
+            if is_attached:
+                app.attach(world.client)
+                await page.sees("build")
             yield page

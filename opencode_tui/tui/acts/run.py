@@ -53,7 +53,7 @@ class RunActs:
             self._disarm()
             self.quit()
         else:
-            self._screen.activity.show_aside(Activity(key="ctrl+c", act="again to quit"))
+            self._screen.activity.show_aside(Activity(key="ctrl+c", act="again to quit", action_id="app_exit"))
             self._screen.set_timer(ARMED_MS / 1000, self._disarm)
 
     def quit(self) -> None:

@@ -18,6 +18,9 @@ from opencode_tui.tui.slash import SLASH, parse
 if TYPE_CHECKING:
     from opencode_tui.tui.screens.chat import ChatScreen
 
+TOLD_S = 0.05
+"""Seconds that events of a failed turn may take to get here."""
+
 
 class WritingActs:
     """Acts of the prompt."""
@@ -59,9 +62,14 @@ class WritingActs:
         except OpencodeError:
             if not stored:  # nothing is lost: what could not be sent stands in the prompt again
                 self._screen.prompt.put_back(draft)
-            elif self._control.interrupts != interrupts:
-                return  # the person ended it, and the chat says so
+            elif self._control.interrupts != interrupts or await self._is_told():
+                return  # the chat says so, with what to do
             raise
+
+    async def _is_told(self) -> bool:
+        """Whether the failure stands on a message, and so in the chat."""
+        await asyncio.sleep(TOLD_S)
+        return self._control.facts is not None and bool(self._control.facts.failure)
 
     async def _route(self, draft: Draft, stored: Callable[[str], None]) -> None:
         if draft.text.startswith("!"):

@@ -56,7 +56,7 @@ def test_a_file_of_the_worktree_wins_over_one_of_the_person(tmp_path: Path) -> N
 def test_a_wrong_file_says_what_is_wrong_with_it(tmp_path: Path, content: object, words: str) -> None:
     write(tmp_path / "themes", "mine", content)
     themes = Themes(tmp_path, tmp_path)
-    with pytest.raises(ValueError, match="mine.json") as caught:
+    with pytest.raises(ValueError, match=r"mine\.json") as caught:
         themes.palette("mine", dark=True, depth="truecolor")
     assert words in str(caught.value)
 

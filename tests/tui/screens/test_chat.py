@@ -1,0 +1,414 @@
+"""The chat with the real engine: what a person does, and what they see."""
+
+import json
+from pathlib import Path
+
+import pytest
+from textual import events
+
+from opencode_tui.tui.options import StartOptions
+from tests.support.model_script import Answer, Call
+from tests.support.screen import Page, screen
+
+ASKS = {"permission": {"bash": {"*": "ask", "ls *": "allow"}, "edit": "ask"}}
+TOUCH = Call("bash", {"command": "touch made && ls -la", "description": "x"})
+WRITE = Call("write", {"filePath": "notes.md", "content": "# Hi\n"})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder to work in."""
+    work = tmp_path / "csvkit"
+    work.mkdir()
+    return work
+
+
+async def test_each_part_of_a_command_stands_with_its_verdict(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(TOUCH,)), settings=ASKS) as page:
+        await page.send("make it")
+        text = await page.sees("run once")
+        assert "! touch made     asks" in text
+        assert "✓ ls -la         allowed" in text
+        assert "One part asks, so the whole command asks." in text
+
+
+async def test_always_is_written_out_before_it_counts(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(TOUCH,)), Answer(text="Made."), settings=ASKS) as page:
+        await page.send("make it")
+        await page.sees("run once")
+        await page.answer("a")
+        text = await page.sees("Allow this from now on?")
+        assert "bash  touch *" in text
+        assert not (folder / "made").exists()
+        await page.answer("y")
+        await page.sees("Made.")
+        assert (folder / "made").exists()
+
+
+async def test_escape_leads_back_from_always_without_an_answer(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(TOUCH,)), settings=ASKS) as page:
+        await page.send("make it")
+        await page.sees("run once")
+        await page.answer("a")
+        await page.sees("Allow this from now on?")
+        await page.answer("escape")
+        await page.sees("Run this command?")
+        assert len(await page.world.client.permissions.pending()) == 1
+
+
+async def test_a_rejection_takes_a_word_to_the_agent(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(TOUCH,)), Answer(text="I see."), settings=ASKS) as page:
+        await page.send("make it")
+        await page.sees("run once")
+        await page.answer("n")
+        await page.sees("A word to the agent?")
+        await page.type("use a file")
+        await page.press("enter")
+        await page.sees("I see.")
+        sent = json.dumps(page.world.server.bodies[-1])
+        assert "use a file" in sent or any("use a file" in json.dumps(body) for body in page.world.server.bodies)
+        assert not (folder / "made").exists()
+
+
+async def test_several_questions_are_counted(environ: dict[str, str], folder: Path) -> None:
+    two = (
+        Call("bash", {"command": "touch a", "description": "x"}),
+        Call("bash", {"command": "touch b", "description": "x"}),
+    )
+    async with screen(environ, folder, Answer(calls=two), Answer(text="Both."), settings=ASKS) as page:
+        await page.send("make both")
+        await page.sees("1 of 2")
+        await page.answer("y")
+        await page.sees_no_more("1 of 2")
+        await page.sees("run once")
+        await page.answer("y")
+        await page.sees("Both.")
+
+
+async def test_an_edit_is_asked_for_with_its_diff(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Ok."), settings=ASKS) as page:
+        await page.send("write it")
+        text = await page.sees("Edit this file?")
+        assert "notes.md" in text
+        assert "1 + # Hi" in text
+        assert "+1" in text
+
+
+async def test_undo_shows_first_what_it_does_and_redo_brings_it_back(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
+        await page.send("write it")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "u")
+        text = await page.sees("Undo everything after this point?")
+        assert "Undo from here" in text
+        assert "A notes.md    removed, the agent made it" in text
+        assert (folder / "notes.md").exists()
+        await page.answer("y")
+        await page.sees("3 messages undone")
+        assert not (folder / "notes.md").exists()
+        assert page.app.chat.prompt.editor.text == "write it"
+        await page.press("ctrl+x", "r")
+        await page.sees("Written.")
+        assert (folder / "notes.md").read_text() == "# Hi\n"
+
+
+async def test_escape_keeps_everything(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
+        await page.send("write it")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "u")
+        await page.sees("esc keep everything")
+        await page.answer("escape")
+        await page.sees_no_more("Undo from here")
+        assert (folder / "notes.md").exists()
+
+
+async def test_two_escapes_interrupt_and_one_does_not(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("<<words 200>> <<slow 30>>")
+        await page.sees("word3")
+        await page.press("escape")
+        await page.sees("again to interrupt")
+        await page.sees("word9")
+        await page.press("escape")
+        text = await page.sees("Interrupted by you")
+        assert "✗" not in text
+
+
+async def test_a_prompt_sent_while_it_works_is_queued_and_seen(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("<<words 60>> <<slow 30>>")
+        await page.sees("word3")
+        await page.send("and then this")
+        await page.sees("queued")
+        await page.sees("Echo: and then this")
+
+
+async def test_a_line_with_an_exclamation_mark_runs_in_the_shell(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("!echo from-the-shell > out.txt")
+        await page.sees("Bash")
+        await page.sees("echo from-the-shell")
+        assert (folder / "out.txt").read_text() == "from-the-shell\n"
+
+
+async def test_an_unknown_command_stands_in_the_prompt_again(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("/nonsense here")
+        await page.sees("there is no command /nonsense")
+        assert page.app.chat.prompt.editor.text == "/nonsense here"
+
+
+async def test_a_large_paste_is_a_marker_and_is_sent_whole(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        page.app.chat.prompt.editor.post_message(events.Paste("\n".join(f"row {n}" for n in range(120))))
+        await page.sees("[Pasted 120 lines]")
+        await page.press("enter")
+        await page.sees("✓ Done")
+        assert "row 119" in page.world.sent(0)
+
+
+async def test_backspace_takes_a_marker_away_as_a_whole(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        page.app.chat.prompt.editor.post_message(events.Paste("x" * 5000))
+        await page.sees("[Pasted 5000 letters]")
+        await page.press("backspace")
+        assert page.app.chat.prompt.editor.text == ""
+
+
+async def test_up_brings_what_was_asked_before(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("first thing")
+        await page.sees("✓ Done")
+        await page.type("draft")
+        await page.press("up")
+        assert page.app.chat.prompt.editor.text == "first thing"
+        await page.press("down")
+        assert page.app.chat.prompt.editor.text == "draft"
+
+
+async def test_files_are_completed_behind_an_at(environ: dict[str, str], folder: Path) -> None:
+    (folder / "src").mkdir()
+    (folder / "src" / "parser.py").write_text("x")
+    async with screen(environ, folder) as page:
+        await page.type("look at @pars")
+        await page.sees("src/parser.py")
+        await page.press("tab")
+        assert page.app.chat.prompt.editor.text == "look at @src/parser.py "
+
+
+async def test_a_command_is_completed_and_done(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.type("/mod")
+        await page.sees("Choose a model")
+        await page.press("enter")
+        await page.sees("Type to filter the models")
+
+
+async def test_letters_filter_the_commands_and_enter_does_one(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("hello")
+        await page.sees("✓ Done")
+        await page.press("ctrl+p")
+        await page.sees("What do you want to do?")
+        await page.type("rename")
+        await page.press("enter")
+        await page.sees("Rename this session")
+        await page.press("ctrl+a", "ctrl+k")
+        await page.type("My own title")
+        await page.press("enter")
+        await page.sees("My own title")
+
+
+async def test_tab_goes_to_the_next_agent_and_plan_says_so(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.press("tab")
+        await page.sees(" plan  fake-model")
+        await page.press("shift+tab")
+        await page.sees(" build  fake-model")
+
+
+async def test_a_fork_goes_on_in_a_copy(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="Base.")) as page:
+        await page.send("hello")
+        await page.sees("✓ Done")
+        source = page.app.chat.control.session_id if page.app.chat.control else None
+        await page.press("ctrl+x", "f")
+        await page.sees("This is the fork")
+        assert page.app.chat.control is not None
+        assert page.app.chat.control.session_id != source
+
+
+async def test_compacting_leaves_its_rule_in_the_chat(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        for number in range(3):
+            await page.send(f"thing {number}")
+            await page.sees(f"Echo: thing {number}")
+            await page.sees("✓ Done")
+        await page.press("ctrl+x", "c")
+        await page.sees("≡ Compacted")
+
+
+async def test_deleting_asks_first(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("hello")
+        await page.sees("✓ Done")
+        await page.send("/delete")
+        await page.sees("Delete this session?")
+        assert len(await page.world.client.sessions.list()) == 1
+        await page.answer("y")
+        await page.sees("Deleted")
+        assert await page.world.client.sessions.list() == []
+
+
+async def test_export_writes_a_new_file_and_never_over_another(environ: dict[str, str], folder: Path) -> None:
+    (folder / "taken.md").write_text("mine")
+    async with screen(environ, folder, Answer(text="The answer.")) as page:
+        await page.send("hello")
+        await page.sees("✓ Done")
+        for name, words in (("taken.md", "is there already"), ("fresh.md", "Exported")):
+            await page.press("ctrl+x", "x")
+            await page.sees("Export as Markdown")
+            await page.press("ctrl+a", "ctrl+k")
+            await page.type(name)
+            await page.press("enter")
+            await page.sees(words)
+        assert (folder / "taken.md").read_text() == "mine"
+        assert "The answer." in (folder / "fresh.md").read_text()
+
+
+async def test_the_last_session_is_gone_on_in(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="Stored.")) as page:
+        await page.send("hello")
+        await page.sees("✓ Done")
+    async with screen(environ, folder, options=StartOptions(folder, is_continued=True)) as page:
+        await page.sees("Stored.")
+
+
+async def test_a_prompt_of_the_command_line_is_sent_at_once(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, options=StartOptions(folder, prompt="from outside")) as page:
+        await page.sees("Echo: from outside")
+
+
+async def test_what_is_typed_before_the_engine_is_there_is_kept_and_sent(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, is_attached=False) as page:
+        await page.type("typed early")
+        await page.press("enter")
+        page.app.attach(page.world.client)
+        await page.sees("Echo: typed early")
+
+
+async def test_quitting_while_it_works_asks_and_ends_the_turn(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("<<words 200>> <<slow 30>>")
+        await page.sees("word3")
+        await page.press("ctrl+x", "q")
+        await page.sees("Quit while the agent works?")
+        await page.answer("y")
+        await page.ends()
+        assert page.app.return_value is not None
+        assert page.app.return_value.session_id is not None
+
+
+async def test_ctrl_c_clears_the_prompt_first_and_quits_with_a_second_press_only(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder) as page:
+        await page.type("some words")
+        await page.press("ctrl+c")
+        assert page.app.chat.prompt.editor.text == ""
+        await page.press("ctrl+c")
+        await page.sees("again to quit")
+        assert page.app.is_running
+        await page.press("ctrl+c")
+        await page.ends()
+
+
+async def test_the_context_view_lists_what_the_model_sees(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="Hi.")) as page:
+        await page.send("hello there")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "i")
+        text = await page.sees("System prompt")
+        assert "hello there" in text
+        await page.press("escape")
+        await page.sees("Ask anything")
+
+
+async def test_the_diff_view_shows_what_the_session_changed(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
+        await page.send("write it")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "d")
+        await page.sees("file 1 of 1")
+        await page.sees("# Hi")
+
+
+async def test_the_timeline_undoes_back_to_a_request(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written."), size=(140, 36)) as page:
+        await page.send("write it")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "g")
+        await page.sees("Undo back to")
+        await page.sees("removed")
+        await page.press("r")
+        await page.sees("Undo everything after this point?")
+
+
+async def test_an_error_of_the_provider_says_what_to_do(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("<<error 401 bad key>>")
+        text = await page.sees("Stopped")
+        assert "401" in text
+
+
+async def test_a_theme_is_worn_while_one_looks_and_taken_off_on_escape(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        before = page.app.look.palette.background
+        await page.press("ctrl+x", "t")
+        await page.sees("Type to filter the themes")
+        await page.type("gruvbox")
+        assert page.app.look.palette.name == "gruvbox"
+        await page.press("escape")
+        assert page.app.look.palette.background == before
+
+
+async def test_keys_and_theme_of_the_settings_are_in_force(environ: dict[str, str], folder: Path) -> None:
+    settings = {"keybinds": {"command_list": "ctrl+o"}, "theme": "nord"}
+    async with screen(environ, folder, settings=settings) as page:
+        await page.sees("ctrl+o commands")
+        assert page.app.look.palette.name == "nord"
+        await page.press("ctrl+o")
+        await page.sees("What do you want to do?")
+
+
+async def test_the_agents_own_question_is_answered_by_number(environ: dict[str, str], folder: Path) -> None:
+    asked = {
+        "questions": [{"question": "Which way?", "header": "Way", "options": [{"label": "Left"}, {"label": "Right"}]}]
+    }
+    async with screen(environ, folder, Answer(calls=(Call("question", asked),)), Answer(text="So be it.")) as page:
+        await page.send("ask me")
+        await page.sees("Which way?")
+        await page.answer("2")
+        await page.sees("So be it.")
+        assert any("Right" in json.dumps(body) for body in page.world.server.bodies)
+
+
+async def test_a_click_on_a_session_opens_it(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="One."), size=(140, 40)) as page:
+        await page.send("first talk")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "n")
+        await page.sees("Lately here")
+        await click(page, "first talk", from_column=100)
+        await page.sees("One.")
+
+
+async def click(page: Page, words: str, *, from_column: int = 0) -> None:
+    """Click where these words stand."""
+    for y, line in enumerate(page.text().splitlines()):
+        x = line.find(words, from_column)
+        if x >= 0:
+            await page.pilot.click(offset=(x, y))
+            return
+    raise AssertionError(f"{words!r} is not on the screen")

@@ -1,6 +1,7 @@
 """kill -9 while a summary is written: the history is as it was, and nothing looks busy afterwards."""
 
 import json
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -31,4 +32,16 @@ def test_a_killed_compaction_leaves_the_history_and_is_mended(
     after = line.turn("and now", "-c")
     sent = [content_text(one["content"]) for one in server.bodies[-1]["messages"] if one["role"] != "system"]
     assert after.code == 0 and sent == ["remember the pineapple", "Echo: remember the pineapple", "and now"]
+    assert "compacting" not in session_record(paths, session_id)["time"]
+
+
+def test_ctrl_c_ends_a_compaction_in_order(line: CommandLine, server: ModelServer, paths: Paths) -> None:
+    session_id = line.turn("remember the pineapple").session_id
+    server.summary_answers.append(Answer(text="slow " * 200, delay_ms=30))
+    running = line.start("session", "compact", session_id)
+    while not any(asks_for_summary(body) for body in server.bodies):
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=20)
+    assert (running.returncode, b"Traceback" in told) == (130, False)
     assert "compacting" not in session_record(paths, session_id)["time"]

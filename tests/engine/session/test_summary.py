@@ -48,7 +48,7 @@ def test_a_mode_that_changed_is_kept_although_the_text_is_the_same():
 def test_a_change_too_large_for_a_record_keeps_its_numbers():
     text = ("x" * 80 + "\n") * 20_000
     [first] = cut([FileDiff(file="a", after=text, additions=20_000, status="added")])
-    [whole] = merge([[first], [change("a", "1\n", "1\n2\n", "modified")]])
+    [whole] = merge([[first], [FileDiff(file="a", before="1\n", after="1\n2\n", additions=1, status="modified")]])
     assert (first.after, first.additions, first.status) == ("", 20_000, "added")
     assert (whole.after, whole.additions, whole.status) == ("", 20_001, "added")
 

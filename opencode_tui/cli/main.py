@@ -104,7 +104,8 @@ class _Commands(LazyGroup):
     def _means_screen(self, first: str) -> bool:
         if not first or first.startswith("-"):
             return True
-        return not any(first in entries for entries in self.sections.values()) and os.path.isdir(first)
+        is_path = "/" in first or os.path.isdir(first)
+        return is_path and not any(first in entries for entries in self.sections.values())
 
 
 def _end_of_frame(args: Sequence[str]) -> int:
@@ -156,5 +157,5 @@ def run_command_line(arguments: Sequence[str]) -> int:
 
 def _wants_debugging(arguments: Sequence[str]) -> bool:
     """Tell it from the words themselves: the options may be what failed."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    pairs = zip(arguments, [*arguments[1:], ""], strict=False)
     return any(word == "--log-level=debug" or (word == "--log-level" and after == "debug") for word, after in pairs)

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from opencode_tui.cli import log
+from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.client.client import Client
 from opencode_tui.client.local import open_client
 from opencode_tui.schema.header import DEFAULT_USERNAME

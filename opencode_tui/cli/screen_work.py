@@ -93,6 +93,8 @@ async def _work(
     door = await asyncio.to_thread(_load)
     door.start_log(log_level)
     async with opening(door) as client:
+        if app.options.session_id:
+            await door.choose_session(client, app.options.session_id)
         if not shown.done():
             app.attach(client)
             await asyncio.wait({shown})

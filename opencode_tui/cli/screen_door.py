@@ -12,6 +12,9 @@ from opencode_tui.schema.header import DEFAULT_USERNAME
 from opencode_tui.storage.paths import find_paths
 
 
+__all__ = ["choose_session"]
+
+
 def open_here(directory: Path) -> AbstractAsyncContextManager[Client]:
     """Open the engine in this process."""
     return open_client(os.environ, directory)

@@ -1,5 +1,7 @@
 """The conversation that is shown: which session, what is known of it, and what the person does with it."""
 
+import asyncio
+import os
 import time
 from collections.abc import Callable, Sequence
 
@@ -27,6 +29,7 @@ class Control:
         self.warnings: Sequence[str] = ()
         self.ignored: Sequence[str] = ()
         """What settings are wrong, and what is not in force before the folder is trusted; raw."""
+        self.is_read_only = False
         self.interrupts = 0
         """How often the person has interrupted a run."""
         self._is_urgent = False
@@ -54,6 +57,7 @@ class Control:
         """Read what is there, and open the session that was asked for. Raises OpencodeError."""
         await self.folder.load(self.client, now_ms())
         await self.choice.load(options.model, options.agent)
+        self.is_read_only = not await asyncio.to_thread(os.access, self.client.directory, os.W_OK)
         notices = await self.client.settings.notices()
         self.warnings, self.ignored = notices.warnings, notices.ignored
         if options.session_id:

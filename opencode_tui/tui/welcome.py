@@ -109,11 +109,19 @@ class Welcome(Rows):
         return [(self.look.words(words).ljust(NOTE), style), (note, muted)]
 
 
+def _without_effect(text: str, control: Control) -> str:
+    """What would be started or loosened, without the words that the head says already."""
+    line = screen_line(" ".join(text.split()))
+    return line.partition(": no effect before")[0].removeprefix(f"{control.client.directory}/")
+
+
 def _told(control: Control) -> list[Group]:
     """Warnings about settings, and what waits for trust."""
     groups: list[Group] = []
+    if control.is_read_only:
+        groups.append(("This folder cannot be written to", "", [("The agent can read, explain and plan here.", "")]))
     if control.ignored:
-        lines = [(screen_line(" ".join(one.split())), "") for one in control.ignored[:5]]
+        lines = [(_without_effect(one, control), "") for one in control.ignored[:5]]
         groups.append(
             ("Not in force before you trust this folder", "", [*lines, ("opencode-tui trust", "shows all of it")])
         )

@@ -15,6 +15,7 @@ from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.subagent import Prompter
 from opencode_tui.engine.session.summary_request import SummaryRequests, newest_request
 from opencode_tui.engine.session.undo import SessionUndo
+from opencode_tui.engine.session.undo_range import visible
 from opencode_tui.schema.compaction import CompactionReport, CompactSession
 from opencode_tui.schema.error import BusyError, SessionError
 from opencode_tui.schema.history import MessageWithParts, with_parts
@@ -52,7 +53,6 @@ class ManualCompaction:
         interrupted, and what makes a model call fail.
         """
         services = self._services
-        await services.store.get(session_id)
         if wish.dry_run:
             return await self._look(session_id, wish)
         if services.runs.get(session_id) is not None:
@@ -76,7 +76,8 @@ class ManualCompaction:
     async def _look(self, session_id: str, wish: CompactSession) -> CompactionReport:
         """Return what a compaction would do now. Raises SessionError when there is nothing to summarise."""
         services = self._services
-        messages = await services.store.messages(session_id)
+        info = await services.store.get(session_id)
+        messages = visible(await services.store.messages(session_id), info.revert)
         sent = filter_compacted(messages)
         if not new_messages(sent):
             raise SessionError(f"session {session_id} has nothing to summarise since its last compaction")

@@ -22,8 +22,11 @@ from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session import SessionInfo, is_default_title
 
-MAX_OUTPUT = 2_000
-"""Tokens of the answer: a line, and room for a small model's thoughts."""
+MAX_OUTPUT = 1_000
+"""Tokens of the answer."""
+
+MAX_THINKING = 8_000
+"""Tokens of the answer of a model that thinks first."""
 
 
 class SessionTitles:
@@ -70,11 +73,12 @@ class SessionTitles:
 
 def _title_request(request: MessageWithParts, agent: AgentInfo, model: Model) -> LlmRequest:
     words = words_for_title(request.parts)
+    most = MAX_THINKING if model.reasoning else MAX_OUTPUT
     return LlmRequest(
         model=model,
         system=(agent.prompt or read_prompt("title"),),
         messages=(UserEntry((TextBlock(words), TextBlock(as_reminder(read_prompt("title_request"))))),),
-        max_output=min(model.limit.output or MAX_OUTPUT, MAX_OUTPUT),
+        max_output=min(model.limit.output or most, most),
         temperature=agent.temperature if model.temperature else None,
         top_p=agent.top_p,
         options=agent.options,

@@ -6,24 +6,17 @@ and repaints the lines that differ.
 
 import time
 from collections.abc import Callable
-from typing import ClassVar, cast
+from typing import ClassVar
 
-from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
-from textual.reactive import Reactive
-from textual.scroll_view import ScrollView
-from textual.selection import Selection
-from textual.strip import Strip
 from textual.timer import Timer
-from textual.widget import Widget
 
 from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.acts import Acts
 from opencode_tui.tui.conversation.layout import Placed
+from opencode_tui.tui.conversation.line_view import LineView
 from opencode_tui.tui.conversation.scene import Scene
-from opencode_tui.tui.conversation.selecting import highlight, place_letters, selected_text
 from opencode_tui.tui.conversation.tool_view import is_ticking
 from opencode_tui.tui.conversation.viewport import Viewport
 from opencode_tui.tui.items import AnyItem, Item
@@ -31,15 +24,10 @@ from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.transcript import Transcript
 
 FRAMES_PER_SECOND = 30
-WHEEL_LINES = 3
 
 
-class ConversationView(ScrollView, can_focus=True):
+class ConversationView(LineView, can_focus=True):
     """Draws a transcript. Its messages stand in `requests`; `wake` after changes that the transcript does not tell of."""
-
-    DEFAULT_CSS = """
-    ConversationView { overflow: hidden hidden; scrollbar-size: 0 0; height: 1fr; }
-    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "focus_previous_item", "Previous", id="conversation.previous", show=False),
@@ -51,10 +39,6 @@ class ConversationView(ScrollView, can_focus=True):
         Binding("u", "revert_item", "Undo from here", id="conversation.revert", show=False),
         Binding("f", "fork_item", "Fork from here", id="conversation.fork", show=False),
         Binding("y", "copy_item", "Copy", id="conversation.copy", show=False),
-        Binding("pageup", "page_up", "Page up", id="conversation.page_up", show=False),
-        Binding("pagedown", "page_down", "Page down", id="conversation.page_down", show=False),
-        Binding("home", "scroll_home", "First", id="conversation.first", show=False),
-        Binding("end", "scroll_end", "Last", id="conversation.last", show=False),
         Binding("escape", "leave", "Back to the prompt", id="conversation.leave", show=False),
     ]
 
@@ -76,9 +60,6 @@ class ConversationView(ScrollView, can_focus=True):
         self._clock = clock
         self._fps = frames_per_second
         self._made: Viewport | None = None
-        self._told = (True, 0)
-        self._is_moving = False
-        self._is_painting = False
         self._frames: Timer | None = None
         self._seconds: Timer | None = None
 
@@ -86,16 +67,6 @@ class ConversationView(ScrollView, can_focus=True):
     def transcript(self) -> Transcript:
         """What is shown."""
         return self._transcript
-
-    @property
-    def is_following(self) -> bool:
-        """Tell whether the view stays at the end while the conversation grows."""
-        return self._viewport.follow
-
-    @property
-    def allow_vertical_scroll(self) -> bool:
-        """Scrolling needs no scroll bar here."""
-        return not self._check_disabled()
 
     def show(self, transcript: Transcript, *, root: str | None = None) -> None:
         """Show another transcript, from its end."""
@@ -143,36 +114,11 @@ class ConversationView(ScrollView, can_focus=True):
         """A click acts on what it hits, the prompt keeps the keys."""
         return False
 
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Follow whoever scrolls."""
-        if not self._is_moving and round(new_value) != self._viewport.top:
-            self.scroll_lines(round(new_value) - self._viewport.top)
-
-    def scroll_lines(self, delta: int) -> None:
-        """Scroll down so many lines, up when negative."""
-        self._change(lambda viewport: viewport.scroll(delta))
-
     def scroll_to_item(self, item_id: str) -> None:
         """Bring an item to the top."""
         item = self._transcript.item(item_id)
         if item is not None:
             self._change(lambda viewport: viewport.show_item(item))
-
-    def action_page_up(self) -> None:
-        """Scroll up by a page, two lines stay."""
-        self.scroll_lines(2 - self.size.height)
-
-    def action_page_down(self) -> None:
-        """Scroll down by a page, two lines stay."""
-        self.scroll_lines(self.size.height - 2)
-
-    def action_scroll_home(self) -> None:
-        """Go to the first line."""
-        self.scroll_lines(-self._viewport.top)
-
-    def action_scroll_end(self) -> None:
-        """Go to the end and stay there."""
-        self._change(Viewport.show_end)
 
     def action_focus_previous_item(self) -> None:
         """Give the focus to the item above."""
@@ -230,38 +176,6 @@ class ConversationView(ScrollView, can_focus=True):
         elif event.y < len(self._viewport.lines):
             self._hit(self._viewport.lines[event.y])
 
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Return the lines for the compositor."""
-        if self._made is None or self._made.page.look is not look_of(self):
-            self._update()
-        self._is_painting = True
-        try:
-            return super().render_lines(crop)
-        finally:
-            self._is_painting = False
-
-    def render_line(self, y: int) -> Strip:
-        """Return one line: as it is painted, or, when the mouse asks, with the places of its letters."""
-        viewport = self._viewport
-        if y >= len(viewport.lines):
-            return viewport.page.blank()
-        placed = viewport.lines[y]
-        if not self._is_painting:
-            return place_letters(placed)
-        strip = highlight(placed, self.text_selection, viewport.page)
-        return strip if viewport.follow else self._with_thumb(strip, y)
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the selected text, wrapped lines joined."""
-        return selected_text(selection, self._viewport.layout), "\n"
-
-    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
-        self._is_moving = True  # a place that is clamped to the new height is nobody's scrolling
-        try:
-            return super()._size_updated(size, virtual_size, container_size, layout)
-        finally:
-            self._is_moving = False
-
     @property
     def _viewport(self) -> Viewport:
         if self._made is None:
@@ -291,45 +205,6 @@ class ConversationView(ScrollView, can_focus=True):
         viewport.compose()
         self._place()
         return more
-
-    def _change(self, act: Callable[[Viewport], None]) -> None:
-        """Do something with the viewport and repaint what differs."""
-        before = self._seen()
-        self._viewport.take_changes()
-        act(self._viewport)
-        self._place()
-        self._repaint(before)
-
-    def _place(self) -> None:
-        """Tell Textual where the window stands; a layout of the screen would change nothing, so it is not asked for."""
-        viewport = self._viewport
-        self._is_moving = True
-        size = Size(self.size.width, viewport.total)
-        self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
-        for place in (Widget.scroll_target_y, Widget.scroll_y):
-            self.set_reactive(cast("Reactive[float]", place), float(viewport.top))
-        self._is_moving = False
-        told = (viewport.follow, viewport.new_lines)
-        if told != self._told:
-            self._told = told
-            self.post_message(requests.FollowChanged(*told))
-
-    def _seen(self) -> tuple[int, bool, list[Placed]]:
-        viewport = self._viewport
-        return viewport.top, viewport.follow, viewport.lines
-
-    def _repaint(self, before: tuple[int, bool, list[Placed]]) -> None:
-        """Repaint the lines from the first to the last that differs; all of them when the thumb may have moved."""
-        top, follow, lines = before
-        viewport, height = self._viewport, self.size.height
-        if (not viewport.follow and top != viewport.top) or follow != viewport.follow:
-            self.refresh()
-            return
-        old = [placed.line for placed in lines] + [None] * (height - len(lines))
-        new = [placed.line for placed in viewport.lines] + [None] * (height - len(viewport.lines))
-        differs = [y for y, (one, other) in enumerate(zip(old, new, strict=False)) if one is not other]
-        if differs:
-            self.refresh(Region(0, differs[0], self.size.width, differs[-1] - differs[0] + 1))
 
     def _tick(self) -> None:
         """Draw the times that run."""
@@ -386,23 +261,3 @@ class ConversationView(ScrollView, can_focus=True):
         is_last = placed.leaf == placed.entry.count - 1 and line == placed.entry.height - placed.entry.gap - 1
         if self._acts.is_pressable(item) and placed.leaf == 0 and (line == 0 or (is_last and line > 0)):
             self._act(item)
-
-    def _with_thumb(self, strip: Strip, y: int) -> Strip:
-        """Draw the thumb of the scroll bar into the last cell: seen only away from the end."""
-        viewport, height = self._viewport, self.size.height
-        total = max(1, viewport.total)
-        size = max(1, height * height // total)
-        top = min(height - size, viewport.top * height // total)
-        if not top <= y < top + size:
-            return strip
-        page = viewport.page
-        thumb = Segment(page.look.glyphs.thumb, page.style("guide"))
-        return Strip.join([strip.crop(0, page.width - 1), Strip([thumb], 1)])
-
-    def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        self.scroll_lines(WHEEL_LINES)
-        event.stop()
-
-    def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        self.scroll_lines(-WHEEL_LINES)
-        event.stop()

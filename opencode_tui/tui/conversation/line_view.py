@@ -1,0 +1,179 @@
+"""A window of drawn lines that scrolls without scroll bars or layouts, and says where its letters are when the mouse asks."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, cast
+
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.reactive import Reactive
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.widget import Widget
+
+from opencode_tui.tui.conversation import requests
+from opencode_tui.tui.conversation.layout import Placed
+from opencode_tui.tui.conversation.selecting import highlight, place_letters, selected_text
+from opencode_tui.tui.conversation.viewport import Viewport
+from opencode_tui.tui.theme.look import look_of
+
+WHEEL_LINES = 3
+
+
+class LineView(ScrollView):
+    """Paints what its viewport has in sight; whoever changes the viewport does it through `_change`."""
+
+    DEFAULT_CSS = """
+    LineView { overflow: hidden hidden; scrollbar-size: 0 0; height: 1fr; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup", "page_up", "Page up", id="conversation.page_up", show=False),
+        Binding("pagedown", "page_down", "Page down", id="conversation.page_down", show=False),
+        Binding("home", "scroll_home", "First", id="conversation.first", show=False),
+        Binding("end", "scroll_end", "Last", id="conversation.last", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._told = (True, 0)
+        self._is_moving = False
+        self._is_painting = False
+
+    @property
+    @abstractmethod
+    def _viewport(self) -> Viewport:
+        """What is in sight."""
+
+    @abstractmethod
+    def _update(self) -> bool:
+        """Find the lines in sight anew; tell whether there is more to do."""
+
+    @property
+    def is_following(self) -> bool:
+        """Tell whether the view stays at the end while the conversation grows."""
+        return self._viewport.follow
+
+    @property
+    def allow_vertical_scroll(self) -> bool:
+        """Scrolling needs no scroll bar here."""
+        return not self._check_disabled()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Follow whoever scrolls."""
+        if not self._is_moving and round(new_value) != self._viewport.top:
+            self.scroll_lines(round(new_value) - self._viewport.top)
+
+    def scroll_lines(self, delta: int) -> None:
+        """Scroll down so many lines, up when negative."""
+        self._change(lambda viewport: viewport.scroll(delta))
+
+    def action_page_up(self) -> None:
+        """Scroll up by a page, two lines stay."""
+        self.scroll_lines(2 - self.size.height)
+
+    def action_page_down(self) -> None:
+        """Scroll down by a page, two lines stay."""
+        self.scroll_lines(self.size.height - 2)
+
+    def action_scroll_home(self) -> None:
+        """Go to the first line."""
+        self.scroll_lines(-self._viewport.top)
+
+    def action_scroll_end(self) -> None:
+        """Go to the end and stay there."""
+        self._change(Viewport.show_end)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the lines for the compositor."""
+        if not self._viewport.lines or self._viewport.page.look is not look_of(self):
+            self._update()
+        self._is_painting = True
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._is_painting = False
+
+    def render_line(self, y: int) -> Strip:
+        """Return one line: as it is painted, or, when the mouse asks, with the places of its letters."""
+        viewport = self._viewport
+        if y >= len(viewport.lines):
+            return viewport.page.blank()
+        placed = viewport.lines[y]
+        if not self._is_painting:
+            return place_letters(placed)
+        strip = highlight(placed, self.text_selection, viewport.page)
+        return strip if viewport.follow else self._with_thumb(strip, y)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected text, wrapped lines joined."""
+        return selected_text(selection, self._viewport.layout), "\n"
+
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        self._is_moving = True  # a place that is clamped to the new height is nobody's scrolling
+        try:
+            return super()._size_updated(size, virtual_size, container_size, layout)
+        finally:
+            self._is_moving = False
+
+    def _change(self, act: Callable[[Viewport], None]) -> None:
+        """Do something with the viewport and repaint what differs."""
+        before = self._seen()
+        self._viewport.take_changes()
+        act(self._viewport)
+        self._place()
+        self._repaint(before)
+
+    def _place(self) -> None:
+        """Tell Textual where the window stands; a layout of the screen would change nothing, so it is not asked for."""
+        viewport = self._viewport
+        self._is_moving = True
+        size = Size(self.size.width, viewport.total)
+        self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
+        for place in (Widget.scroll_target_y, Widget.scroll_y):
+            self.set_reactive(cast("Reactive[float]", place), float(viewport.top))
+        self._is_moving = False
+        told = (viewport.follow, viewport.new_lines)
+        if told != self._told:
+            self._told = told
+            self.post_message(requests.FollowChanged(*told))
+
+    def _seen(self) -> tuple[int, bool, list[Placed]]:
+        viewport = self._viewport
+        return viewport.top, viewport.follow, viewport.lines
+
+    def _repaint(self, before: tuple[int, bool, list[Placed]]) -> None:
+        """Repaint the lines from the first to the last that differs; all of them when the thumb may have moved."""
+        top, follow, lines = before
+        viewport, height = self._viewport, self.size.height
+        if (not viewport.follow and top != viewport.top) or follow != viewport.follow:
+            self.refresh()
+            return
+        old = [placed.line for placed in lines] + [None] * (height - len(lines))
+        new = [placed.line for placed in viewport.lines] + [None] * (height - len(viewport.lines))
+        differs = [y for y, (one, other) in enumerate(zip(old, new, strict=False)) if one is not other]
+        if differs:
+            self.refresh(Region(0, differs[0], self.size.width, differs[-1] - differs[0] + 1))
+
+    def _with_thumb(self, strip: Strip, y: int) -> Strip:
+        """Draw the thumb of the scroll bar into the last cell: seen only away from the end."""
+        viewport, height = self._viewport, self.size.height
+        total = max(1, viewport.total)
+        size = max(1, height * height // total)
+        top = min(height - size, viewport.top * height // total)
+        if not top <= y < top + size:
+            return strip
+        page = viewport.page
+        thumb = Segment(page.look.glyphs.thumb, page.style("guide"))
+        return Strip.join([strip.crop(0, page.width - 1), Strip([thumb], 1)])
+
+    def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self.scroll_lines(WHEEL_LINES)
+        event.stop()
+
+    def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self.scroll_lines(-WHEEL_LINES)
+        event.stop()

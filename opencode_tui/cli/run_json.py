@@ -8,24 +8,29 @@ import sys
 import time
 
 from opencode_tui.cli.terminal import write_answer
-from opencode_tui.schema.event import Event, PartUpdated, SessionFailed
+from opencode_tui.schema.event import Event, MessageUpdated, PartUpdated, SessionFailed
 from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import AnyPart, ReasoningPart, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
 
 
 class JsonReporter:
-    """Prints the parts of one session's assistant messages as they end."""
+    """Prints the parts of one session's assistant messages as they end; of a summary only its steps: it is no answer."""
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
+        self._summaries: set[str] = set()
 
     def show(self, event: Event) -> None:
         """Print a line if the event tells of an end."""
-        if isinstance(event, PartUpdated) and event.part.session_id == self._session_id:
+        if isinstance(event, MessageUpdated) and isinstance(event.info, AssistantMessage) and event.info.summary:
+            self._summaries.add(event.info.id)
+        elif isinstance(event, PartUpdated) and event.part.session_id == self._session_id:
             kind = _kind(event.part)
-            if kind is not None:
+            is_summary = event.part.message_id in self._summaries and kind in ("text", "reasoning")
+            if kind is not None and not is_summary:
                 self._print(kind, {"part": event.part.to_dict()})
         elif isinstance(event, SessionFailed) and event.session_id == self._session_id:
             self._print("error", {"error": event.error.to_dict()})

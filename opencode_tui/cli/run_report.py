@@ -21,6 +21,7 @@ from opencode_tui.schema.event import (
     PartGrowth,
     PartRemoved,
     PartUpdated,
+    SessionCompacted,
     SessionFailed,
     SessionStatusChanged,
 )
@@ -47,6 +48,7 @@ class TerminalReporter:
         self._activity = Activity(err, style, is_alone=not answer.is_read_by_others)
         self._began = time.monotonic()
         self._block: _Block | None = None
+        self._summaries: set[str] = set()
         self._texts: set[str] = set()
         self._streamed: set[str] = set()
         self._running: dict[str, str] = {}
@@ -69,6 +71,8 @@ class TerminalReporter:
                 self._note("↻", "The answer broke off; it begins anew.")
             case SessionStatusChanged() if event.session_id == self._session_id:
                 self._status(event)
+            case SessionCompacted() if event.session_id == self._session_id:
+                self._note("≡", "The context was full: a summary took the place of older messages (compacted).")
             case SessionFailed() if event.session_id == self._session_id:
                 self._is_interrupted = event.error.name == "MessageAbortedError"
             case BusLagged():
@@ -107,7 +111,9 @@ class TerminalReporter:
             self._open_block("head")
             head = f"{info.agent or info.mode} · {info.provider_id}/{info.model_id}"
             self._print(self._style.paint(self._style.words(make_safe(head)), "muted"))
-        self._activity.start("Thinking")
+        if info.summary:
+            self._summaries.add(info.id)
+        self._activity.start("Summarising" if info.summary else "Thinking")
 
     def _grow(self, event: PartGrowth) -> None:
         if self._answer.is_terminal and event.part_id in self._texts:
@@ -126,6 +132,8 @@ class TerminalReporter:
         part = event.part
         match part:
             case TextPart() if part.synthetic or part.time is None:
+                pass
+            case TextPart() | ReasoningPart() if part.message_id in self._summaries:
                 pass
             case TextPart() if part.time is not None and part.time.end is None:
                 self._tell_waits()

@@ -11,7 +11,6 @@ from opencode_tui.client.local import open_client
 from opencode_tui.schema.header import DEFAULT_USERNAME
 from opencode_tui.storage.paths import find_paths
 
-
 __all__ = ["choose_session"]
 
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.event import BusLagged, Event
@@ -57,7 +58,7 @@ class Control:
         """Read what is there, and open the session that was asked for. Raises OpencodeError."""
         await self.folder.load(self.client, now_ms())
         await self.choice.load(options.model, options.agent)
-        self.is_read_only = not await asyncio.to_thread(os.access, self.client.directory, os.W_OK)
+        self.is_read_only = await asyncio.to_thread(_is_read_only, self.client.directory)
         notices = await self.client.settings.notices()
         self.warnings, self.ignored = notices.warnings, notices.ignored
         if options.session_id:
@@ -149,3 +150,8 @@ class Control:
 def now_ms() -> int:
     """The time in ms since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def _is_read_only(folder: Path) -> bool:
+    """A folder that is not here, but on a server's machine, counts as one that can be written to."""
+    return folder.is_dir() and not os.access(folder, os.W_OK)

@@ -78,14 +78,14 @@ def share_text(used: int, limit: int) -> str:
     return f"{round(100 * used / limit)} %" if limit else f"{amount(used)} tokens"
 
 
-def _hints(*, is_asking: bool, width: int, key: Callable[[str], str]) -> tuple[tuple[str, str], ...]:
+def _hints(*, is_asking: bool, width: int, key: Callable[[str], str]) -> tuple[tuple[str, str, str], ...]:
     if is_asking:
         up, down = key("messages_page_up"), key("messages_page_down")
-        return ((f"{up} {down}", "read the chat"),)
+        return ((f"{up} {down}", "read the chat", ""),)
     wanted = [("agent_cycle", "agent"), ("command_list", "commands"), ("help_view", "help")]
     if width < 100:
         wanted = [("sidebar_toggle", "sidebar"), ("command_list", "commands")]
-    return tuple((key(action), word) for action, word in wanted if key(action))
+    return tuple((key(action), word, action) for action, word in wanted if key(action))
 
 
 def _since(control: Control, facts: SessionFacts) -> int:

@@ -21,16 +21,18 @@ _TAKE_TERMINAL = (
 
 
 class Terminal:
-    """Runs a program of this Python on a terminal of 100 × 30 that it owns, so that Ctrl-C reaches it as from a keyboard.
+    """Runs a program of this Python on a terminal that it owns (100 × 30), so that Ctrl-C reaches it as from a keyboard.
 
     Use it with `with`; at the end what still runs is killed. `text` is everything that was written so far.
     """
 
-    def __init__(self, arguments: Sequence[str], *, folder: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, arguments: Sequence[str], *, folder: Path, environ: Mapping[str, str], size: tuple[int, int] = (100, 30)
+    ) -> None:
         self.text = ""
         self._seen = 0
         self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.process = subprocess.Popen(
             [sys.executable, "-c", _TAKE_TERMINAL, sys.executable, *arguments],
             cwd=folder,
@@ -87,5 +89,9 @@ class Terminal:
         data = b""
         with contextlib.suppress(OSError):  # Linux reports the end of a terminal as an error
             data = os.read(self._master, 65536) if ready else b""
-        self.text += data.decode("utf-8", "replace").replace("\r\n", "\n")
+        self.take(data)
         return bool(data)
+
+    def take(self, data: bytes) -> None:
+        """Keep what the program wrote."""
+        self.text += data.decode("utf-8", "replace").replace("\r\n", "\n")

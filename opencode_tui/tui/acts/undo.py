@@ -19,6 +19,8 @@ class UndoActs:
     def __init__(self, screen: "ChatScreen", control: Control) -> None:
         self._screen = screen
         self._control = control
+        self._brought_back = ""
+        """The request that the last undo put into the prompt."""
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """By action id."""
@@ -65,6 +67,7 @@ class UndoActs:
         editor = self._screen.prompt.editor
         if text and not preview.scope.part_id and not editor.text.strip():
             editor.put(text)
+            self._brought_back = editor.text
         if report.failed:
             self._screen.tell("failed", "Not all files could be undone", "undo again to try the rest")
 
@@ -101,6 +104,9 @@ class UndoActs:
     async def _redo(self, session_id: str) -> None:
         self._close()
         report: RevertReport = await self._control.client.undo.unrevert(session_id)
+        editor = self._screen.prompt.editor
+        if self._brought_back and editor.text == self._brought_back:
+            editor.put("")  # it stands in the chat again
         if report.kept:
             self._screen.tell("note", "Redone", f"{len(report.kept)} kept as you changed them")
         else:

@@ -75,6 +75,10 @@ class Listing(Rows, can_focus=True):
         """The id of the row; None when nothing matches."""
         return self._found[self._row][0].id if self._found else None
 
+    def offers(self, choice_id: str) -> bool:
+        """Whether it is among the choices, in sight or not."""
+        return any(one.id == choice_id for one in self.offer.choices)
+
     def take(self, offer: Offer) -> None:
         """Offer something else under the same filter."""
         kept = self.chosen
@@ -161,7 +165,8 @@ class Listing(Rows, can_focus=True):
         choice, hit = self._found[number]
         is_here = number == self._row
         area = "selection" if is_here else self.area
-        fill = palette.area(area) + Style(meta={"row": number})
+        meta = {"row": choice.id}
+        fill = palette.area(area) + Style(meta=dict(meta))
         bar = (self.look.glyphs.user_bar, palette.style("accent", area)) if is_here else (" ", fill)
         sign = self.look.glyphs.done if choice.is_current else " "
         left: list[Piece] = [
@@ -180,7 +185,7 @@ class Listing(Rows, can_focus=True):
             else [("   ", fill)]
         )
         made = row(width, left, right, fill=fill, mark=self.look.glyphs.ellipsis)
-        return made.apply_meta({"row": number})
+        return made.apply_meta(meta)
 
     def _letters(self, choice: Choice, hit: Match, area: str, is_here: bool) -> list[Piece]:
         """The name, the letters that were typed in it bold, in accent, underlined."""
@@ -230,8 +235,3 @@ class Listing(Rows, can_focus=True):
                 rows.append([])
             rows[-1] += pieces
         return [row(width, [(" " * TEXT, fill), *pieces], fill=fill) for pieces in rows]
-
-    def row_at(self, number: int) -> None:
-        """Go to a row that was clicked."""
-        self._row = number
-        self.redraw()

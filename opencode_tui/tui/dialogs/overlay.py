@@ -60,11 +60,10 @@ class Overlay(ModalScreen[str | None], inherit_bindings=False):
         self.listing.type(event.text[:200])
 
     def on_click(self, event: events.Click) -> None:
-        """Choose a row; close by a click beside the list."""
-        number = event.style.meta.get("row")
-        if number is not None:
-            self.listing.row_at(int(number))
-            self.dismiss(self.listing.chosen)
+        """Choose the row that was seen there; close by a click beside the list."""
+        chosen = event.style.meta.get("row")
+        if chosen is not None and self.listing.offers(str(chosen)):
+            self.dismiss(str(chosen))
         elif event.widget is not self.listing:
             self.dismiss(None)
 

@@ -291,4 +291,4 @@ class ChatScreen(ViewRequests, Screen[None], inherit_bindings=False):
 
     def show_leader(self, is_pending: bool) -> None:
         """Say that a second key is awaited."""
-        self.activity.show_aside(Activity(key=self.keymap.leader, act="and then?") if is_pending else Activity())
+        self.activity.show_aside(Activity(key=self.keymap.leader, act="and then?", action_id="") if is_pending else Activity())

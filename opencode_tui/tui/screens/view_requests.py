@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
+from opencode_tui.tui.keymap import BY_ID
 from opencode_tui.tui.status.activity import Activity
 
 if TYPE_CHECKING:
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
     from opencode_tui.tui.dialogs.panel import Panel
     from opencode_tui.tui.screens.chat import ChatScreen
     from opencode_tui.tui.sidebar.sidebar import Sidebar
+    from opencode_tui.tui.status.pressed import Pressed
 
 
 class ViewRequests:
@@ -21,7 +23,8 @@ class ViewRequests:
     def on_follow_changed(self, event: "requests.FollowChanged") -> None:
         """Say how much is new below, or no longer."""
         glyph = self._chat.header.look.glyphs.down
-        aside = Activity(word=f"{glyph} {event.new_lines} new", key=self._chat.keymap.first("messages_last"))
+        key = self._chat.keymap.first("messages_last")
+        aside = Activity(word=f"{glyph} {event.new_lines} new", key=key, action_id="messages_last")
         self._chat.activity.show_aside(Activity() if event.is_following or not event.new_lines else aside)
 
     def on_session_requested(self, event: "requests.SessionRequested") -> None:
@@ -66,6 +69,12 @@ class ViewRequests:
     def on_full_text_requested(self, event: "requests.FullTextRequested") -> None:
         """Show a long text in a view of its own."""
         self._chat.open_text(event.full)
+
+    def on_pressed(self, event: "Pressed") -> None:
+        """Do what the key of a hint does."""
+        action = BY_ID[event.action_id]
+        if self._chat.can(action):
+            self._chat.act(action.id)
 
     def on_left(self, _event: "requests.Left") -> None:
         """Write again."""

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from textual import events
 from textual.strip import Strip
 from textual.timer import Timer
 
 from opencode_tui.tui.row import Piece, row
 from opencode_tui.tui.rows import Rows
+from opencode_tui.tui.status.pressed import Pressed, pressed, pressing
 
 Kind = Literal["idle", "busy", "asks", "retry", "failed", "note", "done"]
 
@@ -17,13 +19,17 @@ FRAMES_PER_SECOND = 8
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What the line says: `word` is what happens, `facts` stand muted behind it, `key` and `act` at the right end."""
+    """What the line says: `word` is what happens, `facts` stand muted behind it, `key` and `act` at the right end.
+
+    `action_id` is what a click there does; without one it is an interruption.
+    """
 
     kind: Kind = "idle"
     word: str = ""
     facts: str = ""
     key: str = ""
     act: str = ""
+    action_id: str = "session_interrupt"
 
 
 class ActivityLine(Rows):
@@ -79,6 +85,11 @@ class ActivityLine(Rows):
         ]
         return [row(width, left, self._end(), fill=fill, mark=self.look.glyphs.ellipsis)]
 
+    def on_click(self, event: events.Click) -> None:
+        """Take a click on the key at the right for that key."""
+        if act := pressed(event):
+            self.post_message(Pressed(act))
+
     def _end(self) -> list[Piece]:
         shown = self.aside if self.aside.word or self.aside.key else self.activity
         palette = self.look.palette
@@ -86,10 +97,11 @@ class ActivityLine(Rows):
         if not (shown.key or word):
             return []
         act = f" {shown.act}" if shown.act else ""
+        meta = pressing(shown.action_id)
         return [
-            (word, palette.style("accent")),
-            (shown.key, palette.style("text")),
-            (f"{act}  ", palette.style("muted")),
+            (word, palette.style("accent") + meta),
+            (shown.key, palette.style("text") + meta),
+            (f"{act}  ", palette.style("muted") + meta),
         ]
 
     def _facts_token(self) -> str:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from textual import events
 from textual.strip import Strip
 
 from opencode_tui.tui.row import Piece, measure, row
 from opencode_tui.tui.rows import Rows
+from opencode_tui.tui.status.pressed import Pressed, pressed, pressing
 
 NARROW = 60
 """Cells below which only the agent and the share of the context are left."""
@@ -20,8 +22,8 @@ class Status:
     model: str = ""
     share: str = ""
     cost: str = ""
-    hints: tuple[tuple[str, str], ...] = ()
-    """(key, what it does), the most important last."""
+    hints: tuple[tuple[str, str, str], ...] = ()
+    """(key, what it does, the id of that act), the most important last."""
 
 
 class StatusLine(Rows):
@@ -50,14 +52,20 @@ class StatusLine(Rows):
         ]
         return [row(width, left, self._hints(width - measure(left) - 3), fill=fill, mark=self.look.glyphs.ellipsis)]
 
+    def on_click(self, event: events.Click) -> None:
+        """Take a click on a hint for its key."""
+        if act := pressed(event):
+            self.post_message(Pressed(act))
+
     def _hints(self, room: int) -> list[Piece]:
         palette = self.look.palette
         shown = list(self.status.hints)
         while shown:
             pieces: list[Piece] = []
-            for key, act in shown:
-                pieces += [("   " if pieces else "", palette.area("background")), (key, palette.style("text"))]
-                pieces.append((f" {act}", palette.style("muted")))
+            for key, words, act in shown:
+                meta = pressing(act)
+                pieces += [("   " if pieces else "", palette.area("background")), (key, palette.style("text") + meta)]
+                pieces.append((f" {words}", palette.style("muted") + meta))
             if measure(pieces) + 2 <= room:
                 return [*pieces, ("  ", palette.area("background"))]
             shown.pop(0)

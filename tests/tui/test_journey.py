@@ -1,0 +1,140 @@
+"""A day's work in a real terminal, by keys and by mouse: each thing that a person does is seen on the screen and on disk."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.model_script import Answer, Call
+from tests.support.model_server import ModelServer
+from tests.support.repo import Repo, make_repo
+from tests.support.screen_terminal import ScreenTerminal
+
+Open = Callable[..., ScreenTerminal]
+
+BEFORE, AFTER = "x = 1\ny = 2\n", "x = 42\ny = 2\n"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Repo:
+    repo = make_repo(tmp_path / "project")
+    repo.write("a.py", BEFORE)
+    repo.commit("begin")
+    return repo
+
+
+@pytest.fixture
+def start(project: Repo, environ: dict[str, str], server: ModelServer) -> Open:
+    settings = {"model": "fake/fake-model", "permission": {"edit": "ask"}}
+    line = CommandLine(project.path, environ, provider=server.config(), settings=settings)
+
+    def open_screen(*arguments: str, **options: object) -> ScreenTerminal:
+        words = ["-m", "opencode_tui", *arguments]
+        return ScreenTerminal(words, folder=line.folder, environ=line.variables(), **options)  # type: ignore[arg-type]
+
+    return open_screen
+
+
+def an_edit(server: ModelServer, project: Repo) -> None:
+    """The model reads the file, changes it and says so."""
+    path = str(project.path / "a.py")
+    change = Call("edit", {"filePath": path, "oldString": "x = 1", "newString": "x = 42"})
+    server.title_answers.append(Answer(text="Set x"))
+    server.script(
+        Answer(calls=(Call("read", {"filePath": path}),)), Answer(calls=(change,)), Answer(text="Now x is **42**.")
+    )
+
+
+def text_of(project: Repo) -> str:
+    return (project.path / "a.py").read_text()
+
+
+def way_back(terminal: ScreenTerminal) -> str:
+    """The session that the line after the end names."""
+    assert terminal.ends() == 0
+    *_, command, option, session_id = terminal.shown().split()
+    assert (command, option) == ("opencode-tui", "-s")
+    return session_id
+
+
+def test_a_day_by_keys(start: Open, project: Repo, server: ModelServer) -> None:
+    an_edit(server, project)
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.type("set x to 42")
+        terminal.press("enter")
+        terminal.sees("Edit this file?")
+        assert text_of(project) == BEFORE
+        terminal.answer("y")
+        terminal.sees("Now x is 42.")
+        terminal.sees("2 tools")
+        assert text_of(project) == AFTER
+
+        terminal.press("ctrl+x", "u")
+        assert "restored" in terminal.sees("Undo everything after this point?")
+        assert text_of(project) == AFTER
+        terminal.answer("y")
+        terminal.sees("1 file restored")
+        assert "▎ set x to 42" in terminal.sees_no_more("Now x is 42.")
+        assert text_of(project) == BEFORE
+        terminal.press("ctrl+x", "r")
+        terminal.sees("Now x is 42.")
+        assert text_of(project) == AFTER
+
+        terminal.press("ctrl+x", "f")
+        assert "Now x is 42." in terminal.sees("Set x (fork #1)")
+        server.script(Answer(text="x is 42 everywhere."))
+        terminal.press("ctrl+x", "c")
+        assert "Now x is 42." in terminal.sees("≡ Compacted")
+        terminal.press("ctrl+c")
+        terminal.sees("again to quit")
+        terminal.press("ctrl+c")
+        session_id = way_back(terminal)
+    with start("-s", session_id) as terminal:
+        again = terminal.sees("≡ Compacted")
+        assert "Set x (fork #1)" in again and "Now x is 42." in again
+        terminal.type("and now?")
+        terminal.press("enter")
+        terminal.sees("Echo: and now?")
+
+
+def test_a_day_by_mouse(start: Open, project: Repo, server: ModelServer) -> None:
+    an_edit(server, project)
+
+    def choose(words: str) -> None:
+        terminal.click("ctrl+p commands")
+        terminal.sees("What do you want to do?")
+        terminal.type(words)
+        terminal.sees("1 of ")
+        terminal.click(words)
+
+    with start("--prompt", "set x to 42") as terminal:
+        terminal.sees("Edit this file?")
+        terminal.settle(0.6)
+        terminal.click("edit once")
+        terminal.sees("Now x is 42.")
+        terminal.sees("2 tools")
+        choose("Undo the last turn")
+        terminal.sees("Undo everything after this point?")
+        terminal.settle(0.6)
+        terminal.click("y undo")
+        terminal.sees_no_more("Now x is 42.")
+        assert text_of(project) == BEFORE
+        terminal.click("ctrl+x r redo")
+        terminal.sees("Now x is 42.")
+        assert text_of(project) == AFTER
+        choose("Fork this session")
+        terminal.sees("Set x (fork #1)")
+        choose("Compact the context")
+        terminal.sees("≡ Compacted")
+        choose("Quit")
+        session_id = way_back(terminal)
+    with start("-s", session_id) as terminal:
+        assert "Set x (fork #1)" in terminal.sees("≡ Compacted")

@@ -1,6 +1,7 @@
 """One item as it is laid out: pieces whose heights are known or estimated, drawn when they come into sight."""
 
-from opencode_tui.tui.conversation.markdown import Block, Markdown
+from opencode_tui.tui.conversation.blocks import Block
+from opencode_tui.tui.conversation.markdown import Markdown
 from opencode_tui.tui.conversation.page import Line, Page
 from opencode_tui.tui.conversation.prose import estimate_block
 from opencode_tui.tui.items import AnyItem, GrowingItem

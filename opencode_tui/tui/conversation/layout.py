@@ -1,75 +1,33 @@
-"""All items below one another: where each begins, what is in sight, which drawings are kept.
+"""All items below one another: where each begins, what is in sight. Heights are estimates until a piece is drawn."""
 
-Heights are estimates until a piece is drawn. A place is told by entry, leaf and line, so that a corrected height above it moves
-nothing that is seen.
-"""
-
-import logging
-from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-from opencode_tui.tui.conversation.draw import draw_item
+from opencode_tui.tui.conversation.drawings import Drawings
 from opencode_tui.tui.conversation.entry import Entry, Flow, Leaf
 from opencode_tui.tui.conversation.fenwick import Fenwick
 from opencode_tui.tui.conversation.gaps import estimate_item, gap_between
-from opencode_tui.tui.conversation.page import GUTTER, TEXT, Line, Page, Pen
-from opencode_tui.tui.conversation.prose import add_caret, draw_block
+from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.place import Placed, Spot
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.items import AnyItem, GrowingItem, Item, TextItem, ThoughtItem
 from opencode_tui.tui.transcript import Changes
-
-KEPT_LINES = 4_000
-"""Drawn lines that are kept."""
-
-_LINE_BITS, _ENTRY_BITS = 20, 44
-
-_log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Spot:
-    """A line: of an entry its leaf, of the leaf its line; the gap above an entry belongs to its first leaf."""
-
-    entry: Entry
-    leaf: int = 0
-    line: int = 0
-
-
-@dataclass(slots=True)
-class Placed:
-    """A line in sight and where it comes from."""
-
-    line: Line
-    entry: Entry
-    leaf: int
-    number: int
-
-    @property
-    def key(self) -> int:
-        """A number that grows from line to line and stays the same when heights above are corrected."""
-        return (self.entry.at << _ENTRY_BITS) | (self.leaf << _LINE_BITS) | self.number
-
-
-def entry_of_key(key: int) -> int:
-    """Return the index of the entry that a line's key stands for."""
-    return key >> _ENTRY_BITS
 
 
 class Layout:
     """The entries and their heights for one page."""
 
     def __init__(self, page: Page, scene: Scene) -> None:
-        self.page = page
         self.scene = scene
         self.entries: list[Entry] = []
-        self.cut_at: int | None = None
-        self._cut_page = replace(page, is_cut=True)
+        self._drawings = Drawings(page, scene)
         self._heights = Fenwick()
         self._by_item: dict[int, Entry] = {}
-        self._kept: OrderedDict[int, Leaf] = OrderedDict()
-        self._kept_lines = 0
         self._long: set[Entry] = set()
+
+    @property
+    def page(self) -> Page:
+        """The width and look in force."""
+        return self._drawings.page
 
     @property
     def height(self) -> int:
@@ -82,14 +40,17 @@ class Layout:
 
     def set_page(self, page: Page) -> None:
         """Lay everything out for another width or look; nothing is drawn yet."""
-        self.page = page
-        self._cut_page = replace(page, is_cut=True)
-        self._kept.clear()
-        self._kept_lines = 0
+        self._drawings.begin(page)
         for entry in self.entries:
             entry.flow = entry.head = None
             entry.height = entry.gap + estimate_item(entry.item, page, self.scene)
         self._heights = Fenwick(entry.height for entry in self.entries)
+
+    def set_cut(self, at: int | None) -> None:
+        """Show everything behind a place as what an undo would take; None for nothing."""
+        if at != self._drawings.cut_at:
+            self._drawings.cut_at = at
+            self.set_page(self.page)
 
     def sync(self, changes: Changes, items: Sequence[AnyItem]) -> None:
         """Take what is new of the items."""
@@ -105,7 +66,7 @@ class Layout:
         """Lay an entry out anew: it says something else now."""
         item = entry.item
         if entry.head is not None:
-            self._forget(entry.head)
+            self._drawings.forget(entry.head)
             entry.head = None
         if isinstance(item, GrowingItem) and entry.flow is not None:
             if not entry.flow.is_current(item) or (isinstance(item, ThoughtItem) and not self.scene.is_open(item)):
@@ -142,10 +103,10 @@ class Layout:
                 skip = 0
                 number += 1
                 if len(placed) >= count:
-                    self._trim()
+                    self._drawings.trim()
                     return placed
             skip = 0
-        self._trim()
+        self._drawings.trim()
         return placed
 
     def end_spot(self, count: int) -> Spot:
@@ -242,7 +203,7 @@ class Layout:
                 before = item
         for entry in known.values():
             for leaf in entry.leaves:
-                self._forget(leaf)
+                self._drawings.forget(leaf)
         self._heights.replace(start, [entry.height for entry in self.entries[start:]])
 
     def _find_gap(self, entry: Entry) -> int:
@@ -299,73 +260,23 @@ class Layout:
         last = flow.leaves[-1] if flow.leaves else None
         flow.advance(item, self.page)
         if last is not None and (item.is_closed or flow.leaves[-1] is not last):
-            self._forget(last)  # its caret goes
+            self._drawings.forget(last)  # its caret goes
         (self._long.add if flow.rest else self._long.discard)(entry)
 
     def _drop_flow(self, entry: Entry) -> None:
         for leaf in entry.flow.leaves if entry.flow is not None else ():
-            self._forget(leaf)
+            self._drawings.forget(leaf)
         entry.flow = None
 
     def _lines(self, entry: Entry, number: int) -> list[Line]:
         """Return a leaf's lines, the entry's gap above the first one's; its height is corrected."""
         leaf = entry.leaf(number)
         if leaf is None:
-            rest = entry.flow.rest if entry.flow is not None else 0
-            return [Line(self._page_of(entry).blank())] * rest
-        if leaf.lines is None:
-            leaf.lines = self._draw(entry, leaf, number == entry.count - 1)
-            self._keep(leaf)
-            delta = len(leaf.lines) - leaf.height
-            if delta:
-                leaf.height += delta
-                if entry.flow is not None and leaf is not entry.head:
-                    entry.flow.height += delta
-            self._set_height(entry, entry.gap + self._measure(entry))
-        else:
-            self._kept.move_to_end(id(leaf))
-        if number == 0 and entry.gap:
-            page = self._page_of(entry)
-            blank = Line(page.blank())
-            return [*[self._cut_bar(blank) if page.is_cut else blank] * entry.gap, *leaf.lines]
-        return leaf.lines
-
-    def _page_of(self, entry: Entry) -> Page:
-        return self._cut_page if self.cut_at is not None and entry.at > self.cut_at else self.page
-
-    def _draw(self, entry: Entry, leaf: Leaf, is_end: bool) -> list[Line]:
-        page, item = self._page_of(entry), entry.item
-        try:
-            if leaf.block is None or not isinstance(item, GrowingItem):
-                lines = draw_item(item, page, self.scene)
-            else:
-                is_thought = isinstance(item, ThoughtItem)
-                lines = draw_block(leaf.block, page, token="muted" if is_thought else "assistant")
-                if is_end and not item.is_closed:
-                    add_caret(lines, page)
-        except Exception:  # noqa: BLE001 - what one item says must not take the screen down
-            _log.exception("item %s of kind %s cannot be drawn", item.id, item.kind)
-            text = "This part cannot be shown; the log tells why."
-            lines = [Pen(page).move(TEXT).put(text, page.style("error")).line()]
-        return [self._cut_bar(line) for line in lines] if page.is_cut else lines
-
-    def _cut_bar(self, line: Line) -> Line:
-        """Draw the bar of a stretch that an undo would take into the gutter."""
-        page = self._cut_page
-        bar = Pen(page).move(GUTTER).put(page.look.glyphs.cut, page.look.palette.style("warning")).line().strip
-        strip = line.strip
-        return Line(strip.join([bar.crop(0, 2), strip.crop(2, page.width)]), line.copies_from, line.joint)
-
-    def _keep(self, leaf: Leaf) -> None:
-        self._kept[id(leaf)] = leaf
-        self._kept_lines += len(leaf.lines or ())
-
-    def _forget(self, leaf: Leaf) -> None:
-        if leaf.lines is not None:
-            self._kept.pop(id(leaf), None)
-            self._kept_lines -= len(leaf.lines)
-            leaf.lines = None
-
-    def _trim(self) -> None:
-        while self._kept_lines > KEPT_LINES and len(self._kept) > 200:
-            self._forget(next(iter(self._kept.values())))
+            return [self._drawings.blank(entry)] * (entry.flow.rest if entry.flow is not None else 0)
+        lines = self._drawings.lines(entry, leaf, is_end=number == entry.count - 1)
+        if len(lines) != leaf.height:
+            if entry.flow is not None and leaf is not entry.head:
+                entry.flow.height += len(lines) - leaf.height
+            leaf.height = len(lines)
+        self._set_height(entry, entry.gap + self._measure(entry))
+        return [*[self._drawings.blank(entry)] * entry.gap, *lines] if number == 0 and entry.gap else lines

@@ -15,7 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from opencode_tui.tui.conversation import requests
-from opencode_tui.tui.conversation.layout import Placed
+from opencode_tui.tui.conversation.place import Placed
 from opencode_tui.tui.conversation.selecting import highlight, place_letters, selected_text
 from opencode_tui.tui.conversation.viewport import Viewport
 from opencode_tui.tui.theme.look import look_of

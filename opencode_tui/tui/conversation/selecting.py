@@ -10,8 +10,9 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
-from opencode_tui.tui.conversation.layout import Layout, Placed, entry_of_key
+from opencode_tui.tui.conversation.layout import Layout
 from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.place import Placed, entry_of_key
 
 MAX_LINES = 20_000
 """Lines that a copy takes at most."""

@@ -14,8 +14,8 @@ from textual.timer import Timer
 
 from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.acts import Acts
-from opencode_tui.tui.conversation.layout import Placed
 from opencode_tui.tui.conversation.line_view import LineView
+from opencode_tui.tui.conversation.place import Placed
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.conversation.tool_view import is_ticking
 from opencode_tui.tui.conversation.viewport import Viewport

@@ -1,7 +1,8 @@
 """Which lines of the conversation are in sight: follows the end, scrolls, keeps what is seen still when heights are corrected."""
 
-from opencode_tui.tui.conversation.layout import Layout, Placed, Spot
+from opencode_tui.tui.conversation.layout import Layout
 from opencode_tui.tui.conversation.page import Page
+from opencode_tui.tui.conversation.place import Placed, Spot
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.items import AnyItem, Item
 from opencode_tui.tui.theme.look import Look
@@ -65,7 +66,7 @@ class Viewport:
             changes.moved_from = changes.moved_from if self._is_filled else 0
             self._is_filled = True
             self.layout.sync(changes, self._transcript.items)
-            self._take_cut()
+            self.layout.set_cut(self._transcript.cut_at)
             if spot is not None:
                 self._find_again(spot)
             if changes.moved_from == 0:
@@ -135,12 +136,6 @@ class Viewport:
         if self.follow:
             self.follow = False
             self._mark = self.layout.height
-
-    def _take_cut(self) -> None:
-        cut_at = self._transcript.cut_at
-        if cut_at != self.layout.cut_at:
-            self.layout.cut_at = cut_at
-            self.layout.set_page(self.layout.page)
 
     def _find_again(self, spot: Spot) -> None:
         """After a reload the items are others with the same ids."""

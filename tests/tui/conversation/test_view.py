@@ -9,8 +9,7 @@ from opencode_tui.schema.error import MessageData, StoredUnknownError
 from opencode_tui.schema.event import PartGrowth, PartUpdated
 from opencode_tui.schema.part import TextPart
 from opencode_tui.schema.status import BusyStatus
-from opencode_tui.tui.conversation import layout as layout_module
-from opencode_tui.tui.conversation import requests
+from opencode_tui.tui.conversation import drawings, requests
 from opencode_tui.tui.transcript import Transcript
 from tests.support.conversation import (
     SESSION,
@@ -328,8 +327,8 @@ async def test_an_item_that_cannot_be_drawn_says_so_and_the_others_are_seen(
             raise RuntimeError("broken")
         return real(item, page, scene)
 
-    real = layout_module.draw_item
-    monkeypatch.setattr(layout_module, "draw_item", draw)
+    real = drawings.draw_item
+    monkeypatch.setattr(drawings, "draw_item", draw)
     app = app_of(every_tool())
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)

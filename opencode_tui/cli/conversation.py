@@ -68,7 +68,7 @@ def _request(info: UserMessage, parts: Sequence[AnyPart], style: Style) -> Itera
     head = make_safe(f"{_moment(info.time.created)} · {info.agent} · {info.model}")
     mark = style.paint(">", "accent", "bold")
     lines = [line for part in parts for line in _said(part)]
-    for number, line in enumerate(lines or [""]):
+    for number, line in enumerate(lines or ["(added by the program)"] if parts else [""]):
         facts = style.paint(style.words(f"  {head}"), "muted") if number == 0 else ""
         yield f"{mark} {style.paint(line, 'bold')}{facts}".rstrip()
 

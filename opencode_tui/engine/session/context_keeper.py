@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from opencode_tui.engine.provider.stream import LlmRequest
 from opencode_tui.engine.session.fullness import (
     GAIN,
+    LEAST_ANSWER,
     full_context,
     most_of,
     new_messages,
@@ -39,7 +40,7 @@ MAX_REFUSALS = 2
 """Requests in a row that a provider may refuse as too large before the turn ends."""
 
 _SLACK = 32
-"""One part in so many of a context stays free beside an answer that was shortened: sizes are estimates."""
+"""One part in so many of a context stays free beside request and answer: sizes are estimates."""
 
 _SUMMARY = 4_000
 """Tokens that a summary is expected to take where it matters whether something else still fits beside it."""
@@ -111,7 +112,7 @@ class ContextKeeper:
             return self._squeezed(sent, request, size, pressure)
         if self._rules.prepare and size >= int(share or 0) and is_known:
             await self._prepare(session_id, sent, request, size)
-        return request
+        return _with_room(request, size)
 
     async def refused(
         self, session_id: str, request: LlmRequest, error: ContextOverflowError, pressure: Pressure
@@ -191,8 +192,7 @@ class ContextKeeper:
             return None
         if size > most_of(model):
             raise full_context(model, size, room)
-        left = model.limit.context - size - model.limit.context // _SLACK
-        return replace(request, max_output=min(request.max_output, left)) if model.limit.context else request
+        return _with_room(request, size)
 
     def _gainable(self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int) -> int:
         """Return the tokens of the request that a summary could stand for; what only the provider counts is taken for history."""
@@ -226,6 +226,13 @@ class ContextKeeper:
             return 0
         entries = to_model_messages(messages, request.model)
         return self._meter.size(replace(request, system=(), tools=(), messages=entries))
+
+
+def _with_room(request: LlmRequest, size: int) -> LlmRequest:
+    """Return the request with an answer that fits beside it, even where the size is estimated a little too low."""
+    context = request.model.limit.context
+    left = max(LEAST_ANSWER, context - size - context // _SLACK)
+    return replace(request, max_output=left) if context and left < request.max_output else request
 
 
 def _gains(pressure: Pressure, old: int, size: int) -> bool:

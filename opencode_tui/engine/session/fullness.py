@@ -15,7 +15,9 @@ from opencode_tui.schema.tool_state import ToolStateCompleted
 GAIN = 0.2
 """Share of a request that a compaction must be able to take away, or none is done by itself."""
 
-_LEAST_ANSWER = 1_000
+LEAST_ANSWER = 1_000
+"""Tokens of the shortest answer that is worth asking for."""
+
 _LEAST_LIMIT = 1_000
 _LEAST_SHARE = 16
 """A limit below one in so many of what was refused is taken for another number."""
@@ -41,7 +43,7 @@ def reported_use(messages: Sequence[MessageWithParts], model: Model) -> int:
 
 def most_of(model: Model) -> int:
     """Return the tokens that a request may take at the very most, so that an eighth of the context is left for the answer."""
-    return model.limit.input or model.limit.context - max(_LEAST_ANSWER, model.limit.context // 8)
+    return model.limit.input or model.limit.context - max(LEAST_ANSWER, model.limit.context // 8)
 
 
 def pending_from(sent: Sequence[MessageWithParts]) -> int:

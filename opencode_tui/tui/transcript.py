@@ -28,8 +28,10 @@ from opencode_tui.schema.part import AnyPart, CompactionPart, ToolPart
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session import RevertState, SessionInfo
 from opencode_tui.schema.status import AnyStatus, IdleStatus
-from opencode_tui.tui.items import AnyItem, GrowingItem, Item, ToolItem, UndoItem, UndoneFile, UserItem
+from opencode_tui.tui.items import AnyItem, GrowingItem, Item, ToolItem, UndoneFile, UserItem
 from opencode_tui.tui.message_view import MessageView
+from opencode_tui.tui.queue_marks import settle_marks
+from opencode_tui.tui.undo_cut import UndoCut
 from opencode_tui.tui.waiting_calls import WaitingCalls
 
 
@@ -60,10 +62,7 @@ class Transcript:
         self._messages: dict[str, MessageView] = {}
         self._order: list[MessageView] = []
         self._waiting = WaitingCalls()
-        self._revert: RevertState | None = None
-        self._preview: RevertState | None = None
-        self._undo = UndoItem("undo", "")
-        self._undone_files: tuple[str, Sequence[UndoneFile]] = ("", ())
+        self._cut = UndoCut()
         self._dirty: dict[str, Item] = {}
         self._moved_from: int | None = 0
         self._is_told = False
@@ -82,7 +81,7 @@ class Transcript:
         self._waiting = WaitingCalls(requests)
         if session is not None:
             self.session_id = session.id
-            self._revert = session.revert
+            self._cut.revert = session.revert
         if status is not None:
             self.status = status
         for message in messages:
@@ -166,24 +165,23 @@ class Transcript:
 
     def preview_undo(self, message_id: str, part_id: str | None = None) -> None:
         """Show what an undo back to this message (or to this part of it) would take away."""
-        self._undo = UndoItem("undo", message_id, is_preview=True)
-        self._preview = RevertState(message_id=message_id, part_id=part_id)
+        self._cut.preview = RevertState(message_id=message_id, part_id=part_id)
         self._rebuild()
 
     def end_preview(self) -> None:
         """Show the conversation as it is again."""
-        self._preview = None
+        self._cut.preview = None
         self._rebuild()
 
     def tell_undone(self, message_id: str, files: Sequence[UndoneFile]) -> None:
         """Take what the active undo, which goes back to this message, did with files."""
-        self._undone_files = (message_id, files)
+        self._cut.files = (message_id, files)
         self._rebuild()
 
     @property
     def cut_at(self) -> int | None:
         """The place of the undo rule while an undo is only shown: everything behind it would go."""
-        return self._undo.at if self._preview is not None and self._undo.is_preview else None
+        return self._cut.shown_at
 
     def _grow(self, event: PartGrowth) -> None:
         view = self._messages.get(event.message_id)
@@ -279,15 +277,15 @@ class Transcript:
         return next((one.used for one in reversed(self._order[: view.at]) if one.used), 0)
 
     def _set_revert(self, revert: RevertState | None) -> None:
-        if revert != self._revert:
-            self._revert = revert
+        if revert != self._cut.revert:
+            self._cut.revert = revert
             self._rebuild()
 
     def _place(self, view: MessageView, items: Sequence[AnyItem]) -> None:
         """Put new items of a message into their place; nearly always that is the end."""
         if not items:
             return
-        if self._boundary() is not None:
+        if self._cut.is_active:
             self._rebuild()
             return
         before = self._item_before(view, items[0])
@@ -317,8 +315,7 @@ class Transcript:
             if view.compaction is not None and view.before == 0:
                 view.before = self._tokens_before(view)
                 view.compaction.before = view.before
-        everything: list[AnyItem] = [item for view in self._order for item in view.items]
-        self.items = self._with_undo(everything)
+        self.items = self._cut.apply(self._order)
         for at, item in enumerate(self.items):
             item.at = at
         for view in self._order:
@@ -327,54 +324,9 @@ class Transcript:
         self._settle_queue()
         self._move(0)
 
-    def _boundary(self) -> RevertState | None:
-        return self._preview or self._revert
-
-    def _with_undo(self, everything: list[AnyItem]) -> list[AnyItem]:
-        boundary = self._boundary()
-        view = self._messages.get(boundary.message_id) if boundary else None
-        if boundary is None or view is None:
-            return everything
-        first = view.items[0] if view.items else None
-        if boundary.part_id is not None:
-            first = view.first_from(boundary.part_id)
-        if first is None:
-            after = (item for one in self._order[view.at + 1 :] for item in one.items)
-            first = next(after, None)
-        cut = len(everything) if first is None else everything.index(first)
-        if self._preview is not None:
-            return [*everything[:cut], self._undo, *everything[cut:]]
-        gone = len(self._order) - view.at
-        message_id, files = self._undone_files
-        self._undo = UndoItem(
-            "undo", boundary.message_id, messages=gone, files=files if message_id == boundary.message_id else ()
-        )
-        return [*everything[:cut], self._undo]
-
     def _settle_queue(self) -> None:
-        """Mark the requests that wait for the turn before: those behind a step that is still open, without one of their own."""
-        is_busy = not isinstance(self.status, IdleStatus)
-        is_open = is_behind = False
-        for view in reversed(self._order):
-            if view.user is None:
-                is_open = is_busy and view.goes_on
-                break
-        for view in reversed(self._order):
-            if view.user is None:
-                is_behind = True
-            elif view.user.is_queued != (is_open and not is_behind):
-                view.user.is_queued = not view.user.is_queued
-                self._touch(view.user)
-            elif is_behind:
-                break
-        if not is_busy:
-            self._end_compaction()
-
-    def _end_compaction(self) -> None:
-        for view in self._order[-2:]:
-            if view.compaction is not None and view.compaction.is_running:
-                view.compaction.is_running = False
-                self._touch(view.compaction)
+        for item in settle_marks(self._order, is_busy=not isinstance(self.status, IdleStatus)):
+            self._touch(item)
 
     def _mark_waiting(self) -> None:
         recent = (item for view in self._order[-3:] for item in view.items if isinstance(item, ToolItem))

@@ -23,7 +23,7 @@ from tests.support.token_counter import Window
 WINDOW, OUTPUT = 32_000, 8_000
 SUMMARY = "The work of the earlier turns is done as it was asked for; what is left is told by the requests. " * 20
 SUMMARY_DELTAS, SUMMARY_MS = 20, 100
-STEP_MS = 180
+STEP_MS = 150
 WAIT_GOAL = 0.1
 
 
@@ -51,7 +51,7 @@ async def measure() -> list[Figure]:
         quick = Answer(text=SUMMARY, is_burst=True)
         long = await play(LongSession(turns=turns, steps=10, size=900), folder, prepare=0.75, summary=quick, step_ms=0)
         slow = Answer(text=SUMMARY, delta_size=len(SUMMARY) // SUMMARY_DELTAS, delay_ms=SUMMARY_MS)
-        short = LongSession(turns=3, steps=10, size=900)
+        short = LongSession(turns=4, steps=10, size=900)
         prepared = await play(short, folder, prepare=0.75, summary=slow, step_ms=STEP_MS)
         demanded = await play(short, folder, prepare=False, summary=slow, step_ms=STEP_MS)
     print(f"{turns * 10} steps in {turns} turns, {long.added} tokens added, usable {long.usable}")

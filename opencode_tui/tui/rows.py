@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from textual.strip import Strip
 from textual.widget import Widget
 
+from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.row import row
 from opencode_tui.tui.theme.look import Look, look_of
 
 _log = logging.getLogger(__name__)
 
 
-class Rows(Widget):
+class Rows(Lasting, Widget):
     """Draws `rows()` anew after `redraw`, a resize or another look; between those it costs nothing."""
 
     area = "background"

@@ -18,12 +18,13 @@ from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.place import Placed
 from opencode_tui.tui.conversation.selecting import highlight, place_letters, selected_text
 from opencode_tui.tui.conversation.viewport import Viewport
+from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.theme.look import look_of
 
 WHEEL_LINES = 3
 
 
-class LineView(ScrollView):
+class LineView(Lasting, ScrollView):
     """Paints what its viewport has in sight; whoever changes the viewport does it through `_change`."""
 
     DEFAULT_CSS = """

@@ -8,9 +8,10 @@ from textual.filter import LineFilter
 from textual.screen import ModalScreen
 
 from opencode_tui.tui.dialogs.listing import Listing, Offer
+from opencode_tui.tui.lasting import Lasting
 
 
-class Overlay(ModalScreen[str | None], inherit_bindings=False):
+class Overlay(Lasting, ModalScreen[str | None], inherit_bindings=False):
     """Returns the id that was chosen, None when it was closed."""
 
     def __init__(self, offer: Offer) -> None:

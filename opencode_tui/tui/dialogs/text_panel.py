@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.strip import Strip
 
+from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.box import Bar
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.row import row
@@ -68,7 +69,7 @@ class TextAsk:
     bar: str = "accent"
 
 
-class TextPanel(Horizontal):
+class TextPanel(Lasting, Horizontal):
     """Enter hands in what was written, escape leaves it."""
 
     def __init__(self, ask: TextAsk, *, done: Callable[[str], object], back: Callable[[], object]) -> None:

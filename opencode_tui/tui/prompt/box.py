@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.strip import Strip
 
+from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.prompt.history import History, append_history
@@ -38,7 +39,7 @@ class Bar(Rows):
         return [strip([(" ", edge), (f"{glyphs.user_bar} ", inside)], 3)] * height
 
 
-class PromptBox(Horizontal):
+class PromptBox(Lasting, Horizontal):
     """One row high where there is little room, else with an empty row above and below; grows with its text."""
 
     def __init__(self) -> None:

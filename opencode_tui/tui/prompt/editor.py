@@ -9,6 +9,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import TextAreaTheme
 
+from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.clean import clean
 from opencode_tui.tui.row import row
 from opencode_tui.tui.theme.look import look_of
@@ -19,7 +20,7 @@ BIG_PASTE_LENGTH = 1_000
 """A paste with more lines or letters becomes an attachment."""
 
 
-class Editor(TextArea, inherit_bindings=False):
+class Editor(Lasting, TextArea, inherit_bindings=False):
     """Text of the prompt. What a key does here is decided by the keymap and done by `apply`; letters come as they are."""
 
     class Pasted(Message):

@@ -14,6 +14,7 @@ from textual.strip import Strip
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.tui.cells import clip_front
 from opencode_tui.tui.diff_cells import CodeRow, change_starts, code_rows, one_column, two_columns, unified
+from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.row import Piece
 from opencode_tui.tui.rows import Rows
 from opencode_tui.tui.safe_text import screen_line
@@ -77,7 +78,7 @@ class DiffBody(Rows, can_focus=True):
         return [Strip.join([edge, one.adjust_cell_length(room, fill), end]) for one in strips]
 
 
-class DiffScreen(Screen[None], inherit_bindings=False):
+class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
     """Goes through the files; reads each only when it is looked at."""
 
     DEFAULT_CSS = """

@@ -12,6 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.row import row
 from opencode_tui.tui.rows import Rows
 from opencode_tui.tui.safe_text import output_line, screen_line
@@ -67,7 +68,7 @@ class _Edge(Rows):
         return [empty, row(width, pieces, fill=fill, mark=self.look.glyphs.ellipsis), empty]
 
 
-class FullTextScreen(Screen[None], inherit_bindings=False):
+class FullTextScreen(Lasting, Screen[None], inherit_bindings=False):
     """Escape goes back."""
 
     DEFAULT_CSS = """

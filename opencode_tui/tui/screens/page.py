@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.screen import Screen
 from textual.strip import Strip
 
+from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.row import Piece, measure, row
 from opencode_tui.tui.rows import Rows
 
@@ -196,7 +197,7 @@ class Preview(Rows):
         return rows[:height]
 
 
-class PageScreen(Screen[str | None], inherit_bindings=False):
+class PageScreen(Lasting, Screen[str | None], inherit_bindings=False):
     """A full screen. Subclasses give `keys` and fill the widgets; escape closes it."""
 
     DEFAULT_CSS = """

@@ -1,0 +1,36 @@
+"""Keeps one region's mistake from taking the screen down: it is logged and told in a line, and the region goes on."""
+
+import logging
+from typing import Protocol, cast
+
+from textual import events
+from textual.message import Message
+from textual.message_pump import MessagePump
+
+_log = logging.getLogger(__name__)
+
+
+class _Surviving(Protocol):
+    is_headless: bool
+
+    def tell_failure(self, error: Exception) -> None: ...
+
+
+class Lasting(MessagePump):
+    """A widget or screen whose handlers may fail; only one that cannot even be made ends the app. Tests see every error."""
+
+    async def _dispatch_message(self, message: Message) -> None:
+        try:
+            await super()._dispatch_message(message)
+        except Exception as error:
+            app = cast("_Surviving", self.app)
+            if app.is_headless or isinstance(message, events.Compose | events.Mount):
+                raise
+            _log.exception("%s failed at %s", type(self).__name__, type(message).__name__)
+            app.tell_failure(error)
+
+
+def log_path() -> str:
+    """Where the log is written; empty where there is none yet."""
+    handlers = logging.getLogger("opencode_tui").handlers
+    return next((one.baseFilename for one in handlers if isinstance(one, logging.FileHandler)), "")

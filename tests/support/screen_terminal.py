@@ -9,6 +9,7 @@ with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=environ) as t
 import fcntl
 import os
 import re
+import select
 import signal
 import struct
 import termios
@@ -66,7 +67,12 @@ class ScreenTerminal(Terminal):
         self._screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self._screen)
         self._cut = b""
-        shown = {"TERM": term, "COLORTERM": "truecolor", "LANG": "C.UTF-8", "OPENCODE_TUI_STILL": "1"}
+        shown = {
+            "TERM": term,
+            "COLORTERM": "truecolor" if "256" in term else "",
+            "LANG": "C.UTF-8",
+            "OPENCODE_TUI_STILL": "1",
+        }
         super().__init__(arguments, folder=folder, environ={**environ, **shown}, size=size)
 
     def take(self, data: bytes) -> None:
@@ -99,8 +105,12 @@ class ScreenTerminal(Terminal):
         self.press(*keys)
 
     def paste(self, text: str) -> None:
-        """Paste as a terminal does that tells so."""
-        self.send(f"\x1b[200~{text}\x1b[201~")
+        """Paste as a terminal does that tells so, in pieces that the line takes."""
+        data = f"\x1b[200~{text}\x1b[201~".encode()
+        while data:
+            if select.select([], [self._master], [], 0.05)[1]:
+                data = data[os.write(self._master, data[:4096]) :]
+            self._read(0)
 
     def click(self, words: str, *, timeout: float = PATIENCE_S) -> None:
         """Click on the middle of these words; waits for them. The lowest on the screen counts."""

@@ -91,7 +91,7 @@ class SessionLoop:
             if (is_answered(messages, where) and not is_asked_again) or unknown >= MAX_UNKNOWN:
                 return _last_assistant(messages, where)
             steps += 1
-            if steps == 1:
+            if steps == 1 and pressure.request is None:
                 self._services.titles.offer(session, messages)
             user = request_of(messages)
             if form is None:

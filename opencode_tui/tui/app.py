@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from textual.theme import Theme
 
 from opencode_tui.tui.key_router import KeyRouter
 from opencode_tui.tui.keymap import Keymap
+from opencode_tui.tui.lasting import log_path
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.screens.chat import ChatScreen
 from opencode_tui.tui.theme.look import Look, first_look
@@ -23,6 +25,7 @@ from opencode_tui.tui.theme.palette import Palette
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.tui.dialogs.listing import Offer
+    from opencode_tui.tui.dialogs.overlay import Flatten
     from opencode_tui.tui.theme.themes import Themes
 
 _log = logging.getLogger(__name__)
@@ -35,8 +38,10 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     look: Look
 
-    def __init__(self, options: StartOptions, look: Look | None = None) -> None:
-        self._flatten: LineFilter | None = None
+    def __init__(
+        self, options: StartOptions, look: Look | None = None, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._flatten: Flatten | None = None
         self.look = look or first_look(os.environ, sys.stdout.encoding)
         super().__init__()
         self.options = options
@@ -44,7 +49,8 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self._is_dark = self.look.palette.dark
         self.painted = asyncio.Event()
         self.router = KeyRouter(Keymap())
-        self.chat = ChatScreen(options)
+        self.chat = ChatScreen(options, clock)
+        self._early: list[events.Key | events.Paste] | None = []
         self._wear(self.look.palette)
 
     def get_default_screen(self) -> ChatScreen:
@@ -62,6 +68,8 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
     def wear(self, look: Look) -> None:
         """Draw everything in another look."""
         self.look = look
+        if self._flatten is not None:
+            self._flatten.style = look.palette.style("guide")
         self._wear(look.palette)
         self.chat.restyle()
 
@@ -126,16 +134,40 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             self.screen.dismiss(None)
 
     async def on_event(self, event: events.Event) -> None:
-        """Give keys to the router before any widget sees them."""
-        if isinstance(event, events.Key) and not event.is_forwarded and self._takes(event):
-            return
+        """Give keys to the router before any widget sees them; those that come before the prompt is there wait for it."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            if self._early is not None:
+                self._early.append(event)
+                return
+            if isinstance(event, events.Key) and self._takes(event):
+                return
         await super().on_event(event)
+
+    def begin_keys(self) -> None:
+        """Hand on what was typed so far; from now on keys go their way at once."""
+        self.call_later(self._hand_on)
+
+    async def _hand_on(self) -> None:
+        early, self._early = self._early or [], None
+        for event in early:
+            await self.on_event(event)
 
     def _takes(self, event: events.Key) -> bool:
         screen = self.screen
         if not isinstance(screen, ChatScreen):
             return False
-        return screen.take_key(event.key) or self.router.take(event, screen)
+        try:
+            return screen.take_key(event.key) or self.router.take(event, screen)
+        except Exception as error:
+            if self.is_headless:
+                raise
+            _log.exception("an act on %s failed", event.key)
+            self.tell_failure(error)
+            return True
+
+    def tell_failure(self, error: Exception) -> None:
+        """Say in one line that a part of the screen failed, and where the details are."""
+        self.chat.tell("failed", f"{type(error).__name__} in a part of the screen", log_path())
 
     def _handle_exception(self, error: Exception) -> None:
         """End in order: the terminal as it was, the error to the one who started us, the session on disk."""

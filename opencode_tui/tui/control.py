@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,8 +20,11 @@ from opencode_tui.tui.transcript import Transcript
 class Control:
     """Between the door and the screen. `opened` is called when another conversation is to be shown."""
 
-    def __init__(self, client: Client, *, opened: Callable[[], None], lagged: Callable[[], None]) -> None:
+    def __init__(
+        self, client: Client, *, opened: Callable[[], None], lagged: Callable[[], None], clock: Callable[[], float]
+    ) -> None:
         self.client = client
+        self._clock = clock
         self.folder = FolderState()
         self.choice = Choice(client)
         self.facts: SessionFacts | None = None
@@ -47,6 +49,10 @@ class Control:
         """Whether a run works on the shown session."""
         return self.session_id is not None and self.folder.is_busy(self.session_id)
 
+    def now(self) -> int:
+        """The time in ms since 1970."""
+        return int(self._clock() * 1000)
+
     def questions(self) -> Sequence[Asking]:
         """The open questions of the shown session and of the agents below it, the oldest first."""
         if self.session_id is None or not self.folder.asking:
@@ -56,7 +62,7 @@ class Control:
 
     async def start(self, options: StartOptions) -> None:
         """Read what is there, and open the session that was asked for. Raises OpencodeError."""
-        await self.folder.load(self.client, now_ms())
+        await self.folder.load(self.client, self.now())
         await self.choice.load(options.model, options.agent)
         self.is_read_only = await asyncio.to_thread(_is_read_only, self.client.directory)
         notices = await self.client.settings.notices()
@@ -91,7 +97,7 @@ class Control:
         if isinstance(event, BusLagged):
             self._lagged()
             return
-        if self.folder.apply(event, now_ms()):
+        if self.folder.apply(event, self.now()):
             self._is_urgent = True
         if self.facts is not None:
             self.facts.apply(event)
@@ -104,7 +110,7 @@ class Control:
 
     async def reload(self) -> None:
         """Read everything anew: events were lost."""
-        await self.folder.load(self.client, now_ms())
+        await self.folder.load(self.client, self.now())
         if self.session_id:
             await self.open(self.session_id)
 
@@ -145,11 +151,6 @@ class Control:
             self.facts, self.transcript = SessionFacts(info), Transcript(info.id)
             self._opened()
         return self.facts.info
-
-
-def now_ms() -> int:
-    """The time in ms since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def _is_read_only(folder: Path) -> bool:

@@ -75,7 +75,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("input_submit", "return", "Send", "prompt", "Prompt"),
     Action("input_newline", "shift+return,ctrl+return,alt+return,ctrl+j", "New line", "prompt", "Prompt"),
     Action("input_clear", "ctrl+c", "Clear the prompt", "prompt", "Prompt"),
-    Action("input_paste", "ctrl+v", "Paste, images too", "prompt", "Prompt"),
+    Action("input_paste", "ctrl+v", "Paste, images too", "chat", "Prompt"),
     Action("history_previous", "up", "Earlier prompt", "prompt", "Prompt"),
     Action("history_next", "down", "Later prompt", "prompt", "Prompt"),
     Action("input_move_left", "left,ctrl+b", "Left", "prompt", "Writing"),

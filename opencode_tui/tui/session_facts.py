@@ -50,7 +50,6 @@ class SessionFacts:
             for part in message.parts:
                 self._take_part(part)
         self._phase = ""
-        self._running = {}
 
     def apply(self, event: Event) -> bool:
         """Take in one event; tells whether it was about this session and changed anything here."""

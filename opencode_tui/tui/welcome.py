@@ -6,7 +6,8 @@ from rich.style import Style
 from textual.strip import Strip
 
 from opencode_tui import __version__
-from opencode_tui.tui.control import Control, now_ms
+from opencode_tui.tui.cells import pad
+from opencode_tui.tui.control import Control
 from opencode_tui.tui.quantity import age
 from opencode_tui.tui.row import Piece, row
 from opencode_tui.tui.rows import Rows
@@ -59,7 +60,7 @@ class Welcome(Rows):
         if is_demo or not infos:
             return []
         newest = sorted(infos, key=lambda one: one.time.updated, reverse=True)[:4]
-        now = now_ms()
+        now = control.now()
         return [("Lately here", "", [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
@@ -106,7 +107,7 @@ class Welcome(Rows):
             return [(self.look.words(words), style)]
         if block < NOTE + 20:
             return [(self.look.words(words), style)]
-        return [(self.look.words(words).ljust(NOTE), style), (note, muted)]
+        return [(pad(self.look.words(words), NOTE), style), (note, muted)]
 
 
 def _without_effect(text: str, control: Control) -> str:

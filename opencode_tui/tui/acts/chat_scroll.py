@@ -13,6 +13,7 @@ class ChatScroll:
 
     def __init__(self, screen: "ChatScreen") -> None:
         self._screen = screen
+        self._at = ""
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """By action id."""
@@ -25,6 +26,8 @@ class ChatScroll:
             "messages_line_down": lambda: self._with(lambda view: view.scroll_lines(1)),
             "messages_first": lambda: self._with(lambda view: view.action_scroll_home()),
             "messages_last": lambda: self._with(lambda view: view.action_scroll_end()),
+            "messages_next": lambda: self._with(lambda view: self._step(view, 1)),
+            "messages_previous": lambda: self._with(lambda view: self._step(view, -1)),
             "messages_last_user": lambda: self._with(self._last_user),
             "messages_focus": lambda: self._with(lambda view: view.focus()),
         }
@@ -36,6 +39,15 @@ class ChatScroll:
     def _with(self, act: "Callable[[ConversationView], object]") -> None:
         if self._screen.view is not None:
             act(self._screen.view)
+
+    def _step(self, view: "ConversationView", step: int) -> None:
+        """Go to the request after the one that was gone to last, or before it."""
+        users = [item.id for item in view.transcript.items if item.kind == "user"]
+        if not users:
+            return
+        here = users.index(self._at) if self._at in users else len(users)
+        self._at = users[min(max(0, here + step), len(users) - 1)]
+        view.scroll_to_item(self._at)
 
     @staticmethod
     def _last_user(view: "ConversationView") -> None:

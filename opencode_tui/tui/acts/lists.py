@@ -78,7 +78,7 @@ class ListActs:
     def _sessions(self) -> None:
         def offer() -> Offer:
             choices = session_choices(self._control, self._screen.header.look.glyphs)
-            return Offer(choices, hint="Type to filter by title", enter="open", extra=extra)
+            return Offer(choices, hint="Type to filter by title", enter="open", extra=extra, is_marked=False)
 
         def on(act: Callable[[str], object]) -> Callable[[str], object]:
             def run(session_id: str) -> None:

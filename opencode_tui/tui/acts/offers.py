@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from opencode_tui.schema.catalog import CommandSummary
 from opencode_tui.tui.choice import Choice as Chosen
-from opencode_tui.tui.control import Control, now_ms
+from opencode_tui.tui.control import Control
 from opencode_tui.tui.dialogs.listing import Choice, Offer
 from opencode_tui.tui.keymap import ACTIONS, Action, Keymap
 from opencode_tui.tui.quantity import age, amount
@@ -43,7 +43,7 @@ def help_choices(keymap: Keymap) -> list[Choice]:
 
 def session_choices(control: Control, glyphs: Glyphs) -> list[Choice]:
     """All sessions as a tree, by day."""
-    now = now_ms()
+    now = control.now()
     choices: list[Choice] = []
     for one in session_rows(control.folder, now, glyphs):
         kind = f"{one.kind} " if one.kind else ""

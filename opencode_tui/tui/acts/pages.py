@@ -24,6 +24,7 @@ class PageActs:
             "context_view": lambda: self._screen.do(self._context()),
             "diff_view": lambda: self._screen.do(self._diff()),
             "session_timeline": lambda: self._screen.do(self._timeline()),
+            "status_view": lambda: self._screen.do(self._status()),
         }
 
     async def _context(self) -> None:
@@ -70,6 +71,14 @@ class PageActs:
                 self._acts.session.open(chosen)
             case _:
                 pass
+
+    async def _status(self) -> None:
+        """Everything about this folder that one may want to tell somebody who helps."""
+        from opencode_tui.tui.conversation.tools.tool import FullText
+        from opencode_tui.tui.status.folder_status import folder_status
+
+        text = await folder_status(self._control)
+        self._screen.open_text(FullText("Status", text))
 
     def _session(self) -> str | None:
         if self._control.session_id is None:

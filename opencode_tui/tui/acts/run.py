@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, cast
 
-from opencode_tui.tui.control import Control, now_ms
+from opencode_tui.tui.control import Control
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
 from opencode_tui.tui.status.activity import Activity
@@ -92,7 +92,7 @@ class RunActs:
 
     def _is_second(self, what: str) -> bool:
         """Tell whether this is the second press, and remember it as the first when it is not."""
-        now = now_ms()
+        now = self._control.now()
         if now - self._armed.get(what, -ARMED_MS) < ARMED_MS:
             return True
         self._armed = {what: now}

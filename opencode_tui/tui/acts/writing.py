@@ -12,7 +12,8 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import TextPart
 from opencode_tui.tui.control import Control
-from opencode_tui.tui.prompt.draft import Draft
+from opencode_tui.tui.prompt.clipboard import read_image, read_text
+from opencode_tui.tui.prompt.draft import Attachment, Draft
 from opencode_tui.tui.slash import SLASH, parse
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class WritingActs:
         """By action id."""
         return {
             "input_submit": self.submit,
+            "input_paste": lambda: self._screen.do(self._paste()),
             "editor_open": lambda: self._screen.do(self._edit_outside()),
             "prompt_stash": self._stash,
             "prompt_stash_pop": self._unstash,
@@ -84,6 +86,17 @@ class WritingActs:
         if name not in known:
             raise OpencodeError(f"there is no command /{name}; ctrl+p lists all")
         await self._control.command(name, arguments, stored=stored)
+
+    async def _paste(self) -> None:
+        """Paste what the system's clipboard holds: an image as an attachment, else text."""
+        box = self._screen.prompt
+        image = await read_image()
+        if image:
+            box.attach(Attachment(data=image, mime="image/png", name="pasted.png"))
+        elif text := await read_text():
+            box.paste(text)
+        else:
+            self._screen.tell("note", "Nothing to paste", "or the clipboard cannot be read here")
 
     def _stash(self) -> None:
         box = self._screen.prompt

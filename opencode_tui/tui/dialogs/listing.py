@@ -45,6 +45,8 @@ class Offer:
         default_factory=dict[str, tuple[str, Callable[[str], object]]]
     )
     moved: Callable[[str], object] | None = None
+    is_marked: bool = True
+    """Whether a sign marks the choice that is in force."""
 
 
 class _Plain(Protocol):
@@ -168,7 +170,7 @@ class Listing(Rows, can_focus=True):
         meta = {"row": choice.id}
         fill = palette.area(area) + Style(meta=dict(meta))
         bar = (self.look.glyphs.user_bar, palette.style("accent", area)) if is_here else (" ", fill)
-        sign = self.look.glyphs.done if choice.is_current else " "
+        sign = self.look.glyphs.done if choice.is_current and self.offer.is_marked else " "
         left: list[Piece] = [
             bar,
             (sign, palette.style("success", area)),

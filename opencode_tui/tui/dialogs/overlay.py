@@ -82,8 +82,8 @@ class Flatten(LineFilter):
 
     def __init__(self, style: Style) -> None:
         super().__init__()
-        self._style = style
+        self.style = style
 
     def apply(self, segments: list[Segment], background: object) -> list[Segment]:
         """Return the same letters without their styles."""
-        return [Segment(text, self._style, control) for text, _, control in segments]
+        return [Segment(text, self.style, control) for text, _, control in segments]

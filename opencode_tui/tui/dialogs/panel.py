@@ -163,6 +163,8 @@ class Panel(Rows, can_focus=True):
         is_live = self._guard.wait(_now()) <= 0
         rows: list[list[Piece]] = [[]]
         for one in self.keys_of_panel:
+            if not one.words:  # works, but says itself elsewhere
+                continue
             style = palette.style("accent" if is_live else "muted", "surface", bold=is_live)
             shown = {"escape": "esc"}.get(one.key, one.key)
             meta = {"panel_key": one.key}

@@ -79,6 +79,10 @@ class PromptBox(Lasting, Horizontal):
         self._attachments[marker] = attachment
         self.editor.put_in(marker)
 
+    def paste(self, text: str) -> None:
+        """Paste a text at the cursor."""
+        self.editor.paste(text)
+
     def on_editor_pasted(self, event: Editor.Pasted) -> None:
         """Keep a large paste as an attachment."""
         event.stop()

@@ -114,7 +114,10 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
     async def _on_paste(self, event: events.Paste) -> None:
         event.stop()
         event.prevent_default()
-        text = event.text
+        self.paste(event.text)
+
+    def paste(self, text: str) -> None:
+        """Write a pasted text; a large one becomes an attachment."""
         if len(text) > BIG_PASTE_LENGTH or text.count("\n") >= BIG_PASTE_LINES or text.count("\r") >= BIG_PASTE_LINES:
             self.post_message(self.Pasted(text))
             return

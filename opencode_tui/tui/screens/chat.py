@@ -1,7 +1,8 @@
 """The chat: title, conversation, activity, prompt, status; the sidebar beside them."""
 
 import logging
-from collections.abc import Coroutine
+import time
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, cast
 
 from textual import events
@@ -11,6 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from opencode_tui.tui.keymap import Action, Keymap
+from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import Editor
@@ -38,7 +40,7 @@ WIDE, NARROW = 140, 120
 """Cells from which the sidebar is wide, and below which it is folded."""
 
 
-class ChatScreen(ViewRequests, Screen[None], inherit_bindings=False):
+class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
     """What one looks at all day. What stands behind the first frame comes with `attach`."""
 
     control: "Control | None" = None
@@ -49,9 +51,10 @@ class ChatScreen(ViewRequests, Screen[None], inherit_bindings=False):
     welcome: "Welcome | None" = None
     _settling: "Settling | None" = None
 
-    def __init__(self, options: StartOptions) -> None:
+    def __init__(self, options: StartOptions, clock: Callable[[], float] = time.time) -> None:
         super().__init__()
         self.options = options
+        self._clock = clock
         self.header = Header()
         self.activity = ActivityLine()
         self.prompt = PromptBox()
@@ -84,6 +87,7 @@ class ChatScreen(ViewRequests, Screen[None], inherit_bindings=False):
     def on_mount(self) -> None:
         """Take keys from the first frame on."""
         self.prompt.editor.focus()
+        cast("OpenCodeApp", self.app).begin_keys()
 
     def on_resize(self, event: events.Resize) -> None:
         """Give up empty rows and the sidebar where there is little room."""
@@ -111,7 +115,7 @@ class ChatScreen(ViewRequests, Screen[None], inherit_bindings=False):
 
         self.sidebar = Sidebar()
         self.mount(self.sidebar)
-        control = self.control = Control(client, opened=self.show_conversation, lagged=self._reload)
+        control = self.control = Control(client, opened=self.show_conversation, lagged=self._reload, clock=self._clock)
         self.acts = Acts(self, control)
         self.panels = PanelHost(self, control)
         self._settling = Settling(self, control)
@@ -149,7 +153,7 @@ class ChatScreen(ViewRequests, Screen[None], inherit_bindings=False):
         root = str(control.client.directory)
         if self.view is None:
             redo = self.keymap.first("messages_redo")
-            self.view = ConversationView(control.transcript, root=root, redo_key=redo)
+            self.view = ConversationView(control.transcript, root=root, redo_key=redo, clock=self._clock)
             self.welcome = Welcome()
             self.talk.mount(self.view, self.welcome)
         else:
@@ -291,4 +295,6 @@ class ChatScreen(ViewRequests, Screen[None], inherit_bindings=False):
 
     def show_leader(self, is_pending: bool) -> None:
         """Say that a second key is awaited."""
-        self.activity.show_aside(Activity(key=self.keymap.leader, act="and then?", action_id="") if is_pending else Activity())
+        self.activity.show_aside(
+            Activity(key=self.keymap.leader, act="and then?", action_id="") if is_pending else Activity()
+        )

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.timer import Timer
 
-from opencode_tui.tui.control import Control, now_ms
+from opencode_tui.tui.control import Control
 from opencode_tui.tui.notify import Notifier
 from opencode_tui.tui.sidebar.facts import sidebar_facts
 from opencode_tui.tui.status.activity import Activity
@@ -48,7 +48,7 @@ class Settling:
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
-        screen, control, now = self._screen, self._control, now_ms()
+        screen, control, now = self._screen, self._control, self._control.now()
         if not screen.is_mounted:
             return
         self._follow_run(now)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.todo import Todo
-from opencode_tui.tui.control import Control, now_ms
+from opencode_tui.tui.control import Control
 from opencode_tui.tui.quantity import money
 from opencode_tui.tui.session_tree import SessionRow, session_rows
 from opencode_tui.tui.theme.glyphs import Glyphs
@@ -29,7 +29,7 @@ class SidebarFacts:
 
 def sidebar_facts(control: Control, glyphs: Glyphs, *, home: str) -> SidebarFacts:
     """What is known now."""
-    facts, now = control.facts, now_ms()
+    facts, now = control.facts, control.now()
     directory = str(control.client.directory)
     is_home = directory == home or directory.startswith(home.rstrip("/") + "/")
     return SidebarFacts(

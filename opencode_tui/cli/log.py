@@ -45,15 +45,15 @@ class _PrivateFile(logging.Handler):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self._path = path
+        self.path = path
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
         try:
-            ensure(self._path.parent)
-            if self._path.exists() and self._path.stat().st_size > MAX_BYTES:
-                self._path.replace(self._path.with_suffix(".old.log"))
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            ensure(self.path.parent)
+            if self.path.exists() and self.path.stat().st_size > MAX_BYTES:
+                self.path.replace(self.path.with_suffix(".old.log"))
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(self.format(record) + "\n")
         except OSError:

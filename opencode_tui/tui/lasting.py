@@ -1,6 +1,7 @@
 """Keeps one region's mistake from taking the screen down: it is logged and told in a line, and the region goes on."""
 
 import logging
+from pathlib import Path
 from typing import Protocol, cast
 
 from textual import events
@@ -31,6 +32,10 @@ class Lasting(MessagePump):
 
 
 def log_path() -> str:
-    """Where the log is written; empty where there is none yet."""
-    handlers = logging.getLogger("opencode_tui").handlers
-    return next((one.baseFilename for one in handlers if isinstance(one, logging.FileHandler)), "")
+    """Where the log is written, below `~` where it is; empty where there is none yet."""
+    paths = [getattr(one, "path", None) for one in logging.getLogger("opencode_tui").handlers]
+    path = next((one for one in paths if isinstance(one, Path)), None)
+    if path is None:
+        return ""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

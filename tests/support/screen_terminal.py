@@ -144,7 +144,9 @@ class ScreenTerminal(Terminal):
 
     def sees(self, words: str, *, timeout: float = PATIENCE_S) -> str:
         """Wait until these words stand on the screen; returns all of it. Raises AssertionError with the screen."""
-        return self._until(lambda text: words in text, f"{words!r} did not come", timeout)
+        self._until(lambda text: words in text, f"{words!r} did not come", timeout)
+        self.rest(quiet=0.03, timeout=0.3)  # the rest of that frame
+        return self.shown()
 
     def sees_no_more(self, words: str, *, timeout: float = PATIENCE_S) -> str:
         """Wait until these words are gone."""

@@ -46,6 +46,10 @@ class TuiSettings(Section):
     """Scrolling that gains speed."""
     diff_style: Literal["auto", "stacked"] | None = None
     """Show changes side by side where there is room, or always stacked."""
+    reduced_motion: bool | None = None
+    """Nothing turns: the spinner is a steady sign."""
+    ascii: bool | None = None
+    """Plain signs only, also where the terminal shows UTF-8."""
 
 
 class SkillsSettings(Section):

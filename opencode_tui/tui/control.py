@@ -33,6 +33,8 @@ class Control:
         self.ignored: Sequence[str] = ()
         """What settings are wrong, and what is not in force before the folder is trusted; raw."""
         self.is_read_only = False
+        self.is_stacked = False
+        """Whether changes are to stand in one column also where two have room."""
         self.interrupts = 0
         """How often the person has interrupted a run."""
         self._is_urgent = False

@@ -1,6 +1,7 @@
 """The first minutes: settings and keys in force, the session that was asked for, what stands ready in the prompt."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -8,6 +9,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.request import ForkSession
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.prompt.history import read_history
+from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.themes import Themes
 
 if TYPE_CHECKING:
@@ -25,6 +27,12 @@ async def begin(screen: "ChatScreen", control: Control) -> None:
     app.use_keys(_keybinds(settings))
     places = await control.client.project.places()
     app.themes = await asyncio.to_thread(Themes, Path(places.config), Path(places.worktree))
+    tui = settings.get("tui")
+    wishes = cast("JsonObject", tui) if isinstance(tui, dict) else {}
+    if wishes.get("reduced_motion") or wishes.get("ascii"):
+        glyphs = ASCII if wishes.get("ascii") else app.look.glyphs
+        app.wear(replace(app.look, glyphs=glyphs, is_still=bool(wishes.get("reduced_motion"))))
+    control.is_stacked = wishes.get("diff_style") == "stacked"
     theme = settings.get("theme")
     if isinstance(theme, str):
         app.wear_theme(theme)

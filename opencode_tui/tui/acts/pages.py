@@ -43,7 +43,7 @@ class PageActs:
             return
         diffs = await self._control.client.sessions.diff(session_id)
         if diffs:
-            self._screen.app.push_screen(DiffScreen(diffs))
+            self._screen.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked))
         else:
             self._screen.tell("note", "No file changes", "in this session so far")
 

@@ -90,9 +90,10 @@ class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
     DiffScreen.-wide Preview { display: block; }
     """
 
-    def __init__(self, diffs: Sequence[FileDiff]) -> None:
+    def __init__(self, diffs: Sequence[FileDiff], *, is_stacked: bool = False) -> None:
         super().__init__()
         self._diffs = diffs
+        self._is_stacked = is_stacked
         self._read: dict[int, tuple[Sequence[CodeRow], str]] = {}
         self._at = 0
         self.head = PageHead()
@@ -118,7 +119,8 @@ class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
     def on_resize(self, event: events.Resize) -> None:
         """Show the files where there is room, two columns where those have room."""
         self.set_class(event.size.width >= 120, "-wide")
-        self.body.is_split = event.size.width - (40 if event.size.width >= 120 else 0) >= SPLIT
+        has_room = event.size.width - (40 if event.size.width >= 120 else 0) >= SPLIT
+        self.body.is_split = has_room and not self._is_stacked
         self._show()
 
     def _open(self, at: int) -> None:

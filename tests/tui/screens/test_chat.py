@@ -412,3 +412,13 @@ async def click(page: Page, words: str, *, from_column: int = 0) -> None:
             await page.pilot.click(offset=(x, y))
             return
     raise AssertionError(f"{words!r} is not on the screen")
+
+
+async def test_the_settings_may_ask_for_plain_signs_that_stand_still(environ: dict[str, str], folder: Path) -> None:
+    settings = {"tui": {"ascii": True, "reduced_motion": True}}
+    async with screen(environ, folder, settings=settings) as page:
+        await page.send("hello")
+        text = await page.sees("v Done")
+        assert "✓" not in text
+        assert "▎" not in text
+        assert page.app.look.is_still

@@ -6,8 +6,8 @@ from opencode_tui.tui.conversation.page import Line, Page
 from opencode_tui.tui.conversation.prose import estimate_block
 from opencode_tui.tui.items import AnyItem, GrowingItem
 
-SLICE = 16_000
-"""Letters of a text that are read in one frame: a few milliseconds."""
+SLICE = 8_000
+"""Letters of a text that are read at once: about a millisecond."""
 
 
 class Leaf:

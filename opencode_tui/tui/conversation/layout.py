@@ -1,5 +1,6 @@
 """All items below one another: where each begins, what is in sight. Heights are estimates until a piece is drawn."""
 
+import time
 from collections.abc import Sequence
 
 from opencode_tui.tui.conversation.drawings import Drawings
@@ -11,6 +12,9 @@ from opencode_tui.tui.conversation.place import Placed, Spot
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.items import AnyItem, GrowingItem, Item, TextItem, ThoughtItem
 from opencode_tui.tui.transcript import Changes
+
+READING_S = 0.008
+"""Seconds of a frame that reading long texts may take."""
 
 
 class Layout:
@@ -80,14 +84,20 @@ class Layout:
         if after is not None:
             self._find_gap(after)
 
-    def read_on(self) -> bool:
-        """Read another slice of the texts in sight that are long; tell whether there is more."""
-        for entry in list(self._long):
-            if self._by_item.get(id(entry.item)) is entry:
-                self.renew(entry)
-            else:
-                self._long.discard(entry)
+    @property
+    def is_behind(self) -> bool:
+        """Tell whether a text that came into sight was not read to its end yet."""
         return bool(self._long)
+
+    def read_on(self) -> None:
+        """Read on in the texts in sight that are long, for some milliseconds."""
+        until = time.perf_counter() + READING_S
+        while self._long and time.perf_counter() < until:
+            for entry in list(self._long):
+                if self._by_item.get(id(entry.item)) is entry:
+                    self.renew(entry)
+                else:
+                    self._long.discard(entry)
 
     def window(self, spot: Spot, count: int) -> list[Placed]:
         """Return the lines from a spot on, at most `count`; they are drawn if they are not yet."""

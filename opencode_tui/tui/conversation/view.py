@@ -201,10 +201,10 @@ class ConversationView(LineView, can_focus=True):
         self._scene.now = int(self._clock() * 1000)
         viewport = self._viewport
         viewport.resize(self.size.width, self.size.height, look_of(self))
-        more = viewport.take_changes()
+        viewport.take_changes()
         viewport.compose()
         self._place()
-        return more
+        return viewport.layout.is_behind
 
     def _tick(self) -> None:
         """Draw the times that run."""

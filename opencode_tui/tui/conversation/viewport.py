@@ -57,8 +57,8 @@ class Viewport:
         if page != self.layout.page:
             self.layout.set_page(page)
 
-    def take_changes(self) -> bool:
-        """Take what is new of the transcript; tell whether there is more to read with the next frame."""
+    def take_changes(self) -> None:
+        """Take what is new of the transcript, and read on in long texts."""
         if self._transcript.has_changes or not self._is_filled:
             spot = self._spot
             before = self.layout.height
@@ -71,7 +71,7 @@ class Viewport:
                 self._find_again(spot)
             if changes.moved_from == 0:
                 self._mark += self.layout.height - before  # all of it is another one, not new
-        return self.layout.read_on()
+        self.layout.read_on()
 
     def compose(self, *, settle_follow: bool = False) -> None:
         """Find the lines in sight; with `settle_follow` reaching the end means following it."""

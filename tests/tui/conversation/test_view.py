@@ -450,3 +450,16 @@ async def test_a_part_that_was_told_before_its_message_is_not_lost_for_the_view(
         app.view.transcript.apply(PartUpdated(part=part.changed(text="Another text")))
         await settle(pilot)
         assert "Another text" in shown(app)[-1]
+
+
+async def test_a_very_long_answer_is_read_to_its_end_by_and_by() -> None:
+    story = Story()
+    story.user("hi")
+    story.answer(["word " * 100_000 + "end"])
+    app = app_of(story)
+    async with app.run_test(size=SIZE) as pilot:
+        for _ in range(100):
+            await pilot.pause(0.05)
+            if not app.view._viewport.layout.is_behind:
+                break
+        assert shown(app)[-1].endswith("end")

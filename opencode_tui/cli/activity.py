@@ -5,8 +5,8 @@ import time
 from typing import TextIO
 
 from opencode_tui.cli.cells import clip, width
-from opencode_tui.cli.quantity import duration
 from opencode_tui.cli.style import Style, Token
+from opencode_tui.tui.quantity import duration
 
 FRAMES_PER_SECOND = 8
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -10,7 +10,8 @@ from typing import TextIO
 
 from opencode_tui.cli.cells import width
 from opencode_tui.cli.style import Style
-from opencode_tui.cli.terminal import make_safe, write_answer
+from opencode_tui.cli.terminal import write_answer
+from opencode_tui.tui.safe_text import make_safe
 
 PROSE_WIDTH = 88
 """Source: design, visual, section 2."""

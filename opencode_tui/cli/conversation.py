@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from opencode_tui.cli.quantity import duration
 from opencode_tui.cli.style import Style
-from opencode_tui.cli.terminal import make_safe
 from opencode_tui.cli.tool_line import tool_lines
 from opencode_tui.schema.error import StoredError
 from opencode_tui.schema.history import MessageWithParts
@@ -21,6 +19,8 @@ from opencode_tui.schema.part import (
     ToolPart,
 )
 from opencode_tui.schema.session import RevertState, SessionInfo
+from opencode_tui.tui.quantity import duration
+from opencode_tui.tui.safe_text import make_safe
 
 _Block = tuple[str, list[str]]
 """A kind (`request`, `prose`, `work`) and its lines: blocks of one kind of work stand together, all else apart."""

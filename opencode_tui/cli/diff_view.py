@@ -6,8 +6,8 @@ from typing import Literal
 
 from opencode_tui.cli.cells import clip
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.cli.terminal import make_safe
 from opencode_tui.schema.value import immutable
+from opencode_tui.tui.safe_text import make_safe
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NEAR = 2

@@ -8,8 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-from opencode_tui.cli.terminal import make_safe
 from opencode_tui.storage.paths import ensure
+from opencode_tui.tui.safe_text import make_safe
 
 MAX_BYTES = 5 * 1024 * 1024
 FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"

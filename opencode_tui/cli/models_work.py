@@ -6,13 +6,13 @@ import sys
 from collections.abc import Sequence
 
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.quantity import amount
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.tui.quantity import amount
 
 _HEADS = ("MODEL", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "")
 _NEAREST = 3

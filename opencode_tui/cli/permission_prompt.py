@@ -10,13 +10,14 @@ from opencode_tui.cli.cells import clip
 from opencode_tui.cli.permission_question import Question, render_keys, render_question
 from opencode_tui.cli.permission_reason import judge
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.cli.terminal import make_safe, say
+from opencode_tui.cli.terminal import say
 from opencode_tui.cli.terminal_lines import TerminalLines
 from opencode_tui.client.client import Client
 from opencode_tui.schema.error import OpencodeError, StorageError
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionRequest, Reply, Rule
+from opencode_tui.tui.safe_text import make_safe
 
 _RECENT_MESSAGES = 5
 """Among so many newest messages the one is looked for whose call asks."""

@@ -10,11 +10,11 @@ from opencode_tui.cli.cells import pad, width, wrap
 from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.permission_reason import Verdict, explain
 from opencode_tui.cli.style import Style
-from opencode_tui.cli.terminal import make_safe
 from opencode_tui.cli.tool_line import described
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.value import immutable
+from opencode_tui.tui.safe_text import make_safe
 
 _DIFF_LINES = 40
 _TITLES = {

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from opencode_tui.cli.door import with_client
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
-from opencode_tui.cli.terminal import make_safe, print_json, print_result, say
+from opencode_tui.cli.terminal import print_json, print_result, say
 from opencode_tui.client.local import LocalClient
 from opencode_tui.schema.permission import Action, PermissionReport, PermissionRules, Rule, Verdict
+from opencode_tui.tui.safe_text import make_safe
 
 _WORDS: dict[Action, str] = {"allow": "allowed", "ask": "asked for", "deny": "denied"}
 

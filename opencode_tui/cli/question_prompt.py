@@ -5,11 +5,11 @@ Nothing is preselected: an empty line only shows the keys again, and what was ty
 
 from opencode_tui.cli.cells import wrap
 from opencode_tui.cli.style import Style
-from opencode_tui.cli.terminal import make_safe
 from opencode_tui.cli.terminal_lines import TerminalLines
 from opencode_tui.client.client import Client
 from opencode_tui.schema.event import QuestionAsked
 from opencode_tui.schema.question import Question
+from opencode_tui.tui.safe_text import make_safe
 
 DISMISS = "-"
 

@@ -10,9 +10,7 @@ from typing import Literal, TextIO
 
 from opencode_tui.cli.activity import Activity
 from opencode_tui.cli.answer_text import AnswerText
-from opencode_tui.cli.quantity import amount, duration, money, plural
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.cli.terminal import make_safe
 from opencode_tui.cli.tool_line import activity_of, tool_lines
 from opencode_tui.schema.event import (
     BusLagged,
@@ -30,6 +28,8 @@ from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
 from opencode_tui.schema.status import BusyStatus, RetryStatus
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
+from opencode_tui.tui.quantity import amount, duration, money, plural
+from opencode_tui.tui.safe_text import make_safe
 
 _MAX_ATTEMPTS = 8
 """Source: SPEC, section 3, "retry"."""

@@ -11,9 +11,10 @@ from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opencode_tui.cli.terminal import make_safe, say
+from opencode_tui.cli.terminal import say
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import Ending, StartOptions
+from opencode_tui.tui.safe_text import make_safe
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client

@@ -3,13 +3,14 @@
 import sys
 
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.quantity import amount, money, plural
 from opencode_tui.cli.session_choice import choose_session
-from opencode_tui.cli.terminal import make_safe, print_json, say
+from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.schema.compaction import CompactionReport, CompactSession
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import parse_model_ref
+from opencode_tui.tui.quantity import amount, money, plural
+from opencode_tui.tui.safe_text import make_safe
 
 
 def compact_session(session_id: str, *, model: str | None, dry_run: bool, style: str) -> None:

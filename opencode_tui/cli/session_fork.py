@@ -4,13 +4,13 @@ import shlex
 import sys
 
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.quantity import plural
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.terminal import say
 from opencode_tui.client.client import Client
 from opencode_tui.schema.fork import ForkPreview
 from opencode_tui.schema.request import ForkSession
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.tui.quantity import plural
 
 
 def fork_session(session_id: str, *, message_id: str | None, worktree: bool, dry_run: bool) -> None:

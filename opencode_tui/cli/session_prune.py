@@ -5,13 +5,13 @@ import sys
 from collections.abc import Sequence
 
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.quantity import amount, plural
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.schema.context import PruneReport
+from opencode_tui.tui.quantity import amount, plural
 
 
 def prune_session(session_id: str, part_ids: Sequence[str], *, dry_run: bool, style: str) -> None:

@@ -8,7 +8,6 @@ import click
 
 from opencode_tui.cli.conversation import render_conversation
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.quantity import age, plural
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.session_tree import grow_tree
 from opencode_tui.cli.style import style_of
@@ -20,6 +19,7 @@ from opencode_tui.schema.fork import fork_origin
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.request import UpdateSession
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.tui.quantity import age, plural
 
 _NONE_YET = 'no sessions in this project yet; begin one with: opencode-tui run "explain this folder"'
 

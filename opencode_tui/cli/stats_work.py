@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.quantity import amount, money, plural
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json
@@ -19,6 +18,7 @@ from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.tui.quantity import amount, money, plural
 
 DAY_MS = 86_400_000
 

@@ -1,6 +1,6 @@
 """What the commands print: results on stdout, everything else on stderr, and nothing that could steer the terminal.
 
-Every text from outside (file names, settings, answers of a model) goes through `make_safe` before it reaches a terminal.
+Every text from outside (file names, settings, answers of a model) goes through `safe_text.make_safe` before it reaches a terminal.
 """
 
 import json
@@ -10,24 +10,9 @@ import sys
 from contextlib import suppress
 from typing import TextIO
 
-_UNSAFE_IN_LINE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-_UNSAFE_IN_TEXT = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
+from opencode_tui.tui.safe_text import make_safe
+
 _WIRE_UNSAFE = re.compile(r"\x7f")
-
-
-def make_safe(text: str, *, multiline: bool = False) -> str:
-    r"""Return the text with control, direction and surrogate characters written as `\x1b` or `\u202e`.
-
-    With `multiline` line feeds and tabs stay as they are.
-    """
-    return (_UNSAFE_IN_TEXT if multiline else _UNSAFE_IN_LINE).sub(_escape, text)
-
-
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def print_result(text: str) -> None:

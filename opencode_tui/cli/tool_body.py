@@ -5,10 +5,10 @@ import re
 from opencode_tui.cli.cells import clip, wrap
 from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.cli.terminal import make_safe
 from opencode_tui.cli.tool_facts import is_bad_exit, todos_of
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.tui.safe_text import make_safe
 
 _DIFF_LINES = 12
 _TODO_LINES = 12

@@ -3,11 +3,11 @@
 import re
 from typing import Any, cast
 
-from opencode_tui.cli.quantity import duration, plural
 from opencode_tui.cli.style import Token
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tool_state import ToolStateCompleted
 from opencode_tui.schema.value import immutable
+from opencode_tui.tui.quantity import duration, plural
 
 _READ_LINE = re.compile(r"^\d+: ", re.MULTILINE)
 _ENTRIES = re.compile(r"<entries>\n(.*?)\n\n\(", re.DOTALL)

@@ -7,13 +7,13 @@ from typing import cast
 
 from opencode_tui.cli.cells import clip, clip_front, pad, width
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.cli.terminal import make_safe
 from opencode_tui.cli.tool_body import tool_body
 from opencode_tui.cli.tool_facts import Fact, facts_of, is_bad_exit
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion
 from opencode_tui.schema.value import immutable
+from opencode_tui.tui.safe_text import make_safe
 
 _NAMES = {
     "apply_patch": "Patch",

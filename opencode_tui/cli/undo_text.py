@@ -6,11 +6,11 @@ from datetime import datetime
 from pathlib import Path
 
 from opencode_tui.cli.cells import pad, width
-from opencode_tui.cli.quantity import plural
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.cli.terminal import make_safe
 from opencode_tui.schema.undo import UndoFile, UndoFiles, UndoScope
 from opencode_tui.schema.value import immutable
+from opencode_tui.tui.quantity import plural
+from opencode_tui.tui.safe_text import make_safe
 
 _LISTED = 20
 """Files that undo does not cover are listed up to this many: whole folders of ignored files can be among them."""

@@ -5,16 +5,17 @@ import sys
 
 from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.door import with_client
-from opencode_tui.cli.quantity import plural
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import Style, style_of
-from opencode_tui.cli.terminal import make_safe, print_json, say
+from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.cli.undo_text import file_lines, scope_line
 from opencode_tui.client.client import Client
 from opencode_tui.engine.tool.text_diff import compare
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.undo import UndoFiles, UndoScope
+from opencode_tui.tui.quantity import plural
+from opencode_tui.tui.safe_text import make_safe
 
 _SIGNS = {"added": "A", "deleted": "D", "modified": "M"}
 

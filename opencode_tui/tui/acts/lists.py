@@ -9,7 +9,6 @@ from opencode_tui.tui.acts.offers import (
     command_choices,
     help_choices,
     model_choices,
-    session_choices,
     theme_choices,
 )
 from opencode_tui.tui.control import Control
@@ -35,7 +34,6 @@ class ListActs:
         return {
             "command_list": lambda: self._screen.do(self._commands()),
             "help_view": self._help,
-            "session_list": self._sessions,
             "model_list": lambda: self._screen.do(self._models()),
             "agent_list": self._agents,
             "theme_list": self._themes,
@@ -74,27 +72,6 @@ class ListActs:
                 self._acts.do(chosen)
 
         self._open(Offer(choices, hint="Keys in force", enter="do it"), run)
-
-    def _sessions(self) -> None:
-        def offer() -> Offer:
-            choices = session_choices(self._control, self._screen.header.look.glyphs)
-            return Offer(choices, hint="Type to filter by title", enter="open", extra=extra, is_marked=False)
-
-        def on(act: Callable[[str], object]) -> Callable[[str], object]:
-            def run(session_id: str) -> None:
-                self._app.pop_overlay()
-                act(session_id)
-
-            return run
-
-        sessions = self._control.folder.sessions
-        extra = {
-            "ctrl+r": ("rename", on(lambda chosen: self._acts.session.rename(sessions[chosen]))),
-            "ctrl+d": ("delete", on(lambda chosen: self._acts.session.delete(sessions[chosen]))),
-            "ctrl+f": ("fork", on(lambda chosen: self._screen.do(self._acts.session.fork(chosen)))),
-            "ctrl+e": ("export", on(lambda chosen: self._acts.session.export(sessions[chosen]))),
-        }
-        self._open(offer(), self._acts.session.open)
 
     async def _models(self) -> None:
         await self._control.choice.load_models()

@@ -4,13 +4,10 @@ from collections.abc import Callable, Sequence
 
 from opencode_tui.schema.catalog import CommandSummary
 from opencode_tui.tui.choice import Choice as Chosen
-from opencode_tui.tui.control import Control
 from opencode_tui.tui.dialogs.listing import Choice, Offer
 from opencode_tui.tui.keymap import ACTIONS, Action, Keymap
-from opencode_tui.tui.quantity import age, amount
+from opencode_tui.tui.quantity import amount
 from opencode_tui.tui.safe_text import screen_line
-from opencode_tui.tui.session_tree import session_rows, sign_of
-from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.theme.themes import Themes
 
 
@@ -38,21 +35,6 @@ def help_choices(keymap: Keymap) -> list[Choice]:
             keys = keymap.keys(action.id)
             if action.group == group and keys:
                 choices.append(Choice(action.id, action.name, key=", ".join(keys[:3]), group=group))
-    return choices
-
-
-def session_choices(control: Control, glyphs: Glyphs) -> list[Choice]:
-    """All sessions as a tree, by day."""
-    now = control.now()
-    choices: list[Choice] = []
-    for one in session_rows(control.folder, now, glyphs):
-        kind = f"{one.kind} " if one.kind else ""
-        sign = sign_of(one.state, glyphs)
-        text = f"{sign} {one.branch}{kind}{one.title}" if not sign.isspace() else f"  {one.branch}{kind}{one.title}"
-        told = age(one.info.time.updated, now)
-        choices.append(
-            Choice(one.info.id, text, key=told, group=one.group, is_current=one.info.id == control.session_id)
-        )
     return choices
 
 

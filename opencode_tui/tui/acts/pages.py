@@ -21,14 +21,37 @@ class PageActs:
     def table(self) -> Mapping[str, Callable[[], object]]:
         """By action id."""
         return {
+            "session_list": self._sessions,
             "context_view": lambda: self._screen.do(self._context()),
             "diff_view": lambda: self._screen.do(self._diff()),
             "session_timeline": lambda: self._screen.do(self._timeline()),
             "status_view": lambda: self._screen.do(self._status()),
         }
 
+    def _sessions(self) -> None:
+        from opencode_tui.tui.screens.sessions import SessionsScreen  # only when it is asked for, as the next ones
+
+        self._screen.app.push_screen(SessionsScreen(self._control, self._from_sessions))
+
+    def _from_sessions(self, what: str, chosen: str) -> None:
+        info = self._control.folder.sessions.get(chosen)
+        acts = self._acts.session
+        if info is None:
+            return
+        match what:
+            case "open":
+                acts.open(chosen)
+            case "fork":
+                self._screen.do(acts.fork(chosen))
+            case "rename":
+                acts.rename(info)
+            case "export":
+                acts.export(info)
+            case _:
+                acts.delete(info)
+
     async def _context(self) -> None:
-        from opencode_tui.tui.screens.context import ContextScreen  # only when it is asked for, as the next ones
+        from opencode_tui.tui.screens.context import ContextScreen
 
         session_id = self._session()
         if session_id is not None:

@@ -5,10 +5,11 @@ import re
 from opencode_tui.cli.cells import clip, wrap
 from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.cli.tool_facts import is_bad_exit, todos_of
+from opencode_tui.cli.tool_facts import is_bad_exit
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.tui.tool_facts import todos_of
 
 _DIFF_LINES = 12
 _TODO_LINES = 12
@@ -63,7 +64,7 @@ def _last_lines(output: str, style: Style) -> list[str]:
 
 
 def _todo_lines(state: ToolStateCompleted, style: Style) -> list[str]:
-    items = todos_of(state)
+    items = todos_of(state.metadata)
     lines: list[str] = []
     for item in items[:_TODO_LINES]:
         status = str(item.get("status"))

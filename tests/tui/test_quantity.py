@@ -4,7 +4,14 @@ from opencode_tui.tui.quantity import age, amount, duration, money, plural
 
 
 def test_times_are_read_as_people_say_them():
-    assert [duration(seconds) for seconds in (0.4, 12, 72.9, 7380)] == ["0 s", "12 s", "1 m 12 s", "2 h 3 m"]
+    assert [duration(seconds) for seconds in (0.4, 12, 72.9, 240, 7380, 7200)] == [
+        "0 s",
+        "12 s",
+        "1 m 12 s",
+        "4 m",
+        "2 h 3 m",
+        "2 h",
+    ]
     assert [age(0, seconds * 1000) for seconds in (12, 250, 8_000, 450_000)] == ["12 s", "4 m", "2 h", "5 d"]
     assert age(5_000, 0) == "0 s"
 

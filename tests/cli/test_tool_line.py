@@ -36,7 +36,7 @@ EDIT = done("edit", {}, title="a.py", diff=DIFF, filediff={"additions": 1, "dele
         (EDIT, ["✓ Edit   a.py  +1 −1", "     1 − x = 1", "     1 + x = 2"]),
         (done("write", {}, title="n.md", exists=False, filediff={"additions": 17, "deletions": 0}), ["✓ Write  n.md  +17"]),
         (done("write", {}, title="n.md", exists=True, filediff={"additions": 2, "deletions": 1}), ["✓ Write  n.md  +2 −1"]),
-        (done("grep", {"pattern": "def", "path": "src"}, matches=1), ["✓ Grep   def in src  1 match"]),
+        (done("grep", {"pattern": "def", "path": "src"}, matches=1), ['✓ Grep   "def" in src  1 match']),
         (done("glob", {"pattern": "**/*.py"}, count=3), ["✓ Glob   **/*.py  3 files"]),
         (done("list", {}, title=".", count=14), ["✓ List   .  14 entries"]),
         (done("bash", {"command": "pytest -q"}, exit=0, seconds=12.4), ["✓ Bash   pytest -q  12 s"]),

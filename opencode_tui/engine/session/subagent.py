@@ -88,13 +88,19 @@ class SessionSubagents:
         model = self._model_of_subtask(assignment) or agent.model or await self._model_of_caller(context)
         context.progress(assignment.description, {"sessionId": child.id, "model": str(model)})
         request = PromptInput(agent=agent.name, model=model, parts=[TextInput(text=assignment.prompt)])
-        answer = await self._work(child, request, assignment, context)
-        return AssignmentResult(child.id, str(model), _last_text(answer))
+        tools: dict[str, str] = {}
+        answer = await self._work(child, request, assignment, context, tools)
+        return AssignmentResult(child.id, str(model), _last_text(answer), tuple(tools.values()))
 
     async def _work(
-        self, child: SessionInfo, request: PromptInput, assignment: Assignment, context: ToolContext
+        self,
+        child: SessionInfo,
+        request: PromptInput,
+        assignment: Assignment,
+        context: ToolContext,
+        tools: dict[str, str],
     ) -> MessageWithParts:
-        follower = asyncio.create_task(self._follow(child, assignment, context))
+        follower = asyncio.create_task(self._follow(child, assignment, context, tools))
         work = asyncio.create_task(self._prompter.prompt(child.id, request, policy=self._policy))
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
@@ -109,9 +115,10 @@ class SessionSubagents:
             follower.cancel()
             await asyncio.wait({follower})
 
-    async def _follow(self, child: SessionInfo, assignment: Assignment, context: ToolContext) -> None:
-        """Tell the caller's screen which tools the child has run."""
-        ended: dict[str, str] = {}
+    async def _follow(
+        self, child: SessionInfo, assignment: Assignment, context: ToolContext, ended: dict[str, str]
+    ) -> None:
+        """Tell the caller's screen which tools the child has run, and gather them in `ended` by call."""
         with self._services.bus.subscribe(child.directory) as events:
             async for envelope in events:
                 event = envelope.event

@@ -53,7 +53,7 @@ class TaskTool:
         return ToolResult(
             title=arguments.description,
             output=f"task_id: {done.session_id} (to go on with this agent)\n\n<task_result>\n{report}\n</task_result>",
-            metadata={"sessionId": done.session_id, "model": done.model},
+            metadata={"sessionId": done.session_id, "model": done.model, "tools": list(done.tools)},
         )
 
     @staticmethod

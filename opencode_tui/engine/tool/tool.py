@@ -64,11 +64,12 @@ class Assignment:
 
 @immutable
 class AssignmentResult:
-    """What came of it: the child session, the model that worked as `provider/model`, and its last text."""
+    """What came of it: the child session, the model that worked as `provider/model`, its last text, the tools that it ran."""
 
     session_id: str
     model: str
     text: str
+    tools: tuple[str, ...] = ()
 
 
 class Subagents(Protocol):

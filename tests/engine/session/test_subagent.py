@@ -111,6 +111,8 @@ async def test_while_an_agent_works_its_caller_shows_where_and_with_which_tools(
             session = await running
         (child,) = await client.sessions.children(session.id)
         assert shown[-1] == {"sessionId": child.id, "model": str(MODEL), "tools": ["read"]}
+        (part,) = await tool_parts(client, session.id)
+        assert part.state.metadata["tools"] == ["read"]
 
 
 async def test_a_denial_holds_in_the_childs_child_too(environ, tmp_path):

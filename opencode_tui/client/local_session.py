@@ -159,6 +159,10 @@ class LocalPrompts:
         """Return the parts of a prompt's text."""
         return await asyncio.to_thread(expand_prompt, text, self._instance.references)
 
+    async def withdraw(self, session_id: str, message_id: str) -> bool:
+        """Take a queued request back."""
+        return await self._instance.prompts.withdraw(session_id, message_id)
+
     async def abort(self, session_id: str) -> bool:
         """Interrupt the session's run."""
         return self._instance.prompts.cancel(session_id)

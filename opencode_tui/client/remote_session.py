@@ -158,6 +158,10 @@ class RemotePrompts:
         """Return the parts of a prompt's text."""
         return PROMPT_PARTS.validate_json(await self._link.bytes("POST", f"{OWN}/prompt/expand", body={"text": text}))
 
+    async def withdraw(self, session_id: str, message_id: str) -> bool:
+        """Take a queued request back."""
+        return await self._link.value("DELETE", f"{OWN}/session/{session_id}/queued/{message_id}")
+
     async def abort(self, session_id: str) -> bool:
         """Interrupt the session's run."""
         return await self._link.value("POST", f"{OWN}/session/{session_id}/abort")

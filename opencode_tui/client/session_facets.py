@@ -141,6 +141,10 @@ class PromptsFacet(Protocol):
         """Return the parts of a prompt's text: itself, the files that it names with `@`, the agents."""
         ...
 
+    async def withdraw(self, session_id: str, message_id: str) -> bool:
+        """Take a request back that waits for the turn before it; tells whether it still could be: no step has read it."""
+        ...
+
     async def abort(self, session_id: str) -> bool:
         """Interrupt the session's run; tells whether there was one."""
         ...

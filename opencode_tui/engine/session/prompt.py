@@ -15,7 +15,7 @@ from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.user_message import Addressee, UserMessages
 from opencode_tui.schema.history import MessageWithParts, with_parts
-from opencode_tui.schema.message import UserMessage
+from opencode_tui.schema.message import AssistantMessage, UserMessage
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.request import CommandInput, PromptInput
 from opencode_tui.schema.session import SessionInfo
@@ -92,6 +92,16 @@ class SessionPrompt:
         answer = await self.prompt(session_id, request, policy=policy, stored=stored)
         self._commands.tell(session_id, given, answer)
         return answer
+
+    async def withdraw(self, session_id: str, message_id: str) -> bool:
+        """Take a request back that waits for the turn before it; tells whether it still could be: no step has read it."""
+        messages = [message.info for message in await self._store.messages(session_id)]
+        wanted = next((info for info in messages if info.id == message_id), None)
+        begun = max((info.id for info in messages if isinstance(info, AssistantMessage)), default="")
+        if not isinstance(wanted, UserMessage) or message_id < begun or self._runs.get(session_id) is None:
+            return False
+        await self._store.take_back(session_id, message_id)
+        return True
 
     def cancel(self, session_id: str) -> bool:
         """Interrupt the session's run, or the command that is to begin one; tells whether there was any. Returns at once."""

@@ -214,6 +214,17 @@ class SessionStore:
         self._records(session_id).parts.get(message_id, {}).pop(part_id, None)
         self._publisher.publish(PartRemoved(session_id=session_id, message_id=message_id, part_id=part_id))
 
+    async def take_back(self, session_id: str, message_id: str) -> None:
+        """Delete a message that nobody has read yet: readers miss it at once, then the disk, then all are told."""
+        records = self._records(session_id)
+        parts = tuple(records.parts.pop(message_id, {}))
+        records.messages.pop(message_id, None)
+        await self._storage.remove_tree(("part", message_id))
+        await self._storage.remove(("message", session_id, message_id))
+        for part_id in parts:
+            self._publisher.publish(PartRemoved(session_id=session_id, message_id=message_id, part_id=part_id))
+        self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
+
     async def remove_message(self, session_id: str, message_id: str) -> None:
         """Delete a message after its parts and tell of each."""
         for part_id in tuple(self._records(session_id).parts.get(message_id, {})):

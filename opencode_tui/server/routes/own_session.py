@@ -9,7 +9,7 @@ from opencode_tui.schema.request import PROMPT_PARTS, ForkSession, PromptInput, 
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.server.answer import JSON_TYPE, answer_record, answer_records, answer_value
-from opencode_tui.server.request import FolderClient, SessionId
+from opencode_tui.server.request import FolderClient, MessageId, SessionId
 
 router = APIRouter(prefix=OWN, tags=["opencode-tui"])
 
@@ -70,6 +70,13 @@ async def abort_run(client: FolderClient, session_id: SessionId) -> Response:
     """Interrupt what runs in the session; tells whether anything did."""
     await client.sessions.get(session_id)
     return answer_value(await client.prompts.abort(session_id))
+
+
+@router.delete("/session/{sessionID}/queued/{messageID}", response_model=bool)
+async def withdraw_request(client: FolderClient, session_id: SessionId, message_id: MessageId) -> Response:
+    """Take a request back that waits for the turn before it; tells whether it still could be."""
+    await client.sessions.get(session_id)
+    return answer_value(await client.prompts.withdraw(session_id, message_id))
 
 
 @router.post("/prompt/check", response_model=bool)

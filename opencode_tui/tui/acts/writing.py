@@ -1,6 +1,7 @@
 """Acts on the prompt: sending it, an editor of the person's, putting it aside, copying the last answer."""
 
 import asyncio
+import base64
 import os
 import shlex
 import tempfile
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import TextPart
+from opencode_tui.schema.part import FilePart, TextPart
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.prompt.clipboard import read_image, read_text
 from opencode_tui.tui.prompt.draft import Attachment, Draft
@@ -39,6 +40,7 @@ class WritingActs:
             "editor_open": lambda: self._screen.do(self._edit_outside()),
             "prompt_stash": self._stash,
             "prompt_stash_pop": self._unstash,
+            "prompt_queue_edit": lambda: self._screen.do(self._take_back()),
             "messages_copy": lambda: self._screen.do(self._copy()),
         }
 
@@ -97,6 +99,23 @@ class WritingActs:
             box.paste(text)
         else:
             self._screen.tell("note", "Nothing to paste", "or the clipboard cannot be read here")
+
+    async def _take_back(self) -> None:
+        """Take the last queued message out of the queue and into the prompt, as long as no step has read it."""
+        queued, session_id = self._control.transcript.queued, self._control.session_id
+        if not queued or session_id is None:
+            self._screen.tell("note", "Nothing is queued")
+            return
+        message = await self._control.client.messages.get(session_id, queued[-1].message_id)
+        if not await self._control.client.prompts.withdraw(session_id, message.info.id):
+            self._screen.tell("note", "Too late", "the agent has read it already")
+            return
+        texts = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
+        self._screen.prompt.put_back(Draft("\n".join(texts)))
+        for part in message.parts:
+            if isinstance(part, FilePart) and part.url.startswith("data:") and part.mime.startswith("image/"):
+                data = base64.b64decode(part.url.partition(",")[2])
+                self._screen.prompt.attach(Attachment(data=data, mime=part.mime, name=part.filename or ""))
 
     def _stash(self) -> None:
         box = self._screen.prompt

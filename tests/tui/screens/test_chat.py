@@ -422,3 +422,29 @@ async def test_the_settings_may_ask_for_plain_signs_that_stand_still(environ: di
         assert "✓" not in text
         assert "▎" not in text
         assert page.app.look.is_still
+
+
+async def test_a_queued_prompt_can_be_taken_back_and_is_never_answered(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("<<words 60>> <<slow 30>>")
+        await page.sees("word3")
+        await page.send("second thoughts")
+        await page.sees("queued")
+        await page.press("ctrl+x", "k")
+        await page.sees_no_more("queued")
+        assert page.app.chat.prompt.editor.text == "second thoughts"
+        await page.sees("\u2713 Done")
+        assert "Echo: second thoughts" not in page.text()
+        sent = json.dumps(page.world.server.bodies)
+        assert "second thoughts" not in sent
+
+
+async def test_what_the_agent_has_read_is_not_taken_back(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("hello")
+        await page.sees("\u2713 Done")
+        await page.press("ctrl+x", "k")
+        await page.sees("Nothing is queued")
+        assert page.app.chat.control is not None
+        (first, _) = await page.world.client.messages.list(page.app.chat.control.session_id or "")
+        assert not await page.world.client.prompts.withdraw(first.info.session_id, first.info.id)

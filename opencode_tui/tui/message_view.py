@@ -42,8 +42,8 @@ class MessageView:
         self.at = at
         self.items: list[AnyItem] = []
         self.parts: dict[str, AnyItem | None] = {}
-        self.is_loaded = False
-        """It was read from the store: what grows in it must be compared with the whole part once."""
+        self.unsure: set[str] = set()
+        """Parts that were read from the store while they grew: their next growth is compared with the whole part once."""
         self.user: UserItem | None = None
         self.compaction: CompactionItem | None = None
         self.before = 0
@@ -77,6 +77,10 @@ class MessageView:
         if isinstance(info, UserMessage) or info.error is not None:
             return False
         return info.time.completed is None or info.finish in FINISH_CONTINUES
+
+    def doubt(self) -> None:
+        """What was put so far comes from the store, which may lie behind or before the events."""
+        self.unsure = {one for one, item in self.parts.items() if isinstance(item, GrowingItem) and not item.is_closed}
 
     def update(self, info: AnyMessage) -> list[AnyItem]:
         """Take the message's new record; return the items that say something else now."""

@@ -88,7 +88,7 @@ class Transcript:
             view = self._add_message(message.info)
             for part in message.parts:
                 view.put(part)
-            view.is_loaded = True
+            view.doubt()
         self._rebuild()
 
     def apply(self, event: Event) -> None:
@@ -188,7 +188,7 @@ class Transcript:
         if view is None:
             return
         item = view.parts.get(event.part_id)
-        if not isinstance(item, GrowingItem) or view.is_loaded:  # a snapshot may lie behind or before the growth
+        if not isinstance(item, GrowingItem) or event.part_id in view.unsure:
             self._put(event.live.record())
             return
         was_hidden = item.is_hidden
@@ -201,8 +201,7 @@ class Transcript:
         view = self._messages.get(part.message_id)
         if view is None:
             return
-        if view.is_loaded:
-            view.is_loaded = False
+        view.unsure.discard(part.id)
         if isinstance(part, CompactionPart) and self._previous(view) is not None:
             view.before = self._tokens_before(view)
         was_hidden = {item.id for item in view.items if item.is_hidden}

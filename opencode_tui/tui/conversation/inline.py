@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from rich.style import Style
 
+from opencode_tui.tui.conversation.links import link_style
 from opencode_tui.tui.conversation.page import Page, Span
 
 _SPECIAL = re.compile(r"[*_`\[<&\\]|https?://")
@@ -102,7 +103,7 @@ def _add_url(pieces: list[Piece], said: int, href: str) -> None:
 def _style(piece: Piece, page: Page, token: str, *, bold: bool, italic: bool) -> Style:
     names = {"code": "code_function", "link": "accent", "url": "muted"}
     style = page.style(names.get(piece.kind, token), bold=bold or piece.bold, italic=italic or piece.italic)
-    return style + Style.from_meta({"href": piece.href}) if piece.href else style
+    return link_style(style, piece.href) if piece.href else style
 
 
 @lru_cache(1)

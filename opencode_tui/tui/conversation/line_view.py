@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from opencode_tui.tui.conversation import requests
+from opencode_tui.tui.conversation.links import href_of, underline_link
 from opencode_tui.tui.conversation.place import Placed
 from opencode_tui.tui.conversation.selecting import highlight, place_letters, selected_text
 from opencode_tui.tui.conversation.viewport import Viewport
@@ -43,6 +44,7 @@ class LineView(Lasting, ScrollView):
         self._told = (True, 0)
         self._is_moving = False
         self._is_painting = False
+        self._hovered = ""
 
     @property
     @abstractmethod
@@ -107,6 +109,8 @@ class LineView(Lasting, ScrollView):
         if not self._is_painting:
             return place_letters(placed)
         strip = highlight(placed, self.text_selection, viewport.page)
+        if self._hovered:
+            strip = underline_link(strip, self._hovered)
         return strip if viewport.follow else self._with_thumb(strip, y)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
@@ -170,6 +174,19 @@ class LineView(Lasting, ScrollView):
         page = viewport.page
         thumb = Segment(page.look.glyphs.thumb, page.style("guide"))
         return Strip.join([strip.crop(0, page.width - 1), Strip([thumb], 1)])
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Underline the link under the pointer."""
+        self._hover(href_of(event.style))
+
+    def on_leave(self) -> None:
+        """The pointer is elsewhere."""
+        self._hover("")
+
+    def _hover(self, href: str) -> None:
+        if href != self._hovered:
+            self._hovered = href
+            self.refresh()
 
     def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         self.scroll_lines(WHEEL_LINES)

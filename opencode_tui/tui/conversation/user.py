@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from opencode_tui.tui.cells import breaks, width
-from opencode_tui.tui.conversation.page import GUTTER, PROSE_WIDTH, TEXT, Line, Page, Pen, joints
+from opencode_tui.tui.conversation.page import GUTTER, PROSE_WIDTH, TEXT, Line, Page, Pen, Span, joints
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.items import UserItem
 from opencode_tui.tui.quantity import duration, money
@@ -14,12 +14,16 @@ MAX_ROWS = 12
 
 MAX_LETTERS = 20_000
 
+MIN_HINT_ROOM = 60
+
 
 def draw_user(item: UserItem, page: Page, scene: Scene) -> list[Line]:
     """Return the request's lines."""
     facts = "queued" if item.is_queued else _facts(item, page)
     is_focused = scene.is_focused(item)
-    room = min(PROSE_WIDTH, page.room - width(facts) - 2)
+    hints = _hints(page) if is_focused and not item.is_queued else []
+    keys = sum(width(text) for text, _ in hints)
+    room = min(PROSE_WIDTH, page.room - width(facts) - keys - 2)
     rows = _rows(item, room, scene.is_open(item) or is_focused)
     tone = "background" if item.is_queued else "selection" if is_focused else "surface"
     lines: list[Line] = []
@@ -30,7 +34,7 @@ def draw_user(item: UserItem, page: Page, scene: Scene) -> list[Line]:
             pen.move(GUTTER).put(page.look.glyphs.user_bar, page.style(bar, tone))
         pen.move(TEXT).begin_copy().put(text, page.style("muted" if item.is_queued else "text", tone))
         if not number:
-            pen.move(page.right + 1 - width(facts)).put(facts, page.style("muted", tone))
+            pen.move(page.right + 1 - width(facts) - keys).put(facts, page.style("muted", tone)).put_all(hints)
         lines.append(pen.line(joint=joint))
     return lines
 
@@ -52,6 +56,15 @@ def _facts(item: UserItem, page: Page) -> str:
     while len(facts) > 1 and width(separator.join(facts)) > page.room // 3:
         facts.pop()
     return separator.join(facts)
+
+
+def _hints(page: Page) -> list[Span]:
+    """Return the keys that act on a request, where there is room for them."""
+    if page.room < MIN_HINT_ROOM:
+        return []
+    key, act = page.style("accent", "selection", bold=True), page.style("text", "selection")
+    gap = ("   ", page.area("selection"))
+    return [gap, ("u", key), (" undo", act), gap, ("f", key), (" fork", act)]
 
 
 def _rows(item: UserItem, room: int, is_open: bool) -> list[tuple[str, str]]:

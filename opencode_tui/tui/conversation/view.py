@@ -15,6 +15,7 @@ from textual.timer import Timer
 from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.acts import Acts
 from opencode_tui.tui.conversation.line_view import LineView
+from opencode_tui.tui.conversation.links import href_of
 from opencode_tui.tui.conversation.place import Placed
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.conversation.tool_view import is_ticking
@@ -170,9 +171,9 @@ class ConversationView(LineView, can_focus=True):
         """Open or fold the item whose line was hit, or go where a link goes."""
         if self.text_selection is not None:
             return
-        href = event.style.meta.get("href") if event.style else None
+        href = href_of(event.style)
         if href:
-            self.post_message(requests.LinkRequested(str(href)))
+            self.post_message(requests.LinkRequested(href))
         elif event.y < len(self._viewport.lines):
             self._hit(self._viewport.lines[event.y])
 

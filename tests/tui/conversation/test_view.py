@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import pytest
+from textual.geometry import Region
 from textual.pilot import Pilot
 
 from opencode_tui.schema.error import MessageData, StoredUnknownError
@@ -28,7 +29,7 @@ from tests.support.conversation import (
     requests_of,
     revert_preview,
 )
-from tests.support.hostile import HOSTILE, steering
+from tests.support.hostile import HOSTILE, hostile_strings, steering
 
 SIZE = (100, 20)
 
@@ -375,7 +376,12 @@ def hostile_stories(text: str) -> Iterable[Story]:
     yield story
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+STRINGS = hostile_strings(500)
+
+
+@pytest.mark.parametrize(
+    "text", [*HOSTILE, *(" ".join(STRINGS[at : at + 25]) for at in range(0, 500, 25)), "\n".join(STRINGS)]
+)
 async def test_hostile_texts_steer_nothing_wherever_they_stand(text: str) -> None:
     for story in hostile_stories(text):
         app = app_of(story)
@@ -463,3 +469,19 @@ async def test_a_very_long_answer_is_read_to_its_end_by_and_by() -> None:
             if not app.view._viewport.layout.is_behind:
                 break
         assert shown(app)[-1].endswith("end")
+
+
+async def test_a_link_under_the_pointer_is_underlined() -> None:
+    story = Story()
+    story.user("hi")
+    story.answer(["See [the page](https://docs.example/a)."])
+    app = app_of(story)
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        await pilot.hover(app.view, offset=(9, 2))
+        await settle(pilot)
+        (strip,) = app.view.render_lines(Region(0, 2, 100, 1))
+        assert [segment.text for segment in strip if segment.style and segment.style.underline] == [
+            "the page",
+            " (https://docs.example/a)",
+        ]

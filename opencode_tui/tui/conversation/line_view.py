@@ -94,6 +94,9 @@ class LineView(Lasting, ScrollView):
         """Return the lines for the compositor."""
         if not self._viewport.lines or self._viewport.page.look is not look_of(self):
             self._update()
+            if self._viewport.lines:
+                self._styles_cache.clear()  # what was painted before, an empty page perhaps, counts no more
+                self.call_later(self.refresh)  # the compositor may have asked for a part of it only
         self._is_painting = True
         try:
             return super().render_lines(crop)

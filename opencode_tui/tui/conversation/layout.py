@@ -13,7 +13,7 @@ from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.items import AnyItem, GrowingItem, Item, TextItem, ThoughtItem
 from opencode_tui.tui.transcript import Changes
 
-READING_S = 0.008
+READING_S = 0.012
 """Seconds of a frame that reading long texts may take."""
 
 

@@ -12,10 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
-
 from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.histories import run_histories
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
 from tests.support.cli import CommandLine, kill_session
@@ -25,19 +23,8 @@ from tests.support.snapshots import facts_of
 
 HISTORIES = rounds(5000, 60)
 KILLS = rounds(300, 10)
+STEPS = 20
 FILES = 60
-
-
-def run_histories() -> None:
-    """Raise what a history shows to be wrong."""
-    chosen = settings(
-        max_examples=HISTORIES,
-        stateful_step_count=20,
-        deadline=None,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-    run_state_machine_as_test(SnapshotMachine, settings=chosen)
 
 
 def make_line(base: Path) -> CommandLine:
@@ -105,7 +92,7 @@ def main() -> int:
     """Run both and print; return 1 when anything was lost."""
     seed = int(os.environ.get("BENCHMARK_SEED") or random.randrange(1 << 30))
     print(f"{HISTORIES} histories, {KILLS} kills, seed {seed}", flush=True)
-    run_histories()
+    run_histories(SnapshotMachine, count=HISTORIES, steps=STEPS, first_seed=seed)
     with tempfile.TemporaryDirectory() as folder:
         complaints = kill_at_random(make_line(Path(folder)), random.Random(seed))
     print("\n".join(complaints))

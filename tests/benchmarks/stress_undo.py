@@ -10,10 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
-from hypothesis.stateful import run_state_machine_as_test
-
 from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.histories import run_histories
 from tests.benchmarks.rounds import rounds
 from tests.support.model_server import ModelServer
 from tests.support.undo_kills import make_undone
@@ -21,18 +19,7 @@ from tests.support.undo_machine import UndoMachine
 
 HISTORIES = rounds(5000, 60)
 KILLS = rounds(300, 10)
-
-
-def run_histories() -> None:
-    """Raise what a history shows to be wrong."""
-    chosen = settings(
-        max_examples=HISTORIES,
-        stateful_step_count=15,
-        deadline=None,
-        database=None,
-        suppress_health_check=[HealthCheck.too_slow],
-    )
-    run_state_machine_as_test(UndoMachine, settings=chosen)
+STEPS = 15
 
 
 def run_kills(chance: random.Random) -> list[str]:
@@ -48,7 +35,7 @@ def main() -> int:
     print(f"{HISTORIES} histories, {KILLS} kills, seed {seed}", flush=True)
     complaints = run_kills(random.Random(seed))
     print("\n".join(complaints))
-    run_histories()
+    run_histories(UndoMachine, count=HISTORIES, steps=STEPS, first_seed=seed)
     return report([Figure("complaints", len(complaints), 0, unit="")])
 
 

@@ -16,16 +16,20 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from opencode_tui.engine.snapshot.report import Patch, Report
 from opencode_tui.storage.paths import find_paths
+from tests.support.guarded_repo import make_guarded
 from tests.support.repo import make_repo
 from tests.support.snapshots import Death, Fact, Fault, FaultyDisk, World
 
 NAMES = ("a", "b", "d", "d/x", "d/y", "d/e", "d/e/z", "d/e/f/g", "ignored.log", "n", "n/.git", "n/h")
 ACTS = st.tuples(
-    st.sampled_from(("write", "write", "write", "remove", "folder", "link", "mode", "rename", "repository", "rules")),
+    st.sampled_from(
+        ("write", "write", "write", "remove", "folder", "link", "mode", "rename", "swap", "repository", "rules")
+    ),
     st.sampled_from([name for name in NAMES if not name.endswith(".git")]),
     st.sampled_from(("one\n", "two\n", "three\r\n", "\0\1\2", "")),
     st.sampled_from((0o644, 0o755, 0o600, 0o640)),
 )
+_NEIGHBOURS = {0o644: "a", 0o755: "d", 0o600: "x", 0o640: "e"}
 Act = tuple[str, str, str, int]
 Facts = dict[str, Fact]
 
@@ -70,6 +74,15 @@ def _rename(path: Path, content: str, mode: int) -> None:
     path.rename(path.with_name(path.name + "2"))
 
 
+def _swap(path: Path, content: str, mode: int) -> None:
+    """Let two neighbours take each other's place, whatever they are."""
+    other, aside = path.with_name(_NEIGHBOURS[mode]), path.with_name("aside")
+    if path != other and os.path.lexists(path) and os.path.lexists(other):
+        path.rename(aside)
+        other.rename(path)
+        aside.rename(other)
+
+
 def _repository(path: Path, content: str, mode: int) -> None:
     if not path.exists():
         make_repo(path)
@@ -88,6 +101,7 @@ _ACTS: dict[str, Callable[[Path, str, int], None]] = {
     "link": _link,
     "mode": _mode,
     "rename": _rename,
+    "swap": _swap,
     "repository": _repository,
     "rules": _rules,
 }
@@ -109,10 +123,8 @@ class SnapshotMachine(RuleBasedStateMachine):
         super().__init__()
         self.base = Path(tempfile.mkdtemp(prefix="histories-"))
         (self.base / "home").mkdir()
-        repo = make_repo(self.base / "project")
-        repo.commit(**{"a": "committed\n", ".gitignore": "*.log\n"})
-        self.git_facts = self._git()
-        self.world = World(repo.path, find_paths({"HOME": str(self.base / "home")}))
+        self.repo = make_guarded(self.base / "project")
+        self.world = World(self.repo.path, find_paths({"HOME": str(self.base / "home")}))
         self.steps: list[Step] = []
         self.reverted: tuple[Report, Facts] | None = None
         self.is_touched = False
@@ -183,11 +195,7 @@ class SnapshotMachine(RuleBasedStateMachine):
 
     @invariant()
     def repository_is_as_it_was(self) -> None:
-        assert self._git() == self.git_facts
-
-    def _git(self) -> dict[str, bytes]:
-        top = self.base / "project" / ".git"
-        return {str(path.relative_to(top)): path.read_bytes() for path in top.rglob("*") if path.is_file()}
+        self.repo.check()
 
     def _check_foreign(self, before: Facts, after: Facts, number: int) -> None:
         """Every file that the undo changed or removed was exactly what a step of the agent had left there."""

@@ -20,6 +20,7 @@ from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.part import AnyPart, PatchPart, StepFinishPart, StepStartPart, TextPart, ToolPart
+from opencode_tui.schema.request import ForkSession
 from opencode_tui.schema.session import SessionInfo, SessionTime
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolTime
 from tests.support.snapshots import Fact, facts_of
@@ -80,6 +81,14 @@ class UndoWorld:
                 time=SessionTime(created=now, updated=now),
             )
         )
+
+    async def fork(self, session: SessionInfo, request: ForkSession) -> SessionInfo:
+        instance = await self.engine.instance(self.root)
+        return await instance.forks().fork(session.id, request)
+
+    async def delete(self, session: SessionInfo) -> None:
+        instance = await self.engine.instance(self.root)
+        await instance.sessions.remove(session.id)
 
     async def turn(self, session: SessionInfo, *acts: Act, text: str = "do it") -> str:
         """Store a request and an answer whose step did these acts; returns the request's id."""

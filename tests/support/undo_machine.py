@@ -1,7 +1,9 @@
-"""Random histories of a session: turns of an agent and its helpers, a person's own edits, undo to messages and parts, redo, deaths.
+"""Random histories of a session: turns of an agent and its helpers, a person's own edits, undo to messages and parts, redo, forks,
+deaths.
 
 Checked after each act: an undo without anybody's edits restores exactly what was, whatever undo came before it; what the person
-made is still there; redo gives back every byte and every sum; a cleanup leaves what stood before, and no orphan.
+made is still there or in a snapshot; redo gives back every byte and every sum; a cleanup leaves what stood before, and no orphan; a
+fork holds what its source showed, whatever becomes of that; the person's repository is byte for byte as it was.
 """
 
 import asyncio
@@ -13,12 +15,20 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from opencode_tui.engine.session.fork_map import ForkMap
 from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.undo_range import visible
 from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.request import ForkSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.undo import RevertReport
 from tests.conftest import isolated_environment
-from tests.support.repo import make_repo
+from tests.support.deaths import dying
+from tests.support.forked import as_forked, as_stored
+from tests.support.guarded_repo import data_of, make_guarded
+from tests.support.persons_bytes import PersonsBytes
+from tests.support.recorded_steps import Work, Written, recorded_step
 from tests.support.snapshot_machine import ACTS, Act, Facts, compare_facts, do
 from tests.support.snapshots import Death
 from tests.support.stored import read_store
@@ -27,8 +37,12 @@ from tests.support.undo import UndoWorld, undo_world
 MEMORY = Path("/dev/shm")
 """Where it is there: these histories are about order, and a disk's syncs would take nine tenths of their time."""
 
-STEPS = st.lists(st.lists(ACTS, min_size=1, max_size=3), min_size=1, max_size=3)
+STEPS = st.lists(st.tuples(st.lists(ACTS, min_size=1, max_size=3), st.booleans()), min_size=1, max_size=3)
+Steps = list[tuple[list[Act], bool]]
+"""Each with whether it is recorded as the loop does it, files that tools write apart from commands."""
+
 DEATHS = st.sampled_from([(SessionStore, "update"), (SessionStore, "sync"), (Snapshots, "forget")])
+CLEANUP_DEATHS = st.sampled_from(["remove_message", "remove_part", "update", "write_diff", "sync"])
 
 
 @dataclass(frozen=True)
@@ -47,39 +61,41 @@ class UndoMachine(RuleBasedStateMachine):
         super().__init__()
         self.base = Path(tempfile.mkdtemp(prefix="undo-histories-", dir=MEMORY if MEMORY.is_dir() else None))
         (self.base / "home").mkdir()
-        repo = make_repo(self.base / "project")
-        repo.commit(**{"a": "committed\n", ".gitignore": "*.log\n"})
+        self.repo = make_guarded(self.base / "project")
+        self.persons = PersonsBytes(self.base / "home")
         self.runner = asyncio.Runner()
         self._closing = asyncio.Event()
         self._holder: asyncio.Task[None] | None = None
         self.world = self._open()
         self.session: SessionInfo = self._do(self.world.session())
         self.points: list[Point] = []
-        self.before_undo: tuple[Facts, list[object], object] | None = None
+        self.before_undo: tuple[Facts, list[MessageWithParts], object] | None = None
         self.last: RevertReport | None = None
+        self.others: dict[str, object] = {}
         self.is_touched = False
 
     def teardown(self) -> None:
+        self._check_others()
         self._close()
         self.runner.close()
         shutil.rmtree(self.base)
 
     @initialize(steps=STEPS, helped=st.booleans())
-    def agent_begins(self, steps: list[list[Act]], helped: bool) -> None:
+    def agent_begins(self, steps: Steps, helped: bool) -> None:
         self.agent_works(steps, helped)
 
     @rule(steps=STEPS, helped=st.booleans())
-    def agent_works(self, steps: list[list[Act]], helped: bool) -> None:
+    def agent_works(self, steps: Steps, helped: bool) -> None:
         self._make_final()
         files = self.world.files()
         request = self._do(self.world.request(self.session, "work"))
         self.points.append(Point(request, None, files))
-        for number, acts in enumerate(steps):
+        for number, (acts, is_recorded) in enumerate(steps):
             files = self.world.files()
             if helped and number == 0:
                 self._do(self._delegate(request, acts))
                 continue
-            message = self._do(self.world.step(self.session, request, *self._acts(acts)))
+            message = self._do(self._step(request, acts, is_recorded=is_recorded))
             part = self._do(self.world.messages(self.session))[-1].parts[2].id
             self.points.append(Point(message, part, files))
         self._do(self.world.summaries.refresh_last(self.session.id))
@@ -87,7 +103,8 @@ class UndoMachine(RuleBasedStateMachine):
     @rule(act=ACTS)
     def person_works(self, act: Act) -> None:
         before = self.world.files()
-        do(self.world.root, act)
+        self._act(act)
+        self.persons.wrote(before, self.world.files())
         self.is_touched |= self.world.files() != before
 
     @precondition(lambda self: self.points)
@@ -102,11 +119,12 @@ class UndoMachine(RuleBasedStateMachine):
         point = self._choose(data)
         if self.before_undo is None:
             self.before_undo = self._state()
-        before = self.world.files()
+        before, inner = self.world.files(), self._inner_repositories()
         preview = self._do(self.world.undo.preview(self.session.id, point.message, point.part))
         self.last = self._do(self.world.undo.revert(self.session.id, point.message, point.part))
         named = [file.path for file in [*self.last.kept, *self.last.unprotected]]
         assert self.last.failed == [] and preview.scope == self.last.scope
+        assert self._inner_repositories() == inner
         if not self.is_touched:
             compare_facts(self.world.files(), point.files, self._inside(named))
         for file in preview.kept:
@@ -118,6 +136,7 @@ class UndoMachine(RuleBasedStateMachine):
     def redo(self) -> None:
         assert self.before_undo is not None
         files, messages, summary = self.before_undo
+        inner = self._inner_repositories()
         report = self._do(self.world.undo.unrevert(self.session.id))
         named = [
             file.path for file in [*report.kept, *report.unprotected, *(self.last.unprotected if self.last else [])]
@@ -125,37 +144,28 @@ class UndoMachine(RuleBasedStateMachine):
         if not self.is_touched:
             compare_facts(self.world.files(), files, self._inside(named))
         after = self._state()
-        assert (after[1], after[2]) == (messages, summary)
+        assert (after[1], after[2]) == (messages, summary) and self._inner_repositories() == inner
         self.before_undo = self.last = None
 
     @rule()
     def cleanup(self) -> None:
         self._make_final()
 
+    @precondition(lambda self: self.before_undo is not None)
+    @rule(death=CLEANUP_DEATHS, at=st.integers(1, 3))
+    def cleanup_dies(self, death: str, at: int) -> None:
+        self._make_final(death, at)
+
     @precondition(lambda self: self.points and self.before_undo is None)
     @rule(data=st.data(), death=DEATHS, at=st.integers(1, 3))
     def undo_dies(self, data: st.DataObject, death: tuple[type, str], at: int) -> None:
         point, state = self._choose(data), self._state()
-        owner, name = death
-        whole = getattr(owner, name)
-        calls = 0
-
-        async def call(*arguments: object, **fields: object) -> object:
-            nonlocal calls
-            calls += 1
-            if calls >= at:
-                raise Death
-            return await whole(*arguments, **fields)
-
-        setattr(owner, name, call)
         try:
-            self.last = self._do(self.world.undo.revert(self.session.id, point.message, point.part))
+            with dying(*death, at):
+                self.last = self._do(self.world.undo.revert(self.session.id, point.message, point.part))
         except Death:
             pass
-        finally:
-            setattr(owner, name, whole)
-        self.another_process_comes()
-        self._do(self.world.undo.recover())
+        self._begin_anew()
         if self._do(self.world.info(self.session)).revert is None:
             assert self.world.files() == state[0]
             self.last = None
@@ -163,52 +173,168 @@ class UndoMachine(RuleBasedStateMachine):
             self.before_undo = state
             self.last = self._do(self.world.undo.revert(self.session.id, point.message, point.part))
 
+    @precondition(lambda self: self.before_undo is not None)
+    @rule(death=DEATHS, at=st.integers(1, 3))
+    def redo_dies(self, death: tuple[type, str], at: int) -> None:
+        before = self.world.files()
+        try:
+            with dying(*death, at):
+                self._do(self.world.undo.unrevert(self.session.id))
+        except Death:
+            pass
+        self._begin_anew()
+        if self._do(self.world.info(self.session)).revert is not None:
+            assert self.world.files() == before
+            self.redo()
+            return
+        assert self.before_undo is not None and self._state()[1:] == self.before_undo[1:]
+        # What stayed as it is was told to nobody.
+        self.is_touched |= self.world.files() != self.before_undo[0]
+        self.before_undo = self.last = None
+
+    @precondition(lambda self: self.points)
+    @rule(data=st.data(), is_whole=st.sampled_from((True, True, False)), goes_on=st.booleans(), deletes=st.booleans())
+    def fork(self, data: st.DataObject, is_whole: bool, goes_on: bool, deletes: bool) -> None:
+        source, files = self.session, self.world.files()
+        boundary = None if is_whole else self._choose(data).message
+        whole = self._do(self.world.messages(source))
+        shown = visible(whole, self._do(self.world.info(source)).revert)
+        names = [one.info.id for one in shown]
+        taken = shown[: names.index(boundary)] if boundary in names else shown
+        fork = self._do(self.world.fork(source, ForkSession(message_id=boundary)))
+        wanted = as_forked(taken, fork.id)
+        assert as_stored(self._do(self.world.messages(fork))) == wanted
+        assert self.world.files() == files
+        if not goes_on:
+            self.others[fork.id] = wanted
+            return
+        self.is_touched |= len(taken) < len(shown)
+        self._forget_what_was_left()
+        self._keep_points(taken)
+        mapping = ForkMap(fork.id)
+        self.points = [
+            Point(mapping.id(point.message), point.part and mapping.id(point.part), point.files)
+            for point in self.points
+        ]
+        self.session = fork
+        self._do(self.world.summaries.refresh(fork.id))
+        if deletes:
+            # The sessions of helpers go with it, and what they did cannot be undone by the fork any more.
+            self.is_touched |= bool(self._do(self.world.engine.store.children(source.id)))
+            self._do(self.world.delete(source))
+        else:
+            self.others[source.id] = as_stored(whole)
+
+    @rule()
+    def fork_dies(self) -> None:
+        count = len(read_store(self.world.engine.core.paths.storage).of_kind("session"))
+        try:
+            with dying(SessionStore, "create", 1):
+                self._do(self.world.fork(self.session, ForkSession()))
+        except Death:
+            pass
+        self._begin_anew()
+        assert len(read_store(self.world.engine.core.paths.storage).of_kind("session")) == count
+
     @rule()
     def another_process_comes(self) -> None:
         self._close()
         self.world = self._open()
+        self._check_others()
 
     @invariant()
     def records_are_whole(self) -> None:
         stored = read_store(self.world.engine.core.paths.storage)
         assert (stored.damaged, stored.strays) == ([], [])
 
+    @invariant()
+    def nothing_of_the_person_is_lost(self) -> None:
+        self.persons.check(self.world.files())
+
+    @invariant()
+    def repository_is_as_it_was(self) -> None:
+        self.repo.check()
+
+    def _begin_anew(self) -> None:
+        self.another_process_comes()
+        self._do(self.world.undo.recover())
+
+    def _check_others(self) -> None:
+        for session_id, wanted in self.others.items():
+            session = self._do(self.world.engine.store.get(session_id))
+            assert as_stored(self._do(self.world.messages(session))) == wanted
+
     def _choose(self, data: st.DataObject) -> Point:
         return self.points[data.draw(st.integers(0, len(self.points) - 1))]
 
-    def _acts(self, acts: list[Act]):
-        return [lambda act=act: do(self.world.root, act) for act in acts]
+    def _act(self, act: Act) -> None:
+        if act[0] == "rules":
+            self.persons.ignore(Path(act[1]).name)
+        do(self.world.root, act)
+
+    def _inner_repositories(self) -> object:
+        """Return the data of the repositories inside: undo leaves them alone."""
+        found = [path for path in self.world.root.rglob(".git") if path.parent != self.world.root]
+        return {path: data_of(path) for path in found}
+
+    async def _step(self, request: str, acts: list[Act], *, is_recorded: bool) -> str:
+        if not is_recorded:
+            return await self.world.step(self.session, request, *[self._command(act) for act in acts])
+        works: list[Work] = [
+            Written(act[1], act[2].encode()) if act[0] == "write" else self._command(act) for act in acts
+        ]
+        return await recorded_step(self.world, self.session, request, *works)
+
+    def _command(self, act: Act):
+        return lambda: self._act(act)
 
     async def _delegate(self, request: str, acts: list[Act]) -> None:
         """Let a child session do the acts."""
         child = await self.world.session(parent=self.session)
         message = await self.world.answer(self.session, request)
         started = self.world.engine.core.clock()
-        await self.world.turn(child, *self._acts(acts))
+        await self.world.turn(child, *[self._command(act) for act in acts])
         await self.world.tool(self.session, message, started, task=child)
         self.world.wait()
 
-    def _make_final(self) -> None:
+    def _make_final(self, death: str = "", at: int = 0) -> None:
         if self.before_undo is None:
             return
         info, files = self._do(self.world.info(self.session)), self.world.files()
         assert info.revert is not None
-        messages = self._do(self.world.messages(self.session))
-        cut = next(index for index, one in enumerate(messages) if one.info.id == info.revert.message_id)
-        assert self._do(self.world.clean_up(self.session))
-        kept = [one.info.id for one in messages[: cut + (info.revert.part_id is not None)]]
-        assert self._do(self.world.ids(self.session)) == kept and self.world.files() == files
+        kept = visible(self._do(self.world.messages(self.session)), info.revert)
+        is_done = self._clean_up(death, at)
+        found = self._do(self.world.messages(self.session))
+        ids = [(one.info.id, [part.id for part in one.parts]) for one in kept]
+        assert [(one.info.id, [part.id for part in one.parts]) for one in found] == ids
+        assert is_done and self.world.files() == files
         assert self._do(self.world.info(self.session)).revert is None
-        parts = {part.id for one in self._do(self.world.messages(self.session)) for part in one.parts}
-        self.points = [
-            point for point in self.points if point.message in kept and (point.part is None or point.part in parts)
-        ]
-        # What was left as it is has another state than the steps before it left: from here on exactness is not known.
-        self.is_touched |= self.last is None or bool([*self.last.kept, *self.last.unprotected])
+        self._keep_points(found)
+        self._forget_what_was_left()
+
+    def _clean_up(self, death: str, at: int) -> bool:
+        if not death:
+            return self._do(self.world.clean_up(self.session))
+        try:
+            with dying(SessionStore, death, at):
+                self._do(self.world.clean_up(self.session))
+        except Death:
+            pass
+        self._begin_anew()
+        return self._do(self.world.clean_up(self.session)) or True
+
+    def _keep_points(self, messages: list[MessageWithParts]) -> None:
+        ids = {one.info.id for one in messages} | {part.id for one in messages for part in one.parts}
+        self.points = [point for point in self.points if point.message in ids and (point.part or point.message) in ids]
+
+    def _forget_what_was_left(self) -> None:
+        """What was left as it is has another state than the steps before it left: from here on exactness is not known."""
+        if self.before_undo is not None:
+            self.is_touched |= self.last is None or bool([*self.last.kept, *self.last.unprotected])
         self.before_undo = self.last = None
 
-    def _state(self) -> tuple[Facts, list[object], object]:
-        async def look() -> tuple[Facts, list[object], object]:
+    def _state(self) -> tuple[Facts, list[MessageWithParts], object]:
+        async def look() -> tuple[Facts, list[MessageWithParts], object]:
             world = self.world
             info = await world.info(self.session)
             return (
@@ -227,7 +353,10 @@ class UndoMachine(RuleBasedStateMachine):
             opened: asyncio.Future[UndoWorld] = asyncio.get_running_loop().create_future()
             self._closing = asyncio.Event()
             self._holder = asyncio.create_task(hold(opened, self._closing))
-            return await opened
+            await asyncio.wait({opened, self._holder}, return_when=asyncio.FIRST_COMPLETED)
+            if not opened.done():
+                self._holder.result()
+            return opened.result()
 
         async def hold(opened: "asyncio.Future[UndoWorld]", closing: asyncio.Event) -> None:
             async with undo_world(isolated_environment(self.base / "home"), self.base / "project") as world:

@@ -26,7 +26,10 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a step has changed so far; `files` are absolute paths, `is_whole` tells that the states are of all files."""
+    """What a step has changed so far; `files` are absolute paths, `is_whole` tells that the states are of all files.
+
+    Without files it changed only what is not recorded: undo then has something to name.
+    """
 
     hash: str
     after: str
@@ -71,7 +74,7 @@ def folders_above(changes: Mapping[str, Change], before: View, after: View) -> d
 def store_tally(opened: Opened, tally: Tally, writer: ObjectWriter) -> Recorded | None:
     """Store what the writer has taken, and the states before and after a step; returns None when it changed nothing."""
     total = tally.sum()
-    if not total.files:
+    if not total.files and not total.has_unseen:
         writer.flush()
         return None
     if total.whole is not None:

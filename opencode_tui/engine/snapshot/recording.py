@@ -219,6 +219,7 @@ class StepRecording:
             whole=(base.id, after.id),
             contested=frozenset(changes) if is_doubtful else frozenset(),
             skipped={**base.manifest.skipped, **after.manifest.skipped},
+            unseen=frozenset(base.manifest.skipped.keys() ^ after.manifest.skipped.keys()),
         )
         self._tally.cover(segment, {path: (base.state(path), after.state(path)) for path in written}, stretch)
         return after

@@ -27,7 +27,7 @@ class Segment:
     """Changes that belong together: `folders` are those above the changed paths.
 
     `ended` is when a write was in place; `whole` are the ids of the scans around a stretch, None for a write; `skipped` is what the
-    scans do not hold, with the reasons.
+    scans do not hold, with the reasons, `unseen` those of them that only one scan met: they came or went.
     """
 
     changes: Mapping[str, Change]
@@ -36,13 +36,14 @@ class Segment:
     whole: tuple[str, str] | None = None
     contested: frozenset[str] = frozenset()
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])
+    unseen: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
     """What a step did: the paths that changed, in order, with their states and those of the folders above them.
 
-    `skipped` are the paths of which nothing is known.
+    `skipped` are the paths of which nothing is known, `has_unseen` tells that some of them came or went.
     """
 
     files: list[str]
@@ -51,6 +52,7 @@ class Sum:
     contested: set[str]
     whole: tuple[str, str] | None
     skipped: dict[str, str]
+    has_unseen: bool
 
 
 class Tally:
@@ -114,6 +116,7 @@ class Tally:
             contested & set(files),
             self._whole(),
             skipped,
+            any(segment.unseen for segment in self._segments.values()),
         )
 
     def _writes(self, since: float) -> list[tuple[int, Segment]]:

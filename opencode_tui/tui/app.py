@@ -60,6 +60,13 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
     def on_mount(self) -> None:
         """Tell when the first frame stands on the screen."""
         self.call_after_refresh(self.painted.set)
+        self.app_resume_signal.subscribe(self, self._repaint)
+
+    def _repaint(self, _app: object = None) -> None:
+        """Draw every cell: the terminal came back empty from the shell or from an editor."""
+        self.screen.refresh(layout=True)
+        for widget in self.screen.query("*"):
+            widget.refresh()
 
     def attach(self, client: "Client") -> None:
         """Hand in the engine's door; what was typed meanwhile goes there."""

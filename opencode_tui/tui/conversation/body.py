@@ -38,13 +38,13 @@ def draw_output(lines: Sequence[str], page: Page, *, token: str = "muted", guide
     return [guarded([(line, page.style(token))] if line else [], page, guide=guide) for line in lines]
 
 
-def draw_open(text: str, page: Page, *, token: str = "muted") -> list[Line]:
+def draw_open(text: str, page: Page, *, token: str = "muted", is_least: bool = False) -> list[Line]:
     """Return the beginning of an output, and how many lines there are more."""
     lines = _first_lines(text, OPEN_LINES)
     drawn = draw_output(lines, page, token=token)
     more = count_lines(text) - len(lines)
     if more > 0:
-        drawn.append(draw_more(more, page, "read all"))
+        drawn.append(draw_more(more, page, "read all", is_least=is_least))
     return drawn
 
 
@@ -53,10 +53,11 @@ def is_capped(text: str) -> bool:
     return count_lines(text) > OPEN_LINES
 
 
-def draw_more(count: int, page: Page, act: str, *, guide: str = "guide") -> Line:
-    """Return the line that counts what is left out, with the key that shows it."""
+def draw_more(count: int, page: Page, act: str, *, guide: str = "guide", is_least: bool = False) -> Line:
+    """Return the line that counts what is left out, with the key that shows it; `is_least` tells that there is more on the disk."""
+    counted = f"{count}+ lines" if is_least else plural(count, "line")
     spans = [
-        (f"{plural(count, 'line')} more", page.style("muted")),
+        (f"{counted} more", page.style("muted")),
         ("   ", page.area()),
         ("enter", page.style("text")),
         (f" {act}", page.style("muted")),

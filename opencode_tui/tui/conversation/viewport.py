@@ -86,7 +86,7 @@ class Viewport:
             self._spot = layout.end_spot(self.height)
             self.lines = layout.window(self._spot, self.height)
         self.top = layout.line_of(self._spot)
-        if settle_follow and self.top + self.height >= layout.height:
+        if layout.height <= self.height or (settle_follow and self.top + self.height >= layout.height):
             self.follow = True
 
     def scroll(self, delta: int) -> None:

@@ -485,3 +485,13 @@ async def test_a_link_under_the_pointer_is_underlined() -> None:
             "the page",
             " (https://docs.example/a)",
         ]
+
+
+async def test_what_fits_has_no_thumb_and_cannot_be_scrolled_away() -> None:
+    app = app_of(chat_dark())
+    async with app.run_test(size=(100, 40)) as pilot:
+        await settle(pilot)
+        app.view.action_page_up()
+        assert app.view.is_following
+        app.view.scroll_lines(-3)
+        assert app.view._viewport.top == 0

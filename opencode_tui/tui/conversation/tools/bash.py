@@ -15,7 +15,7 @@ from opencode_tui.tui.conversation.body import (
 )
 from opencode_tui.tui.conversation.page import Line, Page
 from opencode_tui.tui.conversation.tool_line import Fact
-from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, tail
+from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cut, tail
 from opencode_tui.tui.items import ToolItem
 from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.tool_facts import exit_of, outcome_of_tests
@@ -53,7 +53,8 @@ class BashRenderer(ToolRenderer):
         if count <= _SHOWN + 1:
             return draw_output(output_tail(text, count), page, token="text", guide="warning")
         lines = draw_output(output_tail(text, _SHOWN), page, token="text", guide="warning")
-        return [*lines, draw_more(count - _SHOWN, page, "open", guide="warning")]
+        more = draw_more(count - _SHOWN, page, "open", guide="warning", is_least=is_cut(item.part))
+        return [*lines, more]
 
     @staticmethod
     def _command(part: ToolPart, page: Page) -> list[Line]:

@@ -39,7 +39,9 @@ class ToolRenderer:
     def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
         """Return the lines below a completed call's line."""
         text = self.text(item.part)
-        return draw_open(text, page) if opened != "folded" and text.strip() else []
+        if opened == "folded" or not text.strip():
+            return []
+        return draw_open(text, page, is_least=is_cut(item.part))
 
     def running(self, state: ToolStateRunning, page: Page) -> list[Line]:
         """Return the lines below a running call's line; their number stays the same while it runs."""
@@ -56,6 +58,12 @@ class ToolRenderer:
         state = part.state
         path = str(state.metadata.get("outputPath") or "") if isinstance(state, ToolStateCompleted) else ""
         return FullText(part.tool, text, path) if path or is_capped(text) else None
+
+
+def is_cut(part: ToolPart) -> bool:
+    """Tell whether the call kept only a piece of what it printed; all of it lies on the disk."""
+    state = part.state
+    return isinstance(state, ToolStateCompleted) and bool(state.metadata.get("outputPath"))
 
 
 def tail(lines: Sequence[str], page: Page, count: int) -> list[Line]:

@@ -98,6 +98,7 @@ async def _work(
             await door.choose_session(client, app.options.session_id)
         if not shown.done():
             app.attach(client)
+            gc.freeze()  # what is loaded stays: looking through it for garbage would hold up the screen for 60 ms
             await asyncio.wait({shown})
 
 

@@ -134,7 +134,10 @@ class RetryItem(Item):
 
 @dataclass(slots=True, eq=False)
 class CompactionItem(Item):
-    """Where a summary took the place of what stands above; token counts are 0 while they are unknown."""
+    """Where a summary took the place of what stands above; token counts are 0 while they are unknown.
+
+    `after` is the summary's own size until the next step was sent (`is_measured`).
+    """
 
     kind: ClassVar[str] = "compaction"
     time: int = 0
@@ -142,6 +145,7 @@ class CompactionItem(Item):
     after: int = 0
     is_auto: bool = False
     is_running: bool = False
+    is_measured: bool = False
     failure: str = ""
     summary: str = ""
 

@@ -71,6 +71,14 @@ class MessageView:
         return tokens.total or tokens.input + tokens.cache.read + tokens.cache.write + tokens.output
 
     @property
+    def sent(self) -> int:
+        """Tokens that the step was sent; 0 when they are unknown, and for summaries."""
+        info = self.info
+        if isinstance(info, UserMessage) or info.summary:
+            return 0
+        return info.tokens.input + info.tokens.cache.read + info.tokens.cache.write
+
+    @property
     def goes_on(self) -> bool:
         """Tell whether this answer's turn has more to come."""
         info = self.info
@@ -264,7 +272,8 @@ class MessageView:
         if marker is None:
             return []
         marker.is_running = info.time.completed is None
-        marker.after = info.tokens.output
+        if not marker.is_measured:
+            marker.after = info.tokens.output
         if info.error is not None:
             marker.failure = "interrupted by you" if isinstance(info.error, StoredAbortedError) else "failed"
         return [marker]

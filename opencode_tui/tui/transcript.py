@@ -34,6 +34,9 @@ from opencode_tui.tui.queue_marks import settle_marks
 from opencode_tui.tui.undo_cut import UndoCut
 from opencode_tui.tui.waiting_calls import WaitingCalls
 
+_STEPS_BEHIND = 4
+"""Messages between a compaction's marker and the first step behind it: the summary, the program's word to go on."""
+
 
 @dataclass(slots=True)
 class Changes:
@@ -243,6 +246,7 @@ class Transcript:
             self._rebuild()
         for item in changed:
             self._touch(item)
+        self._measure_compaction(view)
         self._settle_queue()
 
     def _add_message(self, info: AnyMessage) -> MessageView:
@@ -274,6 +278,16 @@ class Transcript:
 
     def _tokens_before(self, view: MessageView) -> int:
         return next((one.used for one in reversed(self._order[: view.at]) if one.used), 0)
+
+    def _measure_compaction(self, view: MessageView) -> None:
+        """Tell the compaction directly before a step what the step was sent."""
+        for one in reversed(self._order[max(0, view.at - _STEPS_BEHIND) : view.at] if view.sent else ()):
+            if one.sent:
+                return
+            if one.compaction is not None:
+                one.compaction.after, one.compaction.is_measured = view.sent, True
+                self._touch(one.compaction)
+                return
 
     def _set_revert(self, revert: RevertState | None) -> None:
         if revert != self._cut.revert:
@@ -319,6 +333,7 @@ class Transcript:
             item.at = at
         for view in self._order:
             view.find_last_tool()
+            self._measure_compaction(view)
         self._mark_waiting()
         self._settle_queue()
         self._move(0)

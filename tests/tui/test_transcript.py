@@ -332,3 +332,21 @@ def test_a_message_that_completes_late_is_taken() -> None:
     done = info.changed(time=MessageTime(created=NOON, completed=NOON + 4_000), finish="stop")
     transcript.apply(MessageUpdated(info=done))
     assert transcript.items[0].turn.ended == NOON + 4_000  # pyright: ignore[reportAttributeAccessIssue] - it is the request
+
+
+def test_a_compaction_tells_what_the_next_step_was_sent() -> None:
+    story = Story()
+    story.user("hi")
+    story.answer(["one"], tokens=Tokens(input=150_000))
+    story.compaction("9", "summary", before=150_000, after=2_000)
+    transcript = story.transcript()
+    marker = next(item for item in transcript.items if item.kind == "compaction")
+    assert marker.after == 2_000  # pyright: ignore[reportAttributeAccessIssue] - it is the marker
+    story.user("go on")
+    give(transcript, story.messages[-1], story.answer(["two"], end=None))
+    done = story.messages[-1].info.changed(tokens=Tokens(input=21_000))
+    transcript.apply(MessageUpdated(info=done))
+    assert marker.after == 21_000  # pyright: ignore[reportAttributeAccessIssue] - it is the marker
+    story.answer(["three"], tokens=Tokens(input=30_000))
+    give(transcript, story.messages[-1])
+    assert marker.after == 21_000  # pyright: ignore[reportAttributeAccessIssue] - it is the marker

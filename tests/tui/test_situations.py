@@ -153,7 +153,7 @@ def test_a_folder_that_cannot_be_written_to_says_so_and_the_agent_reads_there(
     folder.chmod(0o555)
     line = CommandLine(folder, environ, provider=server.config(), settings={"model": "fake/fake-model"})
     words = ["-m", "opencode_tui"] if os.geteuid() else ["-c", WITHOUT_ROOT, "-m", "opencode_tui"]
-    with ScreenTerminal(words, folder=folder, environ=line.variables()) as terminal:
+    with ScreenTerminal(words, folder=folder, environ=line.variables(), size=(200, 40)) as terminal:
         terminal.sees("This folder cannot be written to")
         terminal.type('look <<tool write {"filePath":"n.txt","content":"hi"}>>\r')
         terminal.sees("permission denied by")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import App
+from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.theme import Theme
 
@@ -52,6 +53,14 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self.chat = ChatScreen(options, clock)
         self._early: list[events.Key | events.Paste] | None = []
         self._wear(self.look.palette)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Read the terminal so that a paste stays text."""
+        if sys.platform == "win32":
+            return super().get_driver_class()
+        from opencode_tui.tui.terminal_input import TerminalInput  # the library has none there
+
+        return TerminalInput
 
     def get_default_screen(self) -> ChatScreen:
         """Begin with the chat."""

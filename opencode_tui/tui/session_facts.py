@@ -22,9 +22,12 @@ from opencode_tui.schema.session import SessionInfo, is_default_title
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.tui.quantity import plural
+from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.status.doing import doing
 
 LETTERS_PER_TOKEN = 4
+NAME_LENGTH = 40
+"""Letters of a tool's name in the activity line."""
 
 
 class SessionFacts:
@@ -186,7 +189,7 @@ class SessionFacts:
                 self._running.pop(part.id, None)
                 self._phase = ""
             case _:
-                self._phase = f"Preparing {part.tool}"
+                self._phase = f"Preparing {screen_line(part.tool)[:NAME_LENGTH]}"
 
 
 def _total(tokens: Tokens) -> int:

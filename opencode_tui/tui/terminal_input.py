@@ -1,0 +1,87 @@
+"""What comes from the terminal: a paste is text, whatever stands in it, and bytes that are no letters end nothing.
+
+Without this an escape in a paste would be read as keys: a pasted text could press enter, or answer a question.
+"""
+
+import os
+import re
+import selectors
+from codecs import getincrementaldecoder
+
+from textual._xterm_parser import XTermParser
+from textual.drivers.linux_driver import LinuxDriver
+
+PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
+CHUNK = 4096
+WAIT_S = 0.1
+
+_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class PasteFilter:
+    """Takes control characters out of what stands between the marks of a paste; everything else passes at once."""
+
+    def __init__(self) -> None:
+        self._is_pasting = False
+        self._tail = ""
+        """What may be the beginning of a mark: outside a paste it was passed on already, inside it waits."""
+
+    def feed(self, data: str) -> str:
+        """Return what the parser shall see of the next piece."""
+        passed: list[str] = []
+        while data:
+            data = self._inside(data, passed) if self._is_pasting else self._outside(data, passed)
+        return "".join(passed)
+
+    def _outside(self, data: str, passed: list[str]) -> str:
+        known = len(self._tail)
+        seen = self._tail + data
+        at = seen.find(PASTE_BEGINS)
+        if at < 0:
+            passed.append(data)
+            self._tail = seen[1 - len(PASTE_BEGINS) :]
+            return ""
+        end = at + len(PASTE_BEGINS) - known
+        passed.append(data[:end])
+        self._is_pasting, self._tail = True, ""
+        return data[end:]
+
+    def _inside(self, data: str, passed: list[str]) -> str:
+        seen, self._tail = self._tail + data, ""
+        text, mark, rest = seen.partition(PASTE_ENDS)
+        if mark:
+            self._is_pasting = False
+        else:
+            kept = next((size for size in range(len(PASTE_ENDS) - 1, 0, -1) if text.endswith(PASTE_ENDS[:size])), 0)
+            text, self._tail = text[: len(text) - kept], text[len(text) - kept :]
+        passed += [_STEERING.sub("", text), mark]
+        return rest
+
+
+class TerminalInput(LinuxDriver):
+    """The library's driver with safe pastes; bytes that are not UTF-8 become signs instead of ending the thread."""
+
+    def run_input_thread(self) -> None:
+        """Read until the app ends."""
+        parser, pastes = XTermParser(self._debug), PasteFilter()
+        decode = getincrementaldecoder("utf-8")("replace").decode
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            while not self.exit_event.is_set():
+                if selector.select(WAIT_S):
+                    read = _read(self.fileno)
+                    if not read:
+                        return
+                    if data := pastes.feed(decode(read)):
+                        for event in parser.feed(data):
+                            self.process_message(event)
+                for event in parser.tick():
+                    self.process_message(event)
+
+
+def _read(descriptor: int) -> bytes:
+    """The next bytes; none when the terminal is gone, which the hang-up signal tells the app."""
+    try:
+        return os.read(descriptor, CHUNK)
+    except OSError:
+        return b""

@@ -331,9 +331,11 @@ class Transcript:
         self.items = self._cut.apply(self._order)
         for at, item in enumerate(self.items):
             item.at = at
+        is_compacted = any(view.compaction is not None for view in self._order)
         for view in self._order:
             view.find_last_tool()
-            self._measure_compaction(view)
+            if is_compacted:
+                self._measure_compaction(view)
         self._mark_waiting()
         self._settle_queue()
         self._move(0)

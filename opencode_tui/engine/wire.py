@@ -22,6 +22,7 @@ from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.rules import Rules
 from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.exclusive import Exclusive
 from opencode_tui.engine.session.nearby import NearbyInstructions
 from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
@@ -114,7 +115,10 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         sessions=sessions,
         undo=undo,
         forks=_late_forks(core, project, sessions=sessions, todos=todos, snapshots=snapshots),
-        parts=PartEdits(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
+        parts=PartEdits(
+            store=core.store,
+            exclusive=Exclusive(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
+        ),
         todos=todos,
         prompts=verbs.prompts,
         shell=verbs.shell,

@@ -6,6 +6,7 @@ could not be written stays pending, is reported to its owner, and is tried again
 
 import asyncio
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -41,7 +42,7 @@ class WriteBehind:
         self._write = write
         self._pending: dict[Key, _Growing] = {}
         self._in_flight: dict[Key, _Growing] = {}
-        self._last_writes: dict[Key, float] = {}
+        self._last_writes: OrderedDict[Key, float] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_loop: asyncio.AbstractEventLoop | None = None
 
@@ -70,10 +71,13 @@ class WriteBehind:
 
     def note_write(self, key: Key) -> None:
         """Remember that a record was written just now, so that its growth waits a full interval."""
-        if len(self._last_writes) >= _REMEMBERED_KEYS:
-            horizon = time.monotonic() - INTERVAL_MS / 1000
-            self._last_writes = {key: moment for key, moment in self._last_writes.items() if moment > horizon}
-        self._last_writes[key] = time.monotonic()
+        self._last_writes[key] = now = time.monotonic()
+        self._last_writes.move_to_end(key)
+        while len(self._last_writes) > _REMEMBERED_KEYS:
+            oldest = next(iter(self._last_writes))
+            if self._last_writes[oldest] > now - INTERVAL_MS / 1000:
+                return
+            del self._last_writes[oldest]
 
     async def flush(self, key: Key | None = None) -> None:
         """Write what is pending (for one key, or all) at once; raises the first StorageError after trying everything."""

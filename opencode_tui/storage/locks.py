@@ -1,6 +1,7 @@
 """The locks of one data folder: files below its lock folder, never deleted, never one a record.
 
-`{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest.
+`{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest;
+`forks.write` the notes about forks that are not copied whole.
 Whoever forks a session holds `{session}.fork`, and so does who must know that nobody does; `{session}.copy` is held by whoever
 copies the records of that fork.
 Source: SPEC, section 3, locks.
@@ -39,6 +40,10 @@ class Locks:
     def session_copy(self, session_id: str) -> ProcessLock:
         """Return the lock of whoever copies the records of a fork."""
         return self._lock(f"{session_id}.copy")
+
+    def forks(self) -> ProcessLock:
+        """Return the lock of the notes about forks that are not copied whole."""
+        return self._lock("forks.write")
 
     def session_run(self, session_id: str) -> RunLock:
         """Return the lock that is held for the length of a session's run."""

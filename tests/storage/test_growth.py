@@ -7,9 +7,11 @@ from itertools import pairwise
 import pytest
 
 from opencode_tui.schema.error import StorageError
+from opencode_tui.storage.growth import WriteBehind
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
+from opencode_tui.storage.writer import WriterThread
 from tests.support.faults import FaultyFiles, StalledDisk
 
 KEY = ("part", "msg_1", "prt_1")
@@ -210,3 +212,11 @@ def test_growth_that_goes_on_in_another_loop_is_written_by_its_timer(paths: Path
     asyncio.run(grow(is_written=False))
     asyncio.run(grow(is_written=True))
     asyncio.run(storage.close())
+
+
+async def test_a_burst_of_writes_costs_each_the_same(paths: Paths):
+    behind = WriteBehind(writer=WriterThread("test"), write=lambda key, data: None)
+    began = time.perf_counter()
+    for number in range(20_000):
+        behind.note_write(("part", "msg_1", str(number)))
+    assert time.perf_counter() - began < 1

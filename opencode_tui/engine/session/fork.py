@@ -54,7 +54,8 @@ class SessionForks:
         Raises NotFoundError, NoSuchMessageError for a boundary that is not there, BusyError while what would be taken over is
         still being written; for a worktree also ConfigError, GitUnavailableError and SnapshotError, and then nothing is left.
         """
-        source = await self.sessions.get(session_id)
+        # A thread's way there and back is half of what a fork may cost.
+        source = self.store.look(session_id) or await self.sessions.get(session_id)
         if not request.worktree:
             return await self._fork(source, request, None)
         await self.source.range(source, request.message_id)
@@ -65,11 +66,11 @@ class SessionForks:
         session_id = source.id
         deadline = time.monotonic() + PATIENCE_MS / 1000
         while True:
-            # Whoever holds the run lock may be waiting for the fork lock: never the other way round.
-            await self.source.wait(session_id, deadline=deadline)
             async with self.locks.session_fork(session_id):
                 if self.source.is_free(session_id):
                     return await self._begin(source, request, folder)
+            # Whoever holds the run lock may be waiting for the fork lock: never the other way round.
+            await self.source.wait(session_id, deadline=deadline)
             source = await self.sessions.get(session_id)
 
     async def preview(self, session_id: str, request: ForkSession) -> ForkPreview:
@@ -105,7 +106,7 @@ class SessionForks:
 
     def _describe(self, source: SessionInfo, taken: CopyRange, boundary: str | None, folder: Path) -> SessionInfo:
         now = self.clock()
-        if folder != self.project.directory or works_elsewhere(source.directory, self.project.worktree):
+        if self._is_elsewhere(source, folder):
             taken = taken.changed(elsewhere=True)
         copying = None if _is_empty(taken) else taken
         info = SessionInfo(
@@ -119,6 +120,12 @@ class SessionForks:
             time=SessionTime(created=now, updated=now),
         )
         return with_origin(info, ForkOrigin(session_id=source.id, message_id=taken.before or boundary, copying=copying))
+
+    def _is_elsewhere(self, source: SessionInfo, folder: Path) -> bool:
+        """Tell whether a fork in this folder works on other files than its source."""
+        if folder != self.project.directory:
+            return True
+        return source.directory != str(folder) and works_elsewhere(source.directory, self.project.worktree)
 
 
 def forked_title(title: str) -> str:

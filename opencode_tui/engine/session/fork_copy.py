@@ -33,7 +33,7 @@ class ForkCopies:
         self._group = group
         self._storage = storage
         self._locks = locks
-        self._pending = PendingCopies(storage.paths, files=storage.files)
+        self._pending = PendingCopies(storage.paths, locks=locks, files=storage.files)
         self._publisher = publisher
         self._tasks: dict[str, asyncio.Task[OpencodeError | None]] = {}
         self._is_closed = False

@@ -92,10 +92,15 @@ class SessionStore:
     async def get(self, session_id: str) -> SessionInfo:
         """Return a session's record as it is on disk; raises NotFoundError or CorruptRecordError."""
         key = await self._locate(session_id)
-        data = await self._storage.read(key)
-        info = parse_session(data, path=self._storage.path_of(key), project_id=key[1], worktree="")
-        self._remember(info)
-        return info
+        return self._parse(key, await self._storage.read(key))
+
+    def look(self, session_id: str) -> SessionInfo | None:
+        """Do what `get` does at once, for a session whose place is known; None for any other. Blocks for one small file."""
+        project_id = self._projects.get(session_id)
+        if project_id is None:
+            return None
+        key = ("session", project_id, session_id)
+        return self._parse(key, self._storage.read_sync(key))
 
     async def sessions(self, project_id: str) -> list[SessionInfo]:
         """Return a project's sessions, newest first; damaged records are named in the log and left out."""
@@ -266,6 +271,11 @@ class SessionStore:
     def _remember(self, info: SessionInfo) -> None:
         self._projects[info.id] = info.project_id
         self._publisher.bind(info.id, info.directory)
+
+    def _parse(self, key: Key, data: bytes) -> SessionInfo:
+        info = parse_session(data, path=self._storage.path_of(key), project_id=key[1], worktree="")
+        self._remember(info)
+        return info
 
     @staticmethod
     def _key(info: SessionInfo) -> Key:

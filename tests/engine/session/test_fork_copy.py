@@ -13,6 +13,7 @@ from opencode_tui.schema.fork import fork_origin
 from opencode_tui.schema.request import ForkSession
 from opencode_tui.schema.session import RevertState
 from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.pending_copies import PendingCopies
 from tests.support.deep import write_session
 
@@ -30,6 +31,10 @@ async def broken_off(environ, folder, session_id, *, after_s=0.0):
         fork = await client.sessions.fork(session_id, WHOLE)
         await asyncio.sleep(after_s)
     return fork.id
+
+
+def noted_forks(paths):
+    return (paths.lock / "forks").read_text()
 
 
 async def texts(client, session_id):
@@ -78,7 +83,7 @@ async def test_deleting_the_source_completes_its_forks_first(environ, folder, pa
     async with open_client(environ, folder) as client:
         await client.sessions.remove(session_id)
         assert await is_whole(client, fork_id) and await texts(client, fork_id) == wanted
-    assert not list(paths.lock.glob("*.forks")) and copied(paths, session_id) == 0
+    assert noted_forks(paths) == "" and copied(paths, session_id) == 0
 
 
 async def test_a_fork_of_an_unfinished_fork_reads_through_both(environ, folder, paths):
@@ -98,7 +103,7 @@ async def test_a_fork_is_deleted_without_being_copied_first(environ, folder, pat
     async with open_client(environ, folder) as client:
         await client.sessions.remove(fork_id)
         await client.sessions.settled(session_id)
-    assert copied(paths, fork_id) == 0 and not list(paths.lock.glob("*.forks"))
+    assert copied(paths, fork_id) == 0 and noted_forks(paths) == ""
     left = [path.name for path in (paths.storage / "part").iterdir()]
     assert set(left) == {path.stem for path in (paths.storage / "message" / session_id).glob("*.json")}
 
@@ -208,14 +213,14 @@ async def test_states_of_files_do_not_go_into_another_work_tree(environ, tmp_pat
 
 def test_a_note_without_a_fork_holds_up_nobody(environ, folder, paths):
     session_id = write_session(paths, turns=1, directory=str(folder))
-    PendingCopies(paths).add(session_id, "ses_000000000000neverwritten00")
+    PendingCopies(paths, locks=Locks(paths)).add(session_id, "ses_000000000000neverwritten00")
 
     async def work():
         async with open_client(environ, folder) as client:
             await client.sessions.remove(session_id)
 
     asyncio.run(work())
-    assert not list(paths.lock.glob("*.forks"))
+    assert noted_forks(paths) == ""
 
 
 class NthFails(FileSystem):

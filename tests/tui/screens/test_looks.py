@@ -406,10 +406,8 @@ SITUATIONS: dict[str, Situation] = {
 }
 
 
-@pytest.mark.parametrize("name", SITUATIONS)
-def test_look(name: str, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    situation = SITUATIONS[name]
-    monkeypatch.setenv("HOME", "/home/you")
+def opened_app(situation: Situation) -> tuple[OpenCodeApp, Act]:
+    """The app of a situation, and what brings it there once it runs; a picture for the README is made of it too."""
     script = situation.script()
     script.files = ["src/csvkit/parser.py", "src/csvkit/patch.py", "tests/test_parser.py", "docs/"]
     client = ScriptedClient(script)
@@ -423,4 +421,12 @@ def test_look(name: str, snap_compare: Callable[..., bool], monkeypatch: pytest.
         await situation.act(pilot)
         await pilot.pause(0.1)
 
+    return app, act
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_look(name: str, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/you")
+    situation = SITUATIONS[name]
+    app, act = opened_app(situation)
     assert snap_compare(app, terminal_size=situation.size, run_before=act)

@@ -1,0 +1,100 @@
+"""Draws the cells of a screen as an SVG that looks the same in every monospace font: each run of letters stands at its cell."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+
+CELL, LINE, SIZE, EDGE = 10, 20, 16.6, 14
+"""Width and height of a cell, size of the letters, and the room around the screen; in pixels of the drawing."""
+
+FONTS = "'DejaVu Sans Mono', 'JetBrains Mono', Menlo, Consolas, monospace"
+
+_BARS = {"▎": (0.0, 0.25), "│": (0.44, 0.1), "┃": (0.38, 0.22), "█": (0.0, 1.0)}
+"""Signs that touch the rows above and below: where they begin in the cell, and how wide they are."""
+
+_FRAME = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">
+<style>.b {{ font-weight: bold }} .i {{ font-style: italic }} .u {{ text-decoration: underline }}</style>
+<rect width="{width}" height="{height}" rx="8" fill="{behind}"/>
+<g transform="translate({edge} {edge})" font-family="{fonts}" font-size="{size}">
+{drawn}
+</g>
+</svg>
+"""
+
+
+def draw(rows: Sequence[Iterable[Segment]], *, columns: int, text: str, behind: str) -> str:
+    """The rows as an SVG; `text` and `behind` are the colours of what has none."""
+    drawn: list[str] = []
+    for at, cells in enumerate(rows):
+        drawn += _row(list(cells), at * LINE, text, behind)
+    width, height = columns * CELL + 2 * EDGE, len(rows) * LINE + 2 * EDGE
+    return _FRAME.format(
+        width=width, height=height, size=SIZE, behind=behind, edge=EDGE, fonts=FONTS, drawn="\n".join(drawn)
+    )
+
+
+def _row(cells: Sequence[Segment], y: int, text: str, behind: str) -> list[str]:
+    tones: list[tuple[int, int, str]] = []
+    letters: list[str] = []
+    x = 0
+    for segment in cells:
+        if segment.control:
+            continue
+        style = segment.style or Style.null()
+        wide = cell_len(segment.text)
+        fore, back = _colours(style, text, behind)
+        if tones and tones[-1][2] == back:
+            tones[-1] = (tones[-1][0], tones[-1][1] + wide, back)
+        else:
+            tones.append((x, wide, back))
+        letters += _letters(segment.text, x, y, fore, _classes(style))
+        x += wide
+    return [_rect(at * CELL, y, wide * CELL, tone) for at, wide, tone in tones if tone != behind] + letters
+
+
+def _letters(text: str, x: int, y: int, colour: str, classes: str) -> list[str]:
+    drawn: list[str] = []
+    word, begin = "", x
+
+    def end() -> None:
+        nonlocal word
+        if word:
+            length = cell_len(word) * CELL
+            words = escape(word, quote=False).replace(" ", "\u00a0")
+            drawn.append(
+                f'<text x="{begin * CELL}" y="{y + LINE * 0.74:g}" textLength="{length}" fill="{colour}"{classes}>{words}</text>'
+            )
+        word = ""
+
+    for position, letter in enumerate(text):
+        bar = _BARS.get(letter)
+        is_gap = letter == " " and (not word or text[position + 1 : position + 2] in (" ", ""))
+        if bar or is_gap:
+            end()
+            if bar:
+                drawn.append(_rect((x + bar[0]) * CELL, y, bar[1] * CELL, colour))
+        else:
+            begin = begin if word else x
+            word += letter
+        x += cell_len(letter)
+    end()
+    return drawn
+
+
+def _rect(x: float, y: int, width: float, colour: str) -> str:
+    return f'<rect x="{x:g}" y="{y}" width="{width:g}" height="{LINE}" fill="{colour}" shape-rendering="crispEdges"/>'
+
+
+def _colours(style: Style, text: str, behind: str) -> tuple[str, str]:
+    fore = style.color.get_truecolor().hex if style.color and not style.color.is_default else text
+    back = style.bgcolor.get_truecolor().hex if style.bgcolor and not style.bgcolor.is_default else behind
+    return (back, fore) if style.reverse else (fore, back)
+
+
+def _classes(style: Style) -> str:
+    names = [name for name, is_on in (("b", style.bold), ("i", style.italic), ("u", style.underline)) if is_on]
+    return f' class="{" ".join(names)}"' if names else ""

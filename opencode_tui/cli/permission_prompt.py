@@ -17,6 +17,7 @@ from opencode_tui.schema.error import OpencodeError, StorageError
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionRequest, Reply, Rule
+from opencode_tui.tui.permission_words import subject_of
 from opencode_tui.tui.safe_text import make_safe
 
 _RECENT_MESSAGES = 5
@@ -100,7 +101,9 @@ class PermissionPrompt:
 
     def _decision(self, question: Question, reply: Reply, word: str) -> str:
         sign, token, text = _DECISIONS[reply]
-        subject = ", ".join(question.request.always) if reply == "always" else question.subject
+        subject = (
+            ", ".join(question.request.always) if reply == "always" else subject_of(question.request, question.call)
+        )
         told = f"{text}  {make_safe(_first(subject))}" + (f"  you said: {make_safe(word)}" if word else "")
         told = clip(told, (self._style.columns() or 200) - 2, self._style.words("…"))
         return f"{self._style.paint(self._style.words(sign), token)} {self._style.paint(told, 'muted')}\n"

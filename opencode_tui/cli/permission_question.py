@@ -14,17 +14,10 @@ from opencode_tui.cli.tool_line import described
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.value import immutable
+from opencode_tui.tui.permission_words import once_of, subject_of, title_of
 from opencode_tui.tui.safe_text import make_safe
 
 _DIFF_LINES = 40
-_TITLES = {
-    "bash": "Run this command?",
-    "edit": "Edit this file?",
-    "read": "Read this file?",
-    "external_directory": "Use this folder outside the project?",
-    "webfetch": "Fetch this page?",
-    "doom_loop": "It keeps making the same calls. Go on?",
-}
 
 
 @immutable
@@ -36,23 +29,14 @@ class Question:
     directory: Path
     call: ToolPart | None = None
 
-    @property
-    def subject(self) -> str:
-        """What the act is about: the whole command, the folders, the paths; raw."""
-        if self.request.permission == "bash" and self.call is not None:
-            command = self.call.state.input.get("command")
-            if isinstance(command, str):
-                return command
-        if self.request.permission == "external_directory":
-            return "\n".join(pattern.removesuffix("/*") or "/" for pattern in self.request.patterns)
-        return "\n".join(self.request.patterns)
-
 
 def render_question(question: Question, style: Style) -> str:
     """Return the lines, safe, each with its line feed."""
     request = question.request
-    title = _TITLES.get(request.permission, f"Allow {make_safe(request.permission)}?")
-    lines = [f"{style.paint('!', 'warning')} {style.paint(title, 'bold')}", *_object(question, style)]
+    lines = [
+        f"{style.paint('!', 'warning')} {style.paint(make_safe(title_of(request)), 'bold')}",
+        *_object(question, style),
+    ]
     lines += render_diff(str(request.metadata.get("diff") or ""), style, limit=_DIFF_LINES)
     if len(question.verdicts) > 1 and request.permission == "bash":
         lines += _verdicts(question.verdicts, style)
@@ -65,7 +49,7 @@ def _object(question: Question, style: Style) -> list[str]:
     room = (style.columns() or 80) - 4
     pieces = [
         piece
-        for line in question.subject.strip("\n").split("\n")
+        for line in subject_of(question.request, question.call).strip("\n").split("\n")
         for piece in wrap(make_safe(line.expandtabs(4)), room)
     ]
     return [style.paint(f"    {piece}", "bold") for piece in pieces]
@@ -93,8 +77,7 @@ def _why(question: Question) -> list[str]:
 
 def render_keys(request: PermissionRequest, style: Style) -> list[str]:
     """Return the keys that answer a question, with what each does."""
-    once = "run once" if request.permission == "bash" else "allow once"
-    yes, no = ("y", once), ("n", "reject, with a word to the agent")
+    yes, no = ("y", once_of(request)), ("n", "reject, with a word to the agent")
     patterns = [make_safe(pattern) for pattern in request.always]
     keys = [yes, ("a", f"always, for {', '.join(patterns)}"), no] if patterns else [yes, no]
     if not patterns or width("   ".join(f"{key} {text}" for key, text in keys)) <= (style.columns() or 80) - 2:

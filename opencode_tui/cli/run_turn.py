@@ -4,12 +4,12 @@ import asyncio
 import os
 import sys
 from collections.abc import Collection, Mapping
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 from opencode_tui.cli.door import with_client, with_server
 from opencode_tui.cli.run_json import JsonReporter
+from opencode_tui.cli.run_prompts import RunPrompts, TellRefusals
 from opencode_tui.cli.run_request import Request, attach, check, make_command, make_prompt, send
 from opencode_tui.cli.run_scope import RunScope
 from opencode_tui.cli.session_choice import choose_session
@@ -18,20 +18,15 @@ from opencode_tui.cli.terminal import say
 from opencode_tui.cli.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.client.local import choose_policy
-from opencode_tui.engine.permission.policy import AskPerson, Policy
-from opencode_tui.schema.error import ConfigError, NobodyToAskError, OpencodeError, PermissionRefused
+from opencode_tui.engine.permission.policy import AskPerson
+from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.event import Event, PermissionAsked, QuestionAsked
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.model import ModelRef, parse_model_ref
-from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.session import SessionInfo, is_default_title
 from opencode_tui.schema.value import immutable
-
-if TYPE_CHECKING:
-    from opencode_tui.cli.permission_prompt import PermissionPrompt
-    from opencode_tui.cli.question_prompt import QuestionPrompt
 
 TITLE_LENGTH = 50
 ABORT_GRACE_MS = 2_000
@@ -114,7 +109,7 @@ def run_turn(options: TurnOptions) -> int:
     terminal = open_terminal()
     policy = choose_policy(auto=options.auto, has_terminal=terminal is not None)
     if options.style == "json":
-        policy = _TellRefusals(policy)
+        policy = TellRefusals(policy)
     lines = None if terminal is None else TerminalLines(terminal, err=sys.stderr)
     style = style_of(sys.stderr, os.environ)
 
@@ -122,62 +117,12 @@ def run_turn(options: TurnOptions) -> int:
         told = await _tell_notices(client)
         request = await _request(client, options)
         session = await _choose_session(client, options, request)
-        prompts = _Prompts(lines, client, style, policy if options.attach else AskPerson())
+        prompts = RunPrompts(lines, client, style, policy if options.attach else AskPerson())
         code = await _answer(client, session, request, _reporter(session, options, style), prompts)
         await _tell_notices(client, told)
         return code
 
     return with_server(work, options.attach) if options.attach else with_client(work, policy=policy)
-
-
-class _Prompts:
-    """How the person is asked; loaded with the first question. `policy` answers first: a server knows nothing of ours."""
-
-    def __init__(self, lines: TerminalLines | None, client: Client, style: Style, policy: Policy) -> None:
-        self._policy = policy
-        self._lines = lines
-        self._client = client
-        self._style = style
-
-    @cached_property
-    def permissions(self) -> "PermissionPrompt":
-        """Asks whether a call may go on."""
-        from opencode_tui.cli.permission_prompt import PermissionPrompt
-
-        return PermissionPrompt(self._lines, self._client, self._style)
-
-    @cached_property
-    def questions(self) -> "QuestionPrompt":
-        """Puts the agent's own questions."""
-        from opencode_tui.cli.question_prompt import QuestionPrompt
-
-        return QuestionPrompt(self._lines, self._client, self._style)
-
-    async def settles(self, request: PermissionRequest) -> bool:
-        """Answer a question without the person, if the policy can; tells whether it did."""
-        try:
-            if not self._policy.settle(request):
-                return False
-            await self._client.permissions.reply(request.id, "once")
-        except PermissionRefused as error:
-            await self._client.permissions.reply(request.id, "reject", str(error))
-        return True
-
-
-class _TellRefusals:
-    """Says on stderr what is refused because nobody can be asked; people read it in the tool's line instead."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-
-    def settle(self, request: PermissionRequest) -> bool:
-        """Return what the policy returns. Raises PermissionRefused."""
-        try:
-            return self._policy.settle(request)
-        except NobodyToAskError as error:
-            if request.permission != "question":
-                say(str(error))
-            raise
 
 
 def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> Reporter:
@@ -200,7 +145,9 @@ async def _tell_notices(client: Client, told: Collection[str] = ()) -> set[str]:
     return {*told, *lines}
 
 
-async def _answer(client: Client, session: SessionInfo, request: Request, reporter: Reporter, prompts: _Prompts) -> int:
+async def _answer(
+    client: Client, session: SessionInfo, request: Request, reporter: Reporter, prompts: RunPrompts
+) -> int:
     """Send the request and show what follows, until the session is idle; returns the exit code.
 
     Interrupted, or with nobody left to read the output, it ends the turn in order, shows what that left, and raises.
@@ -226,7 +173,7 @@ async def _answer(client: Client, session: SessionInfo, request: Request, report
     return 0
 
 
-async def _follow(events: EventReader, scope: RunScope, reporter: Reporter, prompts: _Prompts) -> None:
+async def _follow(events: EventReader, scope: RunScope, reporter: Reporter, prompts: RunPrompts) -> None:
     async for envelope in events:
         event = envelope.event
         if scope.has(event):

@@ -9,18 +9,7 @@ from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Verdict
 from opencode_tui.schema.value import immutable
-
-TITLES = {
-    "bash": "Run this command?",
-    "edit": "Edit this file?",
-    "read": "Read this file?",
-    "external_directory": "Use this folder outside the project?",
-    "webfetch": "Fetch this page?",
-    "doom_loop": "It keeps making the same calls. Go on?",
-    "task": "Start this agent?",
-    "skill": "Load this skill?",
-}
-ONCE = {"bash": "run once", "edit": "edit once", "read": "read once", "webfetch": "fetch once"}
+from opencode_tui.tui.permission_words import once_of, subject_of, title_of
 
 
 @immutable
@@ -37,23 +26,17 @@ class PermissionCase:
     @property
     def title(self) -> str:
         """The question."""
-        return TITLES.get(self.request.permission, f"Allow {self.request.permission}?")
+        return title_of(self.request)
 
     @property
     def once(self) -> str:
         """What the key for once does."""
-        return ONCE.get(self.request.permission, "allow once")
+        return once_of(self.request)
 
     @property
     def subject(self) -> str:
         """What the act is about: the whole command, the folders, the paths; raw."""
-        if self.request.permission == "bash" and self.call is not None:
-            command = self.call.state.input.get("command")
-            if isinstance(command, str):
-                return command
-        if self.request.permission == "external_directory":
-            return "\n".join(pattern.removesuffix("/*") or "/" for pattern in self.request.patterns)
-        return "\n".join(self.request.patterns)
+        return subject_of(self.request, self.call)
 
     @property
     def diff(self) -> str:

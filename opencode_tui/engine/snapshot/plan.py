@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opencode_tui.engine.snapshot.changes import Change
-from opencode_tui.engine.snapshot.entry import Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.entry import FOLDER_MODE, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.view import View
 
 CHANGED_SINCE = "it was changed since"
@@ -74,6 +74,7 @@ def make_plan(chains: Mapping[str, Sequence[Link]], observe: Callable[[str], Sta
     for path in plan.implied:
         plan.conflicts.pop(path, None)
         plan.unprotected.pop(path, None)
+    _keep_folders(plan, chains)
     _drop_blocked(plan, observe)
     for step in plan.steps:
         _plan_folders(plan, step, chains[step.path])
@@ -101,6 +102,27 @@ def _decide(plan: Plan, path: str, links: Sequence[Link], now: State) -> Step | 
     else:
         return Step(path, now, target)
     return None
+
+
+def _keep_folders(plan: Plan, chains: Mapping[str, Sequence[Link]]) -> None:
+    """Let folders be that were not there at first and now get something back that somebody else had put into them."""
+    needed = {above for step in plan.steps if step.target is not None for above in parents(step.path)}
+    steps = [
+        Step(step.path, step.now, _last_folder(chains[step.path], step.path))
+        if step.target is None and step.path in needed
+        else step
+        for step in plan.steps
+    ]
+    plan.steps = [step for step in steps if step.now != step.target]
+
+
+def _last_folder(links: Sequence[Link], path: str) -> Entry:
+    """Return the folder as it was before the last change that met one there."""
+    for link in reversed(links):
+        state = link.before.state(path)
+        if isinstance(state, Entry) and state.kind == "folder":
+            return state
+    return Entry("folder", FOLDER_MODE)
 
 
 def _drop_blocked(plan: Plan, observe: Callable[[str], State]) -> None:

@@ -1,6 +1,8 @@
 """Undo brings back what was, and touches nothing that somebody changed since."""
 
+import contextlib
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
 from opencode_tui.schema.error import SnapshotError
 from tests.support.repo import make_repo
-from tests.support.snapshots import World
+from tests.support.snapshots import Death, Fault, FaultyDisk, World
 
 
 async def turns(world: World, *changes: dict[str, str | None]) -> list[Patch]:
@@ -233,3 +235,34 @@ async def test_nothing_temporary_is_left(world: World):
     await world.snapshots.unrevert(await world.snapshots.revert(patches))
     left = [name for _, _, names in os.walk(world.root) for name in names]
     assert sorted(left) == ["a", "b"]
+
+
+async def made_filled_and_replaced(world: World) -> list[Patch]:
+    """The agent makes a folder, the person puts a file in it, the agent replaces the folder by a file."""
+
+    def replace() -> None:
+        shutil.rmtree(world.root / "d")
+        world.write("d", "a file now")
+
+    first = await world.step(lambda: world.write("d/made"))
+    world.write("d/mine", "mine")
+    return [first, await world.step(replace)]
+
+
+async def test_a_folder_stays_for_what_the_person_had_put_into_it(world: World):
+    patches = await made_filled_and_replaced(world)
+    report = await world.snapshots.revert(patches)
+    assert (report.failed, report.conflicts) == ([], [])
+    assert {name: fact[0] for name, fact in world.facts().items()} == {"d": "folder", "d/mine": "file"}
+
+
+async def test_such_a_folder_is_the_agents_file_again_after_a_kill(world: World):
+    patches = await made_filled_and_replaced(world)
+    after = world.facts()
+    for at in range(4, 30):
+        dying = world.service(FaultyDisk(os.path.realpath(world.root), Fault(at, Death(), lasting=True)))
+        with contextlib.suppress(Death):
+            await world.snapshots.unrevert(await dying.revert(patches))
+        world.reopen()
+        await world.snapshots.preview([])
+        assert (at, world.facts()) == (at, after)

@@ -10,7 +10,15 @@ from pathlib import Path
 
 from tests.support.repo import make_repo, run_git
 
-_HOOKS = ("pre-commit", "post-checkout", "post-index-change", "post-merge", "post-rewrite", "pre-auto-gc", "reference-transaction")
+_HOOKS = (
+    "pre-commit",
+    "post-checkout",
+    "post-index-change",
+    "post-merge",
+    "post-rewrite",
+    "pre-auto-gc",
+    "reference-transaction",
+)
 _SETTINGS = {
     "filter.loud.clean": "{run}; cat",
     "filter.loud.smudge": "{run}; cat",

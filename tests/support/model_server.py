@@ -109,6 +109,12 @@ class ModelServer:
         with self._lock:
             self._answers.extend(answers)
 
+    def script_anew(self, *answers: Answer) -> None:
+        """Queue answers in the place of those that were not asked for."""
+        with self._lock:
+            self._answers.clear()
+            self._answers.extend(answers)
+
     def url(self, api: Api) -> str:
         """Return the `baseURL` for a wire format."""
         return f"{self.base_url}/{api}/v1"

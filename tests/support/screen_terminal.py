@@ -6,6 +6,7 @@ with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=environ) as t
     terminal.click("run once")
 """
 
+import codecs
 import fcntl
 import os
 import re
@@ -22,6 +23,8 @@ import pyte
 from tests.support.terminal import Terminal
 
 PATIENCE_S = 30.0
+ESCAPE_S = 0.2
+"""Seconds after which an escape is one, and not the beginning of a sequence."""
 DEAF_S = 0.6
 """Seconds after which a question listens."""
 
@@ -47,6 +50,8 @@ _KEYS = {
 }
 
 _BEYOND_PYTE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*[un]")
+_DROPS_THE_REST = re.compile(r"[\u200b-\u200d\u1160-\u11ff]")
+"""Letters of no width after which the emulator forgets what follows; terminals draw them on the letter before."""
 _CUT = re.compile(rb"\x1b(\[[0-9;:?<>=$ ]*)?$")
 _BACK_TO_SHELL = b"\x1b[?1049l"
 
@@ -65,7 +70,8 @@ class ScreenTerminal(Terminal):
     ) -> None:
         self.raw = bytearray()
         self._screen = pyte.Screen(*size)
-        self._stream = pyte.ByteStream(self._screen)
+        self._stream = pyte.Stream(self._screen)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._cut = b""
         shown = {
             "TERM": term,
@@ -85,9 +91,12 @@ class ScreenTerminal(Terminal):
         data = _BEYOND_PYTE.sub(b"", data[: len(data) - len(self._cut)])
         *before, last = data.split(_BACK_TO_SHELL)
         for piece in before:
-            self._stream.feed(piece)
+            self._feed(piece)
             self._screen.reset()  # the other screen goes, with all that stood on it
-        self._stream.feed(last)
+        self._feed(last)
+
+    def _feed(self, data: bytes) -> None:
+        self._stream.feed(_DROPS_THE_REST.sub("", self._decoder.decode(data)))
 
     def type(self, text: str) -> None:
         """Type letters, all at once."""
@@ -97,7 +106,7 @@ class ScreenTerminal(Terminal):
         """Press keys by name: `enter`, `ctrl+x`, a letter."""
         for key in keys:
             self.send(_sequence(key))
-            self.settle(0.03)
+            self.settle(ESCAPE_S if key == "escape" else 0.03)
 
     def answer(self, *keys: str) -> None:
         """Press keys at a question, after it has begun to listen."""

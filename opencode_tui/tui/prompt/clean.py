@@ -3,7 +3,7 @@
 import re
 
 _STEERING = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufe0e\ufe0f\ufeff\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 
 

@@ -25,7 +25,7 @@ class Action:
 ACTIONS: tuple[Action, ...] = (
     Action("app_exit", "ctrl+c,ctrl+d,<leader>q", "Quit", "app", "Program"),
     Action("command_list", "ctrl+p", "All commands", "app", "Program"),
-    Action("help_view", "f1", "Keys in force", "app", "Program"),
+    Action("help_view", "f1,?", "Keys in force", "app", "Program"),
     Action("theme_list", "<leader>t", "Choose a theme", "app", "Program"),
     Action("status_view", "<leader>s", "Status of this folder", "app", "Program"),
     Action("terminal_suspend", "ctrl+z", "Back to the shell for a while", "app", "Program"),
@@ -71,6 +71,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("editor_open", "<leader>e", "Write the prompt in your editor", group="Prompt"),
     Action("prompt_stash", "none", "Put the prompt aside", group="Prompt"),
     Action("prompt_stash_pop", "none", "Bring the prompt back that was put aside", group="Prompt"),
+    Action("attachment_open", "<leader>v", "Look at a paste or an image", group="Prompt"),
     Action("prompt_queue_edit", "<leader>k", "Take the last queued message back", group="Prompt"),
     Action("input_submit", "return", "Send", "prompt", "Prompt"),
     Action("input_newline", "shift+return,ctrl+return,alt+return,ctrl+j", "New line", "prompt", "Prompt"),

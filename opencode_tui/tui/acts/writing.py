@@ -40,6 +40,7 @@ class WritingActs:
             "editor_open": lambda: self._screen.do(self._edit_outside()),
             "prompt_stash": self._stash,
             "prompt_stash_pop": self._unstash,
+            "attachment_open": lambda: self.open_attachment(self._screen.prompt.chosen_marker),
             "prompt_queue_edit": lambda: self._screen.do(self._take_back()),
             "messages_copy": lambda: self._screen.do(self._copy()),
         }
@@ -99,6 +100,27 @@ class WritingActs:
             box.paste(text)
         else:
             self._screen.tell("note", "Nothing to paste", "or the clipboard cannot be read here")
+
+    def open_attachment(self, marker: str) -> None:
+        """Show an attachment of the prompt on a screen of its own, where it can be written out or removed."""
+        from opencode_tui.tui.screens.attachment import AttachmentActs, AttachmentScreen  # only when it is asked for
+
+        box = self._screen.prompt
+        one = box.open_attachment(marker)
+        if one is None:
+            self._screen.tell("note", "Nothing is attached")
+            return
+        acts = AttachmentActs(
+            write_out=lambda: box.unfold(marker),
+            view=lambda: self._screen.do(self._view(one)),
+            remove=lambda: box.remove(marker),
+        )
+        self._screen.app.push_screen(AttachmentScreen(marker, one, acts))
+
+    async def _view(self, one: Attachment) -> None:
+        from opencode_tui.tui.prompt.viewer import view_image
+
+        await asyncio.to_thread(view_image, one.data, one.mime)
 
     async def _take_back(self) -> None:
         """Take the last queued message out of the queue and into the prompt, as long as no step has read it."""

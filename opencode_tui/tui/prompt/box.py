@@ -13,6 +13,7 @@ from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.prompt.history import History, append_history
+from opencode_tui.tui.prompt.markers import last_marker, marker_at
 from opencode_tui.tui.row import strip
 from opencode_tui.tui.rows import Rows
 
@@ -92,12 +93,24 @@ class PromptBox(Lasting, Horizontal):
         """What a marker stands for; None when there is no such."""
         return self._attachments.get(marker)
 
+    @property
+    def chosen_marker(self) -> str:
+        """The marker at the cursor, else the last one of the prompt; empty when nothing is attached."""
+        line, column = self.editor.cursor_location
+        here = marker_at(self.editor.document.get_line(line), column)
+        return here if here in self._attachments else last_marker(self.editor.text, self._attachments)
+
     def unfold(self, marker: str) -> None:
         """Write a pasted text out in the place of its marker."""
         one = self._attachments.get(marker)
         if one is not None and not one.data:
             del self._attachments[marker]
             self.editor.put(self.editor.text.replace(marker, one.text, 1))
+
+    def remove(self, marker: str) -> None:
+        """Take an attachment out of the prompt."""
+        self._attachments.pop(marker, None)
+        self.editor.put(self.editor.text.replace(marker, "", 1))
 
     def keep_history(self, path: Path) -> None:
         """Write what is sent from now on to a file."""

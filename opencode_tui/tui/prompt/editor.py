@@ -11,6 +11,7 @@ from textual.widgets.text_area import TextAreaTheme
 
 from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.clean import clean
+from opencode_tui.tui.prompt.markers import marker_after, marker_at, marker_before
 from opencode_tui.tui.row import row
 from opencode_tui.tui.theme.look import look_of
 
@@ -29,6 +30,13 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
+
+    class Opened(Message):
+        """An attachment's marker was clicked."""
+
+        def __init__(self, marker: str) -> None:
+            super().__init__()
+            self.marker = marker
 
     class Submitted(Message):
         """The person wants it sent."""
@@ -152,7 +160,7 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
             "input_delete_to_line_end": self.action_delete_to_end_of_line,
             "input_delete_to_line_start": self.action_delete_to_start_of_line,
             "input_backspace": self.backspace,
-            "input_delete": self.action_delete_right,
+            "input_delete": self.delete_right,
             "input_undo": self.action_undo,
             "input_redo": self.action_redo,
             "input_word_forward": self.action_cursor_word_right,
@@ -166,19 +174,27 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
     def backspace(self) -> None:
         """Delete to the left; an attachment's marker goes as a whole."""
         line, column = self.cursor_location
-        marker = marker_before(self.before_cursor) if self.selection.is_empty else ""
+        marker = marker_before(self.document.get_line(line), column) if self.selection.is_empty else ""
         if marker:
             self.delete((line, column - len(marker)), (line, column))
         else:
             self.action_delete_left()
 
+    def delete_right(self) -> None:
+        """Delete to the right; an attachment's marker goes as a whole."""
+        line, column = self.cursor_location
+        marker = marker_after(self.document.get_line(line), column) if self.selection.is_empty else ""
+        if marker:
+            self.delete((line, column), (line, column + len(marker)))
+        else:
+            self.action_delete_right()
 
-def marker_before(text: str) -> str:
-    """The attachment's marker that a text ends with; empty when it ends with none."""
-    start = text.rfind("[")
-    return (
-        text[start:] if start >= 0 and text.endswith("]") and text[start:].startswith(("[Pasted ", "[Image ")) else ""
-    )
+    def on_click(self, event: events.Click) -> None:
+        """Open the attachment whose marker is clicked."""
+        line, column = self.get_target_document_location(event)
+        marker = marker_at(self.document.get_line(line), column)
+        if marker and self.selection.is_empty:
+            self.post_message(self.Opened(marker))
 
 
 _ONLY_WITH_TEXT = frozenset({"input_delete", "input_clear", "input_buffer_home", "input_buffer_end"})

@@ -256,6 +256,8 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
         if self.acts is None:
             return action.id == "app_exit"
+        if action.id == "help_view" and cast("OpenCodeApp", self.app).router.last_key == "question_mark":
+            return editor is self.prompt.editor and not self.prompt.editor.text
         if action.id == "session_interrupt" and self._is_reading:
             return False
         if self.panels is not None and self.panels.is_open:

@@ -16,6 +16,7 @@ from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.row import row
 from opencode_tui.tui.rows import Rows
 from opencode_tui.tui.safe_text import output_line, screen_line
+from opencode_tui.tui.screens.page import PageFoot, PageKey
 from opencode_tui.tui.theme.look import look_of
 
 MAX_LINE = 20_000
@@ -50,20 +51,17 @@ class _Text(ScrollView, can_focus=True):
         return row(self.size.width, pieces, fill=palette.area("background"), mark=mark)
 
 
-class _Edge(Rows):
-    def __init__(self, left: str, right: str, *, is_keys: bool = False) -> None:
+class _Head(Rows):
+    def __init__(self, left: str, right: str) -> None:
         super().__init__()
         self._words = (left, right)
-        self._is_keys = is_keys
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Empty, the words, empty."""
         palette = self.look.palette
         fill = palette.area("background")
         left, right = self._words
-        first = palette.style("accent" if self._is_keys else "text", bold=True)
-        rest = palette.style("text" if self._is_keys else "muted")
-        pieces = [("   ", fill), (left, first), (f" {right}" if self._is_keys else f"  {right}", rest)]
+        pieces = [("   ", fill), (left, palette.style("text", bold=True)), (f"  {right}", palette.style("muted"))]
         empty = Strip.blank(width, fill)
         return [empty, row(width, pieces, fill=fill, mark=self.look.glyphs.ellipsis), empty]
 
@@ -73,28 +71,38 @@ class FullTextScreen(Lasting, Screen[None], inherit_bindings=False):
 
     DEFAULT_CSS = """
     FullTextScreen { background: $background; }
-    FullTextScreen _Edge { height: 3; }
+    FullTextScreen _Head, FullTextScreen PageFoot { height: 3; }
     FullTextScreen _Text { height: 1fr; overflow-x: hidden; scrollbar-size-vertical: 1; background: $background; }
     """
 
     def __init__(self, full: FullText) -> None:
         super().__init__()
         self._full = full
+        self._foot = PageFoot()
 
     def compose(self) -> ComposeResult:
         """Title, text, keys."""
         lines = self._full.text.count("\n") + 1
         told = f"{lines} lines" + (f"   whole: {screen_line(self._full.path)}" if self._full.path else "")
-        yield _Edge(screen_line(self._full.title), told)
+        yield _Head(screen_line(self._full.title), told)
         yield _Text(self._full.text)
-        yield _Edge("esc", "back", is_keys=True)
+        yield self._foot
+
+    def page_keys(self) -> Sequence[PageKey]:
+        """The keys beside escape."""
+        return ()
 
     def on_mount(self) -> None:
         """Scroll by keys at once."""
+        self._foot.show([*self.page_keys(), PageKey("escape", "back", lambda: self.dismiss(None))])
         self.query_one(_Text).focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Go back."""
-        if event.key in ("escape", "q", "ctrl+c"):
+        """Act, or go back."""
+        found = next((one for one in self.page_keys() if one.key == event.key), None)
+        if found is not None:
+            event.stop()
+            found.act()
+        elif event.key in ("escape", "q", "ctrl+c"):
             event.stop()
             self.dismiss(None)

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.row import Piece, measure, row
 from opencode_tui.tui.rows import Rows
+from opencode_tui.tui.status.pressed import pressed, pressing
 
 WIDE = 120
 """Cells of the screen from which the preview stands beside the list."""
@@ -136,7 +137,7 @@ class PageList(Rows, can_focus=True):
 
 
 class PageFoot(Rows):
-    """The keys that act here."""
+    """The keys that act here; a click on one is that key."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,6 +155,14 @@ class PageFoot(Rows):
         self._told = (words, token)
         self.redraw()
 
+    def on_click(self, event: events.Click) -> None:
+        """Do what the key under the pointer does."""
+        wanted = pressed(event)
+        found = next((one for one in self._keys if one.key == wanted), None)
+        if found is not None:
+            event.stop()
+            found.act()
+
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """What was told, then the keys, as many as fit."""
         palette = self.look.palette
@@ -162,7 +171,12 @@ class PageFoot(Rows):
         for one in self._keys:
             if one.words:
                 shown = {"escape": "esc"}.get(one.key, one.key)
-                key = [(shown, palette.style("accent", bold=True)), (f" {one.words}   ", palette.style("text"))]
+                meta = pressing(one.key)
+                key = [
+                    (shown, palette.style("accent", bold=True) + meta),
+                    (f" {one.words}", palette.style("text") + meta),
+                ]
+                key.append(("   ", fill))
                 if measure(pieces) + measure(key) <= width:
                     pieces += key
         words, token = self._told

@@ -8,6 +8,7 @@ from opencode_tui.tui.status.activity import Activity
 if TYPE_CHECKING:
     from opencode_tui.tui.conversation import requests
     from opencode_tui.tui.dialogs.panel import Panel
+    from opencode_tui.tui.prompt.editor import Editor
     from opencode_tui.tui.screens.chat import ChatScreen
     from opencode_tui.tui.sidebar.sidebar import Sidebar
     from opencode_tui.tui.status.pressed import Pressed
@@ -83,6 +84,12 @@ class ViewRequests:
     def on_panel_typed(self, event: "Panel.Typed") -> None:
         """Keep what was typed for the prompt while a question appeared."""
         self._chat.prompt.editor.put_in(event.character)
+
+    def on_editor_opened(self, event: "Editor.Opened") -> None:
+        """Show the attachment whose marker was clicked; text that only looks like a marker is none."""
+        event.stop()
+        if self._chat.acts is not None and self._chat.prompt.open_attachment(event.marker) is not None:
+            self._chat.acts.writing.open_attachment(event.marker)
 
     def _open(self, session_id: str) -> None:
         if self._chat.acts is not None:

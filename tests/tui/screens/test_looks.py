@@ -323,6 +323,16 @@ def listen(*keys: str) -> Act:
     return act
 
 
+def asked(*keys: str) -> Act:
+    """Press keys that open a question, and wait until it listens."""
+
+    async def act(pilot: Pilot[Any]) -> None:
+        await press(*keys)(pilot)
+        await listen()(pilot)
+
+    return act
+
+
 DARK, LIGHT, PLAIN = look(), look(dark=False), look(depth="16", plain=True)
 
 
@@ -370,8 +380,8 @@ SITUATIONS: dict[str, Situation] = {
     "permission-for-an-edit-side-by-side": Situation(asks_edit, (160, 40), LIGHT, listen("d")),
     "permission-of-an-agents-session": Situation(asks_for_a_subagent, (110, 30), DARK, listen()),
     "question-of-the-agent": Situation(asks_a_question, (110, 30), DARK, listen("down")),
-    "undo-with-its-preview": Situation(undoing, (110, 38), DARK, press("ctrl+x", "u")),
-    "undo-with-its-preview-light": Situation(undoing, (110, 38), LIGHT, press("ctrl+x", "u")),
+    "undo-with-its-preview": Situation(undoing, (110, 38), DARK, asked("ctrl+x", "u")),
+    "undo-with-its-preview-light": Situation(undoing, (110, 38), LIGHT, asked("ctrl+x", "u")),
     "commands": Situation(idle, (120, 36), DARK, press("ctrl+p", "c", "o", "m")),
     "commands-light": Situation(idle, (120, 36), LIGHT, press("ctrl+p", "c", "o", "m")),
     "commands-in-60-columns": Situation(idle, (60, 30), DARK, press("ctrl+p")),
@@ -391,9 +401,9 @@ SITUATIONS: dict[str, Situation] = {
     "timeline": Situation(undoing, (142, 36), DARK, press("ctrl+x", "g")),
     "timeline-in-100-columns-light": Situation(undoing, (100, 30), LIGHT, press("ctrl+x", "g")),
     "rename": Situation(idle, (110, 30), DARK, press("ctrl+p", "r", "e", "n", "a", "m", "e", "enter")),
-    "delete": Situation(idle, (110, 30), DARK, press("ctrl+p", "d", "e", "l", "e", "t", "e", "enter")),
+    "delete": Situation(idle, (110, 30), DARK, asked("ctrl+p", "d", "e", "l", "e", "t", "e", "enter")),
     "export": Situation(idle, (110, 30), DARK, press("ctrl+x", "x")),
-    "quit-while-it-works": Situation(working, (110, 34), DARK, press("ctrl+x", "q")),
+    "quit-while-it-works": Situation(working, (110, 34), DARK, asked("ctrl+x", "q")),
     "files-completed": Situation(idle, (110, 30), DARK, press(*"look", "space", "@", "p", "a")),
     "commands-completed": Situation(idle, (110, 30), LIGHT, press("/", "c", "o")),
     "a-prompt-of-many-lines": Situation(

@@ -26,7 +26,7 @@ SONNET = Model(
     provider_id="anthropic",
     model_id="claude-sonnet-4",
     name="Claude Sonnet 4",
-    limit=Limit(context=168_000, output=8_000),
+    limit=Limit(context=200_000, output=32_000),
 )
 
 

@@ -20,6 +20,7 @@ from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.lasting import log_path
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.screens.chat import ChatScreen
+from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.look import Look, first_look
 from opencode_tui.tui.theme.palette import Palette
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.tui.dialogs.listing import Offer
     from opencode_tui.tui.dialogs.overlay import Flatten
+    from opencode_tui.tui.terminal_input import BackgroundTold
     from opencode_tui.tui.theme.themes import Themes
 
 _log = logging.getLogger(__name__)
@@ -68,8 +70,31 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Tell when the first frame stands on the screen."""
-        self.call_after_refresh(self.painted.set)
+        self.call_after_refresh(self._first_frame)
         self.app_resume_signal.subscribe(self, self._repaint)
+
+    def _first_frame(self) -> None:
+        self.painted.set()
+        self._ask_background()
+
+    def _ask_background(self) -> None:
+        ask = getattr(self._driver, "ask_background", None)
+        if ask is not None and os.environ.get("TERM") not in ("dumb", "linux", None):
+            ask()
+
+    def on_app_focus(self) -> None:
+        """Ask again: where the desktop changes between day and night, the terminal changes with it."""
+        self._ask_background()
+
+    def on_background_told(self, event: "BackgroundTold") -> None:
+        """Wear the dark or the light side of the theme, as the terminal's background is."""
+        if event.is_dark == self._is_dark:
+            return
+        self._is_dark = event.is_dark
+        if self.themes is not None:
+            self.wear_theme(self.look.palette.name)
+        else:
+            self.wear(replace(self.look, palette=built_in(event.is_dark, self.look.palette.depth)))
 
     def _repaint(self, _app: object = None) -> None:
         """Draw every cell: the terminal came back empty from the shell or from an editor."""

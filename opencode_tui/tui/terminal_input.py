@@ -10,6 +10,9 @@ from codecs import getincrementaldecoder
 
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
+
+from opencode_tui.tui.theme.background import ASK, AnswerFilter
 
 PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
 CHUNK = 4096
@@ -58,23 +61,48 @@ class PasteFilter:
         return rest
 
 
+class BackgroundTold(Message):
+    """The terminal said whether its background is dark."""
+
+    def __init__(self, is_dark: bool) -> None:
+        super().__init__()
+        self.is_dark = is_dark
+
+
 class TerminalInput(LinuxDriver):
     """The library's driver with safe pastes; bytes that are not UTF-8 become signs instead of ending the thread."""
 
+    _is_to_ask = False
+
+    def ask_background(self) -> None:
+        """Ask the terminal for its background; the answer, if one comes, is a `BackgroundTold` for the app."""
+        self._is_to_ask = True  # the thread that reads sends it, so that it knows before an answer can come
+
     def run_input_thread(self) -> None:
         """Read until the app ends."""
-        parser, pastes = XTermParser(self._debug), PasteFilter()
+        parser, pastes, answers = XTermParser(self._debug), PasteFilter(), AnswerFilter()
         decode = getincrementaldecoder("utf-8")("replace").decode
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
+                if self._is_to_ask:
+                    self._is_to_ask = False
+                    answers.asked()
+                    self.write(ASK)
+                    self.flush()
+                data = ""
                 if selector.select(WAIT_S):
                     read = _read(self.fileno)
                     if not read:
                         return
-                    if data := pastes.feed(decode(read)):
-                        for event in parser.feed(data):
-                            self.process_message(event)
+                    data, told = answers.feed(pastes.feed(decode(read)))
+                    if told is not None:
+                        self.process_message(BackgroundTold(told))
+                else:
+                    data = answers.release()
+                if data:
+                    for event in parser.feed(data):
+                        self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
 

@@ -93,3 +93,19 @@ def test_without_a_word_nothing_is_stored(place: Place) -> None:
         screen.type("\x04")
         assert screen.ends() == 0
         assert b"opencode-tui -s" not in screen.raw
+
+
+def test_the_theme_follows_the_terminals_background_and_no_key_is_lost(place: Place) -> None:
+    with place.open() as terminal:
+        terminal.sees("Ask")
+        terminal.type("ab\x1b]11;rgb:fafa/fafa/f5f5\x1b\\cd")
+        assert "abcd" in terminal.sees("abcd")
+        assert b"\x1b]11;?\x1b\\" in terminal.raw
+        terminal.settle(0.5)
+        assert b"48;2;252;251;249" in terminal.raw
+        terminal.type("\x1b]11;rgb:1010/1010/10")
+        terminal.settle(0.02)
+        terminal.type("10\x07ef")
+        terminal.sees("abcdef")
+        terminal.settle(0.5)
+        assert terminal.raw.rfind(b"48;2;21;22;27") > terminal.raw.rfind(b"48;2;252;251;249")

@@ -1,0 +1,44 @@
+"""What the terminal answers about its background is taken out of the input; no key goes with it."""
+
+import pytest
+
+from opencode_tui.tui.theme.background import ROUNDS, AnswerFilter, is_dark
+
+LIGHT = "\x1b]11;rgb:ffff/fafa/f0f0\x1b\\"
+
+
+@pytest.mark.parametrize("size", range(1, len(LIGHT) + 5))
+@pytest.mark.parametrize("answer", [LIGHT, "\x1b]11;rgb:ff/ff/ff\x07", "\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\"])
+def test_an_answer_cut_anywhere_takes_no_letter_with_it(answer: str, size: int) -> None:
+    answers = AnswerFilter()
+    answers.asked()
+    written = f"ab{answer}cd\x1b[A"
+    read = [answers.feed(written[at : at + size]) for at in range(0, len(written), size)]
+    assert "".join(text for text, _ in read) + answers.release() == "abcd\x1b[A"
+    assert [told for _, told in read if told is not None] == [False]
+
+
+def test_an_escape_passes_at_once_when_nothing_was_asked() -> None:
+    assert AnswerFilter().feed("\x1b") == ("\x1b", None)
+
+
+def test_an_escape_waits_only_for_a_moment_while_an_answer_is_awaited() -> None:
+    answers = AnswerFilter()
+    answers.asked()
+    assert answers.feed("\x1b") == ("", None)
+    assert answers.release() == "\x1b"
+    for _ in range(ROUNDS):
+        answers.release()
+    assert answers.feed("\x1b") == ("\x1b", None)
+
+
+def test_an_answer_that_comes_late_is_no_typing() -> None:
+    answers = AnswerFilter()
+    assert answers.feed(LIGHT + "x") == ("x", False)
+
+
+@pytest.mark.parametrize(
+    ("colour", "dark"), [("0000/0000/0000", True), ("15/16/1b", True), ("fc/fb/f9", False), ("8/8/8", False)]
+)
+def test_dark_is_what_the_eye_calls_dark(colour: str, dark: bool) -> None:
+    assert is_dark(*colour.split("/")) is dark

@@ -13,6 +13,7 @@ from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.revert import SessionRevert
 from opencode_tui.engine.session.snapshot_source import SnapshotSource
 from opencode_tui.engine.session.summary import SessionSummaries
+from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.engine.wire_undo import build_revert
@@ -23,6 +24,7 @@ from opencode_tui.schema.part import AnyPart, PatchPart, StepFinishPart, StepSta
 from opencode_tui.schema.request import ForkSession
 from opencode_tui.schema.session import SessionInfo, SessionTime
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolTime
+from opencode_tui.storage.files import FileSystem
 from tests.support.snapshots import Fact, facts_of
 
 P = TypeVar("P", bound=AnyPart)
@@ -99,6 +101,7 @@ class UndoWorld:
     async def request(self, session: SessionInfo, text: str, *, synthetic: bool | None = None) -> str:
         core = self.engine.core
         await core.store.open(session.id)
+        await core.copies.freeze(session.id)  # as a run does before it adds to a conversation
         message = UserMessage(
             id=core.identifier.ascending("msg"),
             session_id=session.id,
@@ -184,15 +187,22 @@ class UndoWorld:
 
 
 @asynccontextmanager
-async def undo_world(environ: dict[str, str], root: Path) -> AsyncGenerator[UndoWorld]:
-    """Open an engine on a folder."""
+async def undo_world(
+    environ: dict[str, str], root: Path, *, disk: Disk | None = None, files: FileSystem | None = None
+) -> AsyncGenerator[UndoWorld]:
+    """Open an engine on a folder; `disk` are the calls on the folder's files, `files` those on records."""
     root.mkdir(parents=True, exist_ok=True)
     root = root.resolve()
-    async with open_engine(environ) as engine:
+    async with open_engine(environ, files=files) as engine:
         core = engine.core
         project = discover(root, paths=core.paths, environ=environ)
         snapshots = Snapshots(
-            worktree=project.worktree, project_id=project.id, paths=core.paths, locks=core.locks, clock=core.clock
+            worktree=project.worktree,
+            project_id=project.id,
+            paths=core.paths,
+            locks=core.locks,
+            clock=core.clock,
+            disk=disk,
         )
         source = SnapshotSource(lambda: snapshots)
 

@@ -2,7 +2,7 @@
 
 from pydantic import ValidationError
 
-from opencode_tui.engine.snapshot.report import Report
+from opencode_tui.engine.snapshot.report import Remark, Report
 from opencode_tui.schema.session import RevertState, SessionInfo
 from opencode_tui.schema.undo import UNDO_KEY, PendingUndo, RevertReport, UndoNote
 
@@ -44,6 +44,7 @@ def as_report(report: RevertReport | None) -> Report | None:
         after=report.after,
         restored=[file.path for file in report.restored],
         deleted=[file.path for file in report.deleted],
+        failed=[Remark(path=file.path, reason=file.reason or "") for file in report.failed],
     )
 
 

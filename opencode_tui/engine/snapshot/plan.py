@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opencode_tui.engine.snapshot.changes import Change
-from opencode_tui.engine.snapshot.entry import FOLDER_MODE, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.entry import FOLDER_MODE, UNREADABLE, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.view import View
 
 CHANGED_SINCE = "it was changed since"
@@ -46,6 +46,7 @@ class Step:
 class Plan:
     """Steps in the order of their paths, and the paths that get none, with the reason; `paths` are all that were asked for.
 
+    `refused`: paths that cannot be looked at now: another attempt may do them.
     `implied`: folders that nobody asked for, and that came or went with what is in them; where they cannot follow, nothing is said.
     `folder_modes`: modes for folders that may have to be made. `removable`: folders to remove if nothing is in them afterwards.
     """
@@ -53,6 +54,7 @@ class Plan:
     steps: list[Step] = field(default_factory=list[Step])
     conflicts: dict[str, str] = field(default_factory=dict[str, str])
     unprotected: dict[str, str] = field(default_factory=dict[str, str])
+    refused: dict[str, str] = field(default_factory=dict[str, str])
     folder_modes: dict[str, int] = field(default_factory=dict[str, int])
     removable: set[str] = field(default_factory=set[str])
     paths: tuple[str, ...] = ()
@@ -72,8 +74,8 @@ def make_plan(chains: Mapping[str, Sequence[Link]], observe: Callable[[str], Sta
         if step is not None:
             plan.steps.append(step)
     for path in plan.implied:
-        plan.conflicts.pop(path, None)
-        plan.unprotected.pop(path, None)
+        for told in (plan.conflicts, plan.unprotected, plan.refused):
+            told.pop(path, None)
     _keep_folders(plan, chains)
     _drop_blocked(plan, observe)
     for step in plan.steps:
@@ -97,7 +99,9 @@ def _decide(plan: Plan, path: str, links: Sequence[Link], now: State) -> Step | 
         plan.unprotected[path] = expected.reason
     elif any(first[1] != second[0] for first, second in itertools.pairwise(changes)):
         plan.conflicts[path] = CHANGED_BETWEEN
-    elif now != expected or isinstance(now, Unknown):
+    elif now == Unknown(UNREADABLE):
+        plan.refused[path] = UNREADABLE
+    elif now != expected:
         plan.conflicts[path] = CHANGED_SINCE
     else:
         return Step(path, now, target)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from opencode_tui.engine.snapshot.disk import Disk, Place, split
-from opencode_tui.engine.snapshot.entry import FOLDER_MODE, Entry, parents
+from opencode_tui.engine.snapshot.entry import FOLDER_MODE, UNREADABLE, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.observe import observe, observe_in
 from opencode_tui.engine.snapshot.plan import CHANGED_SINCE, IN_THE_WAY, Plan, Step
 from opencode_tui.engine.snapshot.store import ObjectStore
@@ -69,10 +69,18 @@ class Restore:
             self._outcome.failed[path] = f"{error.strerror or error}"
 
     def _is_as_expected(self, place: Place, name: str, step: Step) -> bool:
-        if observe_in(place, name).state == step.now:
+        now = observe_in(place, name).state
+        if now == step.now:
             return True
-        self._outcome.conflicts[step.path] = CHANGED_SINCE
+        self._leave(step.path, now)
         return False
+
+    def _leave(self, path: str, now: State) -> None:
+        """Note that something else stands at a path than what was expected, or something that cannot be looked at."""
+        if now == Unknown(UNREADABLE):
+            self._outcome.failed[path] = UNREADABLE
+        else:
+            self._outcome.conflicts[path] = CHANGED_SINCE
 
     def _remove(self, step: Step) -> None:
         """Remove a file or link; one that is gone already is as good as removed."""
@@ -181,7 +189,7 @@ class Restore:
                 place.rename(self._temporary, name)
                 is_put = True
             else:
-                self._outcome.conflicts[step.path] = CHANGED_SINCE
+                self._leave(step.path, now)
         finally:
             if not is_put:
                 with contextlib.suppress(OSError):  # the first error is the one to tell

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from opencode_tui.engine.snapshot.diff import count_lines, text_of
-from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, parents
+from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, Unknown, parents
 from opencode_tui.engine.snapshot.plan import Plan, Step
 from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
 from opencode_tui.engine.snapshot.view import open_view
@@ -48,7 +48,7 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Pr
     return Preview(
         restored=[tree.absolute(step.path) for step in steps if step.target is not None],
         deleted=[tree.absolute(step.path) for step in steps if step.target is None],
-        conflicts=_absolute(tree, plan.conflicts),
+        conflicts=_absolute(tree, {**plan.conflicts, **plan.refused}),
         unprotected=_absolute(tree, {**unprotected, **plan.unprotected}),
         additions=additions,
         deletions=deletions,
@@ -66,22 +66,29 @@ def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]
         deleted=sorted(tree.absolute(step.path) for step in done if step.target is None),
         conflicts=_absolute(tree, {**reverted.plan.conflicts, **outcome.conflicts}),
         unprotected=_absolute(tree, {**unprotected, **reverted.plan.unprotected}),
-        failed=_absolute(tree, outcome.failed),
+        failed=_absolute(tree, {**reverted.plan.refused, **outcome.failed}),
     )
 
 
 def joined(tree: Worktree, active: Report, report: Report) -> Report:
     """Return one report for a revert that took the place of an active one: from before the first to after the second."""
-    files = {inner for file in (*active.restored, *active.deleted) if (inner := tree.relative(file)) is not None}
-    own = {inner for file in (*report.restored, *report.deleted) if (inner := tree.relative(file)) is not None}
-    before = tree.overlay(open_view(tree.store, report.before), open_view(tree.store, active.before), files)
-    after = open_view(tree.store, report.after)
+    first, after = open_view(tree.store, active.before), open_view(tree.store, report.after)
+    files = _inner(tree, [*active.restored, *active.deleted])
+    # What was refused may have been done all the same, when only the look at it afterwards was refused.
+    refused = _inner(tree, [remark.path for remark in active.failed])
+    files |= {path for path in refused if not isinstance(first.state(path), Unknown)}
+    own = _inner(tree, [*report.restored, *report.deleted])
+    before = tree.overlay(open_view(tree.store, report.before), first, files)
     changed = [path for path in sorted(files | own) if before.state(path) != after.state(path)]
     return report.changed(
         before=before.id,
         restored=[tree.absolute(path) for path in changed if after.state(path) is not None],
         deleted=[tree.absolute(path) for path in changed if after.state(path) is None],
     )
+
+
+def _inner(tree: Worktree, files: Sequence[str]) -> set[str]:
+    return {inner for file in files if (inner := tree.relative(file)) is not None}
 
 
 def _told(steps: Sequence[Step], plan: Plan) -> list[Step]:

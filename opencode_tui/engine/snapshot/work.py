@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from opencode_tui.engine.snapshot.changes import Change, changed, is_partial, known_paths, without_made_folders
 from opencode_tui.engine.snapshot.compose import compose, nothing_known, with_parents
 from opencode_tui.engine.snapshot.disk import Disk, split
-from opencode_tui.engine.snapshot.entry import OVER_QUOTA, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.entry import OVER_QUOTA, UNREADABLE, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.finished import FinishedReverts
 from opencode_tui.engine.snapshot.journal import Journal, Undertaking
 from opencode_tui.engine.snapshot.object_writer import ObjectWriter, StoreFullError
@@ -208,11 +208,17 @@ class Worktree:
         return path if os.path.isabs(path) else f"{self.root}/{path}"
 
     def _check_now(self, plan: Plan, before: View) -> None:
-        """Turn steps into conflicts whose path changed while the plan was made."""
-        for step in [step for step in plan.steps if before.state(step.path) != step.now]:
+        """Take out the steps whose path changed while the plan was made, or cannot be looked at any more."""
+        for step in list(plan.steps):
+            now = before.state(step.path)
+            if now == step.now:
+                continue
             plan.steps.remove(step)
             if step.path not in plan.implied:
-                plan.conflicts[step.path] = CHANGED_SINCE
+                is_refused = now == Unknown(UNREADABLE)
+                (plan.refused if is_refused else plan.conflicts)[step.path] = (
+                    UNREADABLE if is_refused else CHANGED_SINCE
+                )
 
     def _done(self, report: Report, key: str) -> Report:
         if key:

@@ -61,6 +61,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("messages_last_user", "none", "Your last message", group="Chat"),
     Action("display_thinking", "none", "Show or hide thoughts", group="Chat"),
     Action("tool_details", "none", "Open or fold finished tools", group="Chat"),
+    Action("terminal_title_toggle", "none", "Set the terminal's title, or leave it", group="Program"),
     Action("agent_cycle", "tab", "Next agent", group="Agent and model"),
     Action("agent_cycle_reverse", "shift+tab", "Previous agent", group="Agent and model"),
     Action("agent_list", "<leader>a", "Choose an agent", group="Agent and model"),

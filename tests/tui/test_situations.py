@@ -184,3 +184,14 @@ def test_a_mistake_in_a_region_is_told_in_a_line_and_the_session_goes_on(
 def test_without_a_terminal_the_screen_names_the_way(folder: Path, environ: dict[str, str]) -> None:
     done = CommandLine(folder, environ).run()
     assert done.code == 2 and "opencode-tui run" in done.stderr and not done.stdout
+
+
+def test_a_question_mark_in_an_empty_prompt_shows_the_keys_and_is_a_letter_behind_others(start: Open) -> None:
+    with start() as terminal:
+        terminal.sees("fake-model")
+        terminal.type("and now?\r")
+        terminal.sees("Echo: and now?")
+        terminal.press("?")
+        terminal.sees("Keys in force")
+        terminal.press("escape")
+        terminal.sees_no_more("Keys in force")

@@ -46,6 +46,7 @@ class PromptBox(Lasting, Horizontal):
     def __init__(self) -> None:
         super().__init__()
         self.editor = Editor()
+        self.editor.can_wonder = True
         self.history = History()
         self.stash: list[Draft] = []
         self.completions: Completions | None = None

@@ -1,5 +1,6 @@
 """The editor of the prompt: several lines, keys by action id, nothing that a terminal could take for an order."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 
 from rich.style import Style
@@ -41,6 +42,12 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
     class Submitted(Message):
         """The person wants it sent."""
 
+    class Wondered(Message):
+        """`?` was typed where nothing stood yet."""
+
+    can_wonder = False
+    """Whether `?` asks for help while nothing stands here; decided here, in the order in which the letters come."""
+
     hints: tuple[str, ...] = HINTS
     """What stands in the empty editor."""
 
@@ -49,6 +56,13 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
         self.cursor_blink = False
         self.match_cursor_bracket = False
         self._acts = self._table()
+
+    def on_key(self, event: events.Key) -> None:
+        """Take a first `?` for a question about the keys."""
+        if event.key == "question_mark" and self.can_wonder and not self.text:
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Wondered())
 
     def on_mount(self) -> None:
         """Draw the cursor and the selection in the colours of the look."""
@@ -148,10 +162,10 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
             "input_line_end": self.action_cursor_line_end,
             "input_select_line_home": lambda: self.action_cursor_line_start(True),
             "input_select_line_end": lambda: self.action_cursor_line_end(True),
-            "input_visual_line_home": self.action_cursor_line_start,
-            "input_visual_line_end": self.action_cursor_line_end,
-            "input_select_visual_line_home": lambda: self.action_cursor_line_start(True),
-            "input_select_visual_line_end": lambda: self.action_cursor_line_end(True),
+            "input_visual_line_home": lambda: self.move_cursor(self._row_edges()[0]),
+            "input_visual_line_end": lambda: self.move_cursor(self._row_edges()[1]),
+            "input_select_visual_line_home": lambda: self.move_cursor(self._row_edges()[0], select=True),
+            "input_select_visual_line_end": lambda: self.move_cursor(self._row_edges()[1], select=True),
             "input_buffer_home": lambda: self.move_cursor((0, 0)),
             "input_buffer_end": lambda: self.move_cursor(self.document.end),
             "input_select_buffer_home": lambda: self.move_cursor((0, 0), select=True),
@@ -170,6 +184,13 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
             "input_delete_word_forward": self.action_delete_word_right,
             "input_delete_word_backward": self.action_delete_word_left,
         }
+
+    def _row_edges(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Where the row that one sees begins and ends; a long line has several."""
+        line, column = self.cursor_location
+        starts = [0, *self.wrapped_document.get_offsets(line), len(self.document.get_line(line)) + 1]
+        at = max(0, bisect_right(starts, column) - 1)
+        return (line, starts[at]), (line, starts[at + 1] - 1)
 
     def backspace(self) -> None:
         """Delete to the left; an attachment's marker goes as a whole."""

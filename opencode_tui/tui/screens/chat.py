@@ -154,6 +154,7 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         if self.view is None:
             redo = self.keymap.first("messages_redo")
             self.view = ConversationView(control.transcript, root=root, redo_key=redo, clock=self._clock)
+            self.view.wheel = control.wheel
             self.welcome = Welcome()
             self.talk.mount(self.view, self.welcome)
         else:
@@ -173,10 +174,6 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         completions.display = False
         self.query_one("#page").mount(completions)
         self.prompt.complete_with(control.client, completions)
-
-    def on_completions_taken(self) -> None:
-        """Write the row that was clicked."""
-        self.prompt.take_completion(send=False)
 
     def take_key(self, key: str) -> bool:
         """Take a key before all others: for the list above the prompt."""
@@ -257,7 +254,7 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         if self.acts is None:
             return action.id == "app_exit"
         if action.id == "help_view" and cast("OpenCodeApp", self.app).router.last_key == "question_mark":
-            return editor is self.prompt.editor and not self.prompt.editor.text
+            return False  # the prompt knows what was typed before it
         if action.id == "session_interrupt" and self._is_reading:
             return False
         if self.panels is not None and self.panels.is_open:
@@ -294,6 +291,14 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
             self.acts.writing.submit()
         else:
             self._is_submitted = True
+
+    def on_editor_wondered(self, event: Editor.Wondered) -> None:
+        """Show the keys in force, unless `?` is none of theirs."""
+        event.stop()
+        if self.acts is not None and "?" in self.keymap.keys("help_view"):
+            self.acts.do("help_view")
+        else:
+            self.prompt.editor.put_in("?")
 
     def show_leader(self, is_pending: bool) -> None:
         """Say that a second key is awaited."""

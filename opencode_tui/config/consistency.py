@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from opencode_tui.config.keybinds import find_captured_keys
-from opencode_tui.config.known_names import ACTIONS, PERMISSIONS, THEMES
+from opencode_tui.config.known_names import ACTIONS, PERMISSIONS, THEMES, UNSUPPORTED_ACTIONS
 from opencode_tui.config.notice import Notice, describe
 from opencode_tui.config.settings import Settings
 from opencode_tui.config.settings_provider import ProviderSettings
@@ -83,6 +83,9 @@ def _check_keybinds(settings: Settings, sources: Mapping[str, str]) -> Iterator[
         source = sources.get(key, sources.get("keybinds", ""))
         if action not in ACTIONS:
             yield Notice(source, key, f"unknown action{_nearest(action, ACTIONS)}; it has no effect")
+            continue
+        if action in UNSUPPORTED_ACTIONS and binding.strip().lower() != "none":
+            yield Notice(source, key, "there is no such act in this program; it has no effect")
             continue
         for captured in find_captured_keys(action, binding):
             yield Notice(source, key, f"takes the key {captured} away from typing or stopping; choose another one")

@@ -24,10 +24,19 @@ ACTIONS = _names(
     input_select_buffer_end input_delete_line input_delete_to_line_end input_delete_to_line_start input_backspace input_delete
     input_undo input_redo input_word_forward input_word_backward input_select_word_forward input_select_word_backward
     input_delete_word_forward input_delete_word_backward history_previous history_next terminal_suspend terminal_title_toggle
-    tips_toggle display_thinking context_view diff_view help_view
+    tips_toggle display_thinking context_view diff_view help_view attachment_open messages_focus prompt_queue_edit prompt_stash
+    prompt_stash_pop
     """
 )
-"""Actions that keys can be bound to; ours beside OpenCode's: `leader`, `context_view`, `diff_view`, `help_view`."""
+"""Actions that keys can be bound to; ours beside OpenCode's: `leader`, and from `context_view` on."""
+
+UNSUPPORTED_ACTIONS = _names(
+    """
+    scrollbar_toggle username_toggle stash_delete model_provider_list model_favorite_toggle session_share session_unshare
+    messages_toggle_conceal model_cycle_favorite model_cycle_favorite_reverse tips_toggle
+    """
+)
+"""Those of OpenCode's actions that are no act here: what they are about is not there."""
 
 THEMES = _names(
     """

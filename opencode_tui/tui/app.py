@@ -19,7 +19,9 @@ from opencode_tui.tui.key_router import KeyRouter
 from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.lasting import log_path
 from opencode_tui.tui.options import Ending, StartOptions
+from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screens.chat import ChatScreen
+from opencode_tui.tui.terminal_title import TerminalTitle
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.look import Look, first_look
 from opencode_tui.tui.theme.palette import Palette
@@ -53,6 +55,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self.painted = asyncio.Event()
         self.router = KeyRouter(Keymap())
         self.chat = ChatScreen(options, clock)
+        self.title_line = TerminalTitle(self._write)
         self._early: list[events.Key | events.Paste] | None = []
         self._wear(self.look.palette)
 
@@ -79,7 +82,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
 
     def _ask_background(self) -> None:
         ask = getattr(self._driver, "ask_background", None)
-        if ask is not None and os.environ.get("TERM") not in ("dumb", "linux", None):
+        if ask is not None and _is_rich_terminal():
             ask()
 
     def on_app_focus(self) -> None:
@@ -132,8 +135,16 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
 
     def tell_terminal(self, words: str) -> None:
         """Have the terminal show a note of its own (OSC 9), as far as it can."""
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(f"\x1b]9;{words}\x07")
+        self._write(f"\x1b]9;{words}\x07")
+
+    def _write(self, data: str) -> None:
+        """Send something to the terminal beside the frames, if it is one that would understand it."""
+        if self._driver is not None and not self.is_headless and _is_rich_terminal():
+            self._driver.write(data)
+
+    def on_unmount(self) -> None:
+        """Leave the terminal as it was."""
+        self.title_line.end()
 
     def _wear(self, palette: Palette) -> None:
         theme = textual_theme(palette)
@@ -180,7 +191,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             if self._early is not None:
                 self._early.append(event)
                 return
-            if isinstance(event, events.Key) and self._takes(event):
+            if isinstance(event, events.Key) and await self._takes(event):
                 return
         await super().on_event(event)
 
@@ -193,7 +204,10 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         for event in early:
             await self.on_event(event)
 
-    def _takes(self, event: events.Key) -> bool:
+    async def _takes(self, event: events.Key) -> bool:
+        editor = self.focused
+        if isinstance(editor, Editor) and self.router.knows(event.key):
+            await editor.written()
         screen = self.screen
         if not isinstance(screen, ChatScreen):
             return False
@@ -220,6 +234,11 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             self.chat.leave(error)
         else:
             super()._handle_exception(error)
+
+
+def _is_rich_terminal() -> bool:
+    """Whether the terminal takes orders beside colours and the cursor's, or at least leaves them out."""
+    return os.environ.get("TERM", "dumb") not in ("dumb", "linux")
 
 
 def textual_theme(palette: Palette) -> Theme:

@@ -11,6 +11,7 @@ from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.tui.choice import Choice
+from opencode_tui.tui.conversation.wheel import Wheel
 from opencode_tui.tui.folder_state import Asking, FolderState
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.session_facts import SessionFacts
@@ -35,6 +36,7 @@ class Control:
         self.is_read_only = False
         self.is_stacked = False
         """Whether changes are to stand in one column also where two have room."""
+        self.wheel = Wheel()
         self.interrupts = 0
         """How often the person has interrupted a run."""
         self._is_urgent = False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.request import ForkSession
 from opencode_tui.tui.control import Control
+from opencode_tui.tui.conversation.wheel import LINES, Wheel
 from opencode_tui.tui.prompt.history import read_history
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.themes import Themes
@@ -32,6 +33,7 @@ async def begin(screen: "ChatScreen", control: Control) -> None:
     if wishes.get("reduced_motion") or wishes.get("ascii"):
         glyphs = ASCII if wishes.get("ascii") else app.look.glyphs
         app.wear(replace(app.look, glyphs=glyphs, is_still=bool(wishes.get("reduced_motion"))))
+    control.wheel = _wheel(wishes)
     control.is_stacked = wishes.get("diff_style") == "stacked"
     theme = settings.get("theme")
     if isinstance(theme, str):
@@ -62,6 +64,12 @@ async def _finish(screen: "ChatScreen", control: Control) -> None:
     """Read what only later frames need."""
     await control.choice.load_models()
     screen.settle()
+
+
+def _wheel(wishes: JsonObject) -> Wheel:
+    speed, acceleration = wishes.get("scroll_speed"), wishes.get("scroll_acceleration")
+    accelerates = isinstance(acceleration, dict) and bool(cast("JsonObject", acceleration).get("enabled"))
+    return Wheel(float(speed) if isinstance(speed, int | float) else LINES, accelerates=accelerates)
 
 
 def _keybinds(settings: JsonObject) -> dict[str, str]:

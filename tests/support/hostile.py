@@ -63,6 +63,7 @@ _PLACED = re.compile(r"\x1b\[[0-9;]*m|\x1b\[[0-9]+;[0-9]+H")
 _MODES = "1000|1002|1003|1004|1006|1015|1049|2004|2026|2048|25|7"
 _DRIVER = re.compile(
     rf"\x1b\[\?(?:{_MODES})[hl]|\x1b\[\?(?:2026|2048)\$p|\x1b\[>\d+u|\x1b\[<u|\x1b\]22;[a-z]+\x07|\r\n"
+    r"|\x1b\]11;\?\x1b\\|\x1b\[2[23];2t|\x1b\]2;[^\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e]{1,80}\x07"
 )
 _UNWANTED = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufe0e\ufe0f\ufeff\U000e0000-\U000e0fff]"

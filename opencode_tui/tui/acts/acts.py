@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.tui.acts.chat_scroll import ChatScroll
 from opencode_tui.tui.acts.lists import ListActs
+from opencode_tui.tui.acts.look import LookActs
 from opencode_tui.tui.acts.pages import PageActs
 from opencode_tui.tui.acts.run import RunActs
 from opencode_tui.tui.acts.session import SessionActs
@@ -30,6 +31,7 @@ class Acts:
         self.lists = ListActs(screen, control, self)
         self.pages = PageActs(screen, control, self)
         self.scroll = ChatScroll(screen)
+        self.look = LookActs(screen)
         self._table: Mapping[str, Act] = {
             **self.run.table(),
             **self.session.table(),
@@ -38,6 +40,7 @@ class Acts:
             **self.lists.table(),
             **self.pages.table(),
             **self.scroll.table(),
+            **self.look.table(),
         }
 
     def can(self, action: Action) -> bool:

@@ -65,10 +65,15 @@ def _tool_rows(item: ToolItem, scene: Scene) -> int:
     state = item.part.state
     if _is_running(item):
         return 1 + (TAIL_LINES if item.part.tool in ("bash", "task") else 0)
-    if isinstance(state, ToolStateCompleted) and item.part.tool in _EDITS and item.id not in scene.opened:
+    if (
+        isinstance(state, ToolStateCompleted)
+        and item.part.tool in _EDITS
+        and item.id not in scene.opened
+        and not scene.detailed
+    ):
         changed = changed_lines(item.part.tool, state.metadata)
         return 1 + min(SHOWN, sum(changed) + 4 if changed else 0)
-    if isinstance(state, ToolStateError) or item.is_last or item.id in scene.opened:
+    if isinstance(state, ToolStateError) or item.is_last or item.id in scene.opened or item.kind in scene.detailed:
         return 1 if opened_of(item, scene) == "folded" else 3
     return 1
 

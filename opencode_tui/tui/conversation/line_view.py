@@ -19,10 +19,9 @@ from opencode_tui.tui.conversation.links import href_of, underline_link
 from opencode_tui.tui.conversation.place import Placed
 from opencode_tui.tui.conversation.selecting import highlight, place_letters, selected_text
 from opencode_tui.tui.conversation.viewport import Viewport
+from opencode_tui.tui.conversation.wheel import Wheel
 from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.theme.look import look_of
-
-WHEEL_LINES = 3
 
 
 class LineView(Lasting, ScrollView):
@@ -41,6 +40,7 @@ class LineView(Lasting, ScrollView):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
+        self.wheel = Wheel()
         self._told = (True, 0)
         self._is_moving = False
         self._is_painting = False
@@ -192,9 +192,9 @@ class LineView(Lasting, ScrollView):
             self.refresh()
 
     def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        self.scroll_lines(WHEEL_LINES)
+        self.scroll_lines(self.wheel.turn(1))
         event.stop()
 
     def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        self.scroll_lines(-WHEEL_LINES)
+        self.scroll_lines(self.wheel.turn(-1))
         event.stop()

@@ -18,6 +18,10 @@ class Scene:
 
     redo_key: str = "ctrl+x r"
     opened: dict[str, Opened] = field(default_factory=dict[str, Opened])
+    """What was opened or folded by itself, by item id."""
+
+    detailed: set[str] = field(default_factory=set[str])
+    """Kinds of items that are open unless one was folded by itself."""
 
     def is_focused(self, item: Item) -> bool:
         """Tell whether the keys act on this item."""
@@ -25,4 +29,4 @@ class Scene:
 
     def is_open(self, item: Item) -> bool:
         """Tell whether an item that is folded at first was opened."""
-        return self.opened.get(item.id, "folded") != "folded"
+        return self.opened.get(item.id, "whole" if item.kind in self.detailed else "folded") != "folded"

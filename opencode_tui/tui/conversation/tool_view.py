@@ -44,7 +44,7 @@ def opened_of(item: ToolItem, scene: Scene) -> Opened:
     """Return how much of the call's body is seen."""
     start = "short" if isinstance(item.part.state, ToolStateError) and not is_interrupted(item) else "folded"
     if isinstance(item.part.state, ToolStateCompleted) and not is_pruned(item):
-        start = renderer_of(item.part.tool).start(item)
+        start = "whole" if item.kind in scene.detailed else renderer_of(item.part.tool).start(item)
     return scene.opened.get(item.id, start)
 
 

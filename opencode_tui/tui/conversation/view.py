@@ -121,6 +121,21 @@ class ConversationView(LineView, can_focus=True):
         if item is not None:
             self._change(lambda viewport: viewport.show_item(item))
 
+    def switch_details(self, kind: str) -> bool:
+        """Open all items of a kind, or have them as they are at first; tell whether they are open now."""
+        detailed, opened = self._scene.detailed, self._scene.opened
+        detailed.symmetric_difference_update({kind})
+        for item in self._transcript.items:
+            if item.kind == kind:
+                opened.pop(item.id, None)
+        self._change(self._lay_out_anew)
+        return kind in detailed
+
+    @staticmethod
+    def _lay_out_anew(viewport: Viewport) -> None:
+        viewport.layout.set_page(viewport.page)
+        viewport.compose()
+
     def action_focus_previous_item(self) -> None:
         """Give the focus to the item above."""
         self._step(-1)

@@ -137,7 +137,7 @@ class PromptBox(Lasting, Horizontal):
 
     async def on_text_area_changed(self) -> None:
         """Offer what fits to what stands before the cursor."""
-        self.run_worker(self._complete(), group="completion", exclusive=True, exit_on_error=False)
+        self.run_worker(self._complete, group="completion", exclusive=True, exit_on_error=False)
 
     async def _complete(self) -> None:
         if self._completer is None or self.completions is None:

@@ -1,7 +1,9 @@
 """The editor of the prompt: several lines, keys by action id, nothing that a terminal could take for an order."""
 
+import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from rich.style import Style
 from textual import events
@@ -20,6 +22,9 @@ HINTS = ("Ask anything", "/ commands", "@ files", "! shell")
 BIG_PASTE_LINES = 5
 BIG_PASTE_LENGTH = 1_000
 """A paste with more lines or letters becomes an attachment."""
+
+WRITTEN_S = 0.5
+"""Seconds that a key waits at most for the letters before it."""
 
 
 class Editor(Lasting, TextArea, inherit_bindings=False):
@@ -102,6 +107,13 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
         if action_id in _ONLY_WITH_TEXT:
             return bool(self.document.text)
         return True
+
+    async def written(self) -> None:
+        """Return when the letters that came so far stand here: what a key means may depend on them."""
+        done = asyncio.Event()
+        if self.call_later(done.set):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(done.wait(), WRITTEN_S)
 
     def apply(self, action_id: str) -> None:
         """Do what an `input_…` action says."""

@@ -277,6 +277,8 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         editor = self.focused
         if action_id in ("history_previous", "history_next"):
             self.prompt.recall(action_id)
+        elif action_id == "input_submit" and editor is self.prompt.editor:
+            self.submit()  # at once: letters behind the key belong to the next request
         elif isinstance(editor, Editor) and editor.can(action_id):
             editor.apply(action_id)
         elif self.acts is not None:
@@ -285,8 +287,12 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
             self.leave()
 
     def on_editor_submitted(self, event: Editor.Submitted) -> None:
-        """Send what stands in the prompt, or as soon as the engine is there."""
+        """Send a command that was completed."""
         event.stop()
+        self.submit()
+
+    def submit(self) -> None:
+        """Send what stands in the prompt, or as soon as the engine is there."""
         if self.acts is not None:
             self.acts.writing.submit()
         else:

@@ -55,6 +55,7 @@ class Settling:
         assert screen.panels is not None
         screen.panels.sync()
         self._notifier.follow(len(control.questions()))
+        cast("OpenCodeApp", screen.app).title_line.show(control.facts.title if control.facts is not None else "")
         screen.header.show(title_of(control, is_folded=screen.is_folded))
         doing = activity_of(control, now, interrupt_key=screen.keymap.first("session_interrupt"))
         screen.activity.show(doing if self._note is None else self._note)

@@ -85,6 +85,10 @@ class ViewRequests:
         """Keep what was typed for the prompt while a question appeared."""
         self._chat.prompt.editor.put_in(event.character)
 
+    def on_completions_taken(self) -> None:
+        """Write the row that was clicked."""
+        self._chat.prompt.take_completion(send=False)
+
     def on_editor_opened(self, event: "Editor.Opened") -> None:
         """Show the attachment whose marker was clicked; text that only looks like a marker is none."""
         event.stop()

@@ -13,6 +13,9 @@ from opencode_tui.tui.theme.theme_file import read_theme
 BUILT_IN = "opencode-tui"
 MAX_BYTES = 200_000
 
+_OTHER_NAMES = {BUILT_IN: True, "opencode": True, "system": True, "dark": True, "light": False}
+"""Names of the built-in theme, OpenCode's among them; the last two say which side."""
+
 
 class Themes:
     """Looks for files once, when it is made (that blocks): in the config folder, then in the worktree, which wins."""
@@ -38,8 +41,8 @@ class Themes:
 
         With 16 colours and fewer all themes look like the built-in one: the terminal's own colours.
         """
-        if depth in ("16", "none") or (name == BUILT_IN and name not in self._files):
-            return built_in(dark, depth)
+        if depth in ("16", "none") or (name in _OTHER_NAMES and name not in self._files):
+            return built_in(_OTHER_NAMES.get(name, dark) if name in ("dark", "light") else dark, depth)
         if name in self._files:
             return self._read(name, dark=dark, depth=depth)
         sides = SEEDS.get(name)

@@ -1,12 +1,15 @@
 """The chat with the real engine: what a person does, and what they see."""
 
+import gc
 import json
+import warnings
 from pathlib import Path
 
 import pytest
 from textual import events
 
 from opencode_tui.tui.options import StartOptions
+from opencode_tui.tui.status.pressed import Pressed
 from tests.support.model_script import Answer, Call
 from tests.support.screen import Page, screen
 
@@ -448,3 +451,23 @@ async def test_what_the_agent_has_read_is_not_taken_back(environ: dict[str, str]
         assert page.app.chat.control is not None
         (first, _) = await page.world.client.messages.list(page.app.chat.control.session_id or "")
         assert not await page.world.client.prompts.withdraw(first.info.session_id, first.info.id)
+
+
+async def test_a_quit_by_mouse_asks_no_second_time(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.press("ctrl+c")
+        await page.sees("again to quit")
+        page.app.chat.acts.run._disarm()  # pyright: ignore[reportOptionalMemberAccess, reportPrivateUsage] - the five seconds are over
+        page.app.chat.post_message(Pressed("app_exit"))
+        await page.ends()
+
+
+async def test_a_search_that_another_replaces_leaves_nothing_behind(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for _ in range(3):
+                await page.app.chat.prompt.on_text_area_changed()
+            await page.pilot.pause()
+            gc.collect()
+        assert not [str(one.message) for one in caught]

@@ -1,0 +1,33 @@
+"""How many lines a turn of the wheel scrolls: so many a step, more while it turns fast when that is wanted."""
+
+import time
+from collections.abc import Callable
+
+LINES = 3.0
+FAST_S, MOST, GAIN = 0.06, 6.0, 0.5
+"""Seconds between steps that count as fast, the factor that fast steps reach, and by how much each of them adds."""
+
+
+class Wheel:
+    """Fractions of lines are kept for the next step."""
+
+    def __init__(
+        self, lines: float = LINES, *, accelerates: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._lines = lines
+        self._accelerates = accelerates
+        self._clock = clock
+        self._factor = 1.0
+        self._last = 0.0
+        self._rest = 0.0
+
+    def turn(self, direction: int) -> int:
+        """Return the lines to scroll for a step: down for 1, up for -1."""
+        now = self._clock()
+        is_fast = self._accelerates and now - self._last < FAST_S
+        self._factor = min(MOST, self._factor + GAIN) if is_fast else 1.0
+        self._last = now
+        wanted = direction * self._lines * self._factor + (self._rest if self._rest * direction > 0 else 0)
+        lines = int(wanted)
+        self._rest = wanted - lines
+        return lines

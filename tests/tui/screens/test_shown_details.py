@@ -1,0 +1,47 @@
+"""Thoughts and finished tools can be opened all at once; rows of a long prompt have edges of their own."""
+
+from pathlib import Path
+
+from tests.support.model_script import Answer, Call
+from tests.support.screen import screen
+
+KEYS = {"display_thinking": "ctrl+y", "tool_details": "ctrl+o"}
+
+
+async def test_thoughts_are_opened_and_folded_all_at_once(environ: dict[str, str], tmp_path: Path) -> None:
+    answer = Answer(reasoning="A secret plan.", text="Done so.")
+    async with screen(environ, tmp_path, answer, settings={"keybinds": KEYS}) as page:
+        await page.send("think")
+        text = await page.sees("Done so.")
+        assert "A secret plan." not in text
+        await page.press("ctrl+y")
+        await page.sees("A secret plan.")
+        await page.press("ctrl+y")
+        await page.sees_no_more("A secret plan.")
+
+
+async def test_finished_tools_are_opened_and_folded_all_at_once(environ: dict[str, str], tmp_path: Path) -> None:
+    call = Call("bash", {"command": "printf 'one\\ntwo\\n'", "description": "x"})
+    settings = {"keybinds": KEYS, "permission": {"bash": "allow"}}
+    async with screen(environ, tmp_path, Answer(calls=(call,)), Answer(text="Printed."), settings=settings) as page:
+        await page.send("print")
+        text = await page.sees("Printed.")
+        assert "  two" not in text
+        await page.press("ctrl+o")
+        await page.sees("two\n")
+        await page.press("ctrl+o")
+        await page.sees_no_more("two\n")
+
+
+async def test_the_edges_of_a_row_are_not_those_of_its_line(environ: dict[str, str], tmp_path: Path) -> None:
+    async with screen(environ, tmp_path, size=(60, 30)) as page:
+        editor = page.app.chat.prompt.editor
+        editor.put("word " * 30)
+        editor.move_cursor((0, 75))
+        await page.press("alt+a")
+        start = editor.cursor_location[1]
+        await page.press("alt+e")
+        end = editor.cursor_location[1]
+        assert 0 < start < 75 < end < 149
+        await page.press("alt+shift+a")
+        assert editor.selected_text == editor.text[start:end]

@@ -109,3 +109,26 @@ def test_the_theme_follows_the_terminals_background_and_no_key_is_lost(place: Pl
         terminal.sees("abcdef")
         terminal.settle(0.5)
         assert terminal.raw.rfind(b"48;2;21;22;27") > terminal.raw.rfind(b"48;2;252;251;249")
+
+
+@pytest.mark.parametrize(("typed", "left"), [("abc\x04d", "abcd"), ("abc\x03de", "de"), ("ab\x1b[Hc", "cab")])
+def test_a_key_counts_for_what_was_typed_before_it(place: Place, typed: str, left: str) -> None:
+    with place.open() as terminal:
+        terminal.sees("fake-model")
+        for _ in range(3):
+            terminal.type(typed)
+            text = terminal.sees(left)
+            assert "again to quit" not in text and "abcde" not in text
+            terminal.type("\x03")
+            terminal.sees("Ask anything")
+            terminal.settle(0.1)
+            assert "again to quit" not in terminal.sees("Ask anything")
+
+
+def test_letters_behind_enter_belong_to_the_next_prompt(place: Place) -> None:
+    with place.open() as terminal:
+        terminal.sees("fake-model")
+        terminal.type("one\rtwo")
+        terminal.sees("Echo: one")
+        terminal.type("\r")
+        terminal.sees("Echo: two")

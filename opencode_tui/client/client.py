@@ -131,6 +131,10 @@ class Client(Protocol):
         """Return a reader of all events of this folder from the moment of the call on."""
         ...
 
+    async def reopen(self) -> None:
+        """Open the folder anew, with the settings, keys and trust that it has now. Raises BusyError while it works, ConfigError."""
+        ...
+
 
 class Clients(Protocol):
     """The doors for all folders of one engine, for a face that serves several."""

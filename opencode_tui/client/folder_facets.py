@@ -17,6 +17,7 @@ from opencode_tui.schema.permission import PermissionReport, PermissionRules, Ru
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.screen_event import ScreenEvent
+from opencode_tui.schema.trust import TrustReport
 
 
 class RulesFacet(Protocol):
@@ -98,6 +99,17 @@ class SettingsFacet(Protocol):
 
     async def effective(self) -> JsonObject:
         """Return the settings in force under OpenCode's key names, secrets covered."""
+        ...
+
+    async def trust_report(self) -> TrustReport:
+        """Return what the folder's own files would start or loosen. Raises TrustError for a folder that cannot be trusted."""
+        ...
+
+    async def trust(self, seen: str) -> None:
+        """Trust the content that a report was about; it counts when the folder is opened next.
+
+        Raises TrustError when the content is another one by now.
+        """
         ...
 
 

@@ -26,6 +26,11 @@ class LocalClient:
 
     def __init__(self, engine: Engine, instance: Instance, policy: Policy | None = None) -> None:
         self._engine = engine
+        self._policy = policy
+        self._enter(instance)
+
+    def _enter(self, instance: Instance) -> None:
+        engine, policy = self._engine, self._policy
         self.directory = instance.directory
         self.sessions = LocalSessions(engine, instance)
         self.messages = LocalMessages(engine, instance)
@@ -44,6 +49,11 @@ class LocalClient:
     def events(self) -> Subscription:
         """Return a reader of the folder's events from now on."""
         return self._engine.bus.subscribe(str(self.directory))
+
+    async def reopen(self) -> None:
+        """Open the folder anew."""
+        await self._engine.dispose(self.directory)
+        self._enter(await self._engine.instance(self.directory))
 
 
 class LocalClients:

@@ -25,6 +25,7 @@ from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.screen_event import ScreenEvent
+from opencode_tui.schema.trust import TrustReport
 
 if TYPE_CHECKING:
     from opencode_tui.engine.file.browser import FileBrowser
@@ -80,6 +81,7 @@ class LocalSettings:
 
     def __init__(self, engine: Engine, instance: Instance) -> None:
         self._instance = instance
+        self._paths = engine.core.paths
         self._auth = AuthStore(paths=engine.core.paths)
 
     async def notices(self) -> Notices:
@@ -100,6 +102,18 @@ class LocalSettings:
     async def effective(self) -> JsonObject:
         """Return the settings in force, secrets covered."""
         return redact(self._instance.config.effective)
+
+    async def trust_report(self) -> TrustReport:
+        """Return what needs trust."""
+        from opencode_tui.config.trust_review import report_trust  # only who decides needs it
+
+        return await asyncio.to_thread(report_trust, self._instance.directory, paths=self._paths)
+
+    async def trust(self, seen: str) -> None:
+        """Trust what was seen."""
+        from opencode_tui.config.trust_review import grant_seen
+
+        await asyncio.to_thread(grant_seen, self._instance.directory, seen, paths=self._paths)
 
 
 class LocalFiles:

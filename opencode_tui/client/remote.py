@@ -33,6 +33,7 @@ class RemoteClient:
 
     def __init__(self, link: Link, events: RemoteEvents, *, bus: Bus, directory: Path) -> None:
         self._bus = bus
+        self._link = link
         self.directory = directory
         self.sessions = RemoteSessions(link)
         self.messages = RemoteMessages(link)
@@ -51,6 +52,10 @@ class RemoteClient:
     def events(self) -> Subscription:
         """Return a reader of the folder's events from now on."""
         return self._bus.subscribe()
+
+    async def reopen(self) -> None:
+        """Have the server open the folder anew."""
+        await self._link.value("POST", "/instance/dispose")
 
 
 @asynccontextmanager

@@ -27,6 +27,7 @@ from opencode_tui.schema.error import (
     StoredOverflowError,
     StoredUnknownError,
     ToolError,
+    TrustError,
 )
 from opencode_tui.schema.record import JsonObject
 
@@ -44,6 +45,7 @@ _KINDS: dict[str, type[OpencodeError]] = {
         SessionError,
         SnapshotError,
         ToolError,
+        TrustError,
     )
 }
 _REFUSED = "the server refuses this password; set OPENCODE_SERVER_PASSWORD to the one that it was started with"

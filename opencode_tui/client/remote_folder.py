@@ -19,6 +19,7 @@ from opencode_tui.schema.permission import PermissionReport, PermissionRules, Ru
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.screen_event import ScreenEvent
+from opencode_tui.schema.trust import TrustGrant, TrustReport
 
 
 class RemoteRules:
@@ -116,6 +117,14 @@ class RemoteSettings:
     async def effective(self) -> JsonObject:
         """Return the settings in force, secrets covered."""
         return await self._link.value("GET", "/config")
+
+    async def trust_report(self) -> TrustReport:
+        """Return what needs trust."""
+        return await self._link.get(f"{OWN}/trust", TrustReport)
+
+    async def trust(self, seen: str) -> None:
+        """Trust what was seen."""
+        await self._link.value("POST", f"{OWN}/trust", TrustGrant(seen=seen))
 
 
 class RemoteFiles:

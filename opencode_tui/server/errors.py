@@ -20,6 +20,7 @@ from opencode_tui.schema.error import (
     PermissionRefused,
     SessionError,
     ToolError,
+    TrustError,
 )
 from opencode_tui.schema.header import KIND_HEADER
 from opencode_tui.schema.record import JsonObject
@@ -36,6 +37,7 @@ STATUS: Sequence[tuple[type[OpencodeError], int, str]] = (
     (ModelNotFoundError, 400, "ProviderModelNotFoundError"),
     (ConfigError, 400, "ConfigInvalidError"),
     (ToolError, 400, "BadRequest"),
+    (TrustError, 400, "BadRequest"),
     (PermissionRefused, 403, "PermissionRefusedError"),
     (LockTimeoutError, 503, "LockTimeoutError"),
 )

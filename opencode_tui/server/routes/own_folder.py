@@ -11,6 +11,7 @@ from opencode_tui.schema.header import OWN
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
 from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.trust import TrustGrant, TrustReport
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient
 
@@ -81,6 +82,19 @@ async def get_agent(client: FolderClient, name: Word) -> Response:
 async def get_notices(client: FolderClient) -> Response:
     """Return what a person should know of the folder's settings."""
     return answer_record(await client.settings.notices())
+
+
+@router.get("/trust", response_model=TrustReport)
+async def get_trust(client: FolderClient) -> Response:
+    """Return what the folder's own files would start or loosen."""
+    return answer_record(await client.settings.trust_report())
+
+
+@router.post("/trust", response_model=bool)
+async def grant_trust(client: FolderClient, grant: TrustGrant) -> Response:
+    """Trust the content that a report was about, and nothing else; it counts when the folder is opened next."""
+    await client.settings.trust(grant.seen)
+    return answer_value(True)
 
 
 @router.delete("/auth/{providerID}", response_model=bool)

@@ -22,8 +22,9 @@ class UndoTarget(Record):
 class UndoFile(Record):
     """A file (absolute path) that an undo is about.
 
-    `status`, `additions` and `deletions` (lines) are those of the change that it takes back; absent and 0 where nothing is known of
-    it. `reason` says why a file is left alone, `changed_at` when it was changed last, in ms since 1970, if that is why.
+    `status`, `additions` and `deletions` (lines) are those of the change that it takes back, or brings back; absent and 0 where
+    nothing is known of it. `reason` says why a file is left alone, `changed_at` when it was changed last, in ms since 1970, if
+    that is why.
     """
 
     path: FilePath

@@ -33,6 +33,8 @@ def test_the_last_turn_is_undone_and_brought_back(commands, session):
     assert done.stdout.replace("Undid", "Would undo") == dry.stdout and f"session unrevert {session}" in done.stderr
     assert commands.run("session", "unrevert", session, "--dry-run").code == 0 and not made.exists()
     back = commands.run("session", "unrevert", session)
+    rows = [line.split() for line in back.stdout.splitlines()[1:]]
+    assert rows == [["restored", "a.py", "+1", "−1"], ["restored", "made.txt", "+2"]]
     assert back.code == 0 and back.stdout.startswith("Brought back") and made.read_text() == "one\ntwo\n"
 
 

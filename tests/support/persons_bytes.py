@@ -26,9 +26,10 @@ class PersonsBytes:
         """Take notice of what the person did: theirs is what they left, and what they removed is theirs to remove."""
         for path in before.keys() | after.keys():
             fact = after.get(path)
-            if fact is None or fact[0] != "file":
-                self._now.pop(path, None)
-            elif fact != before.get(path) and not self._is_ignored(path):
+            if fact == before.get(path):
+                continue
+            self._now.pop(path, None)
+            if fact is not None and fact[0] == "file" and not self._is_ignored(path):
                 self._now[path] = fact[2]
 
     def check(self, files: Facts) -> None:

@@ -38,12 +38,12 @@ class FileUndo:
             raise SessionError(f"session {info.id} works in {info.directory}; go there to undo what it did to files")
         return await usable(self._snapshots, patches)
 
-    async def preview(self, work: Usable, active: RevertReport | None) -> RevertPreview:
-        """Return what undoing this would do to files, with the undo in force taken back first."""
+    async def preview(self, work: Usable, active: RevertReport | None, *, is_redo: bool = False) -> RevertPreview:
+        """Return what undoing this would do to files, with the undo in force taken back first; a redo does only the latter."""
         before, gone = await self._in_force(active)
         patches = [*work.patches, *_as_patches(before)]
         found = await self._snapshots.preview(patches) if patches else Preview()
-        changes = await self._changes(patches)
+        changes = await self._changes(patches, is_redo=is_redo)
         return RevertPreview(
             restored=_files(found.restored, changes),
             deleted=_files(found.deleted, changes),
@@ -51,20 +51,29 @@ class FileUndo:
             unprotected=_unprotected(found.unprotected, {**gone, **work.lost}, changes),
         )
 
-    async def revert(self, work: Usable, active: RevertReport | None, *, key: str) -> Report | None:
-        """Undo, and return what was done, None when there was nothing to do to files; `key` as in `Snapshots.revert`."""
+    async def revert(
+        self, work: Usable, active: RevertReport | None, *, key: str, is_redo: bool = False
+    ) -> Report | None:
+        """Undo, and return what was done, None when there was nothing to do to files; `key` as in `Snapshots.revert`.
+
+        The report of an undo stands for the one in force as well, that of a redo for itself.
+        """
         before, _ = await self._in_force(active)
         if not work.patches and before is None:
             return None
+        if is_redo and before is not None:
+            return await self._snapshots.unrevert(before, key=key)
         return await self._snapshots.revert(work.patches, active=before, key=key)
 
-    async def tell(self, report: Report | None, work: Usable, active: RevertReport | None) -> RevertReport:
+    async def tell(
+        self, report: Report | None, work: Usable, active: RevertReport | None, *, is_redo: bool = False
+    ) -> RevertReport:
         """Return a report as it is shown and kept."""
         before, gone = await self._in_force(active)
         lost = {**gone, **work.lost}
         if report is None:
             return RevertReport(unprotected=_unprotected([], lost, {}))
-        changes = await self._changes([*work.patches, *_as_patches(before)])
+        changes = await self._changes([*work.patches, *_as_patches(before)], is_redo=is_redo)
         return RevertReport(
             before=report.before,
             after=report.after,
@@ -105,9 +114,9 @@ class FileUndo:
             return report, {}
         return None, dict.fromkeys([*report.restored, *report.deleted], CLEANED)
 
-    async def _changes(self, patches: Sequence[Patch]) -> dict[str, FileDiff]:
-        """Return the changes that are taken back, by absolute paths."""
-        found = await net_changes(self._snapshots, patches)
+    async def _changes(self, patches: Sequence[Patch], *, is_redo: bool) -> dict[str, FileDiff]:
+        """Return the changes that an undo takes back, or that a redo brings back, by absolute paths."""
+        found = await net_changes(self._snapshots, [_backwards(patch) for patch in patches] if is_redo else patches)
         root = await asyncio.to_thread(self._snapshots.worktree.resolve)
         return {f"{root}/{change.file}": change for change in found}
 
@@ -132,6 +141,11 @@ def _is_elsewhere(directory: str, worktree: Path) -> bool:
 
 def _as_patches(report: Report | None) -> list[Patch]:
     return [] if report is None else [report.as_patch()]
+
+
+def _backwards(patch: Patch) -> Patch:
+    """Return what undoes a patch; one without a state after it stays as it is, and nothing is told of it."""
+    return patch if patch.after is None else patch.changed(hash=patch.after, after=patch.hash)
 
 
 def _files(paths: Sequence[str], changes: Mapping[str, FileDiff]) -> list[UndoFile]:

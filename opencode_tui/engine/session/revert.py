@@ -73,7 +73,7 @@ class SessionRevert:
     async def preview_unrevert(self, session_id: str) -> RevertPreview:
         """Return what `unrevert` would do now; raises as it does."""
         async with self._held(session_id) as info:
-            return await self._files.preview(await self._lost_work(info), read_note(info).report)
+            return await self._files.preview(await self._lost_work(info), read_note(info).report, is_redo=True)
 
     async def revert(self, session_id: str, message_id: str | None = None, part_id: str | None = None) -> RevertReport:
         """Undo everything from a message on, or from a part of it; without one the person's last turn. Returns what was done.
@@ -165,7 +165,7 @@ class SessionRevert:
         await self._store.update(info.id, lambda old: with_pending(old, pending))
         await self._store.sync()
         try:
-            report = await self._files.revert(work, active, key=pending.key)
+            report = await self._files.revert(work, active, key=pending.key, is_redo=state is None)
         except Exception:
             await self._mended(await self._store.get(info.id))
             raise
@@ -187,8 +187,8 @@ class SessionRevert:
         self, info: SessionInfo, pending: PendingUndo, report: Report | None, work: Usable
     ) -> RevertReport:
         active = read_note(info).report
-        told = await self._files.tell(report, work, active)
         state = pending.to
+        told = await self._files.tell(report, work, active, is_redo=state is None)
         if state is not None:
             told = told.changed(scope=await self._scope(info.id, state))
             state = await self._state(info, state, told)

@@ -98,14 +98,16 @@ class Tally:
         after: dict[str, State] = {}
         contested: set[str] = set()
         skipped: dict[str, str] = {}
+        made: set[str] = set()
         for segment in self._segments.values():
             contested |= segment.contested
             skipped.update(segment.skipped)
             for path, (old, new) in segment.changes.items():
                 if path in after and after[path] != old:
                     contested.add(path)
-                before.setdefault(path, old)
+                before.setdefault(path, None if path in made else old)
                 after[path] = new
+            made |= {path for path, (old, _) in segment.folders.items() if old is None}
         files = sorted(path for path in before if before[path] != after[path])
         above = {folder for path in files for folder in parents(path)} - set(files)
         old, new = self._folders(above)
@@ -148,8 +150,8 @@ class Tally:
         return _certain(before), _certain(after)
 
     def _whole(self) -> tuple[str, str] | None:
-        """Return the scans around the only segment that changed anything, if it is a stretch."""
-        filled = [segment for segment in self._segments.values() if segment.changes]
+        """Return the scans around the only segment that has something to tell, if it is a stretch."""
+        filled = [segment for segment in self._segments.values() if segment.changes or segment.unseen]
         return filled[0].whole if len(filled) == 1 else None
 
 

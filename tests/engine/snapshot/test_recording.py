@@ -144,3 +144,40 @@ async def test_without_room_a_command_is_refused_a_record_and_a_write_is_not(tmp
     await write(world, recording, "f1", "new")
     assert recording.result is not None and world.inside(recording.result.files) == ["f1"]
     assert ledger(world).shells[0].ended is not None
+
+
+async def run(recording, *acts):
+    for act in acts:
+        await recording.join()
+        act()
+        await recording.leave()
+
+
+async def test_a_folder_that_a_write_made_and_a_command_changed_goes_with_the_step(world):
+    before = world.facts()
+    recording = step(world)
+    number, _ = await recording.before_write([Write(world.root / "d/x", b"1", 0o644)], [world.root / "d"])
+    world.write("d/x", "1", mode=0o644)
+    await recording.after_write(number)
+    await run(recording, lambda: (world.root / "d").chmod(0o700))
+    report = await undo(world, recording)
+    assert (world.facts(), report.conflicts, report.failed) == (before, [], [])
+
+
+async def test_what_is_not_recorded_is_named_even_when_nothing_else_was_done(world):
+    world.write(".gitignore", "*.log\n")
+    world.write("a", "1")
+    alone, beside = step(world), step(world, message="msg_2")
+    await run(alone, lambda: world.write("one.log"))
+    await run(beside, (world.root / "a").unlink, lambda: world.write("two.log"))
+    for recording, name in ((alone, "one.log"), (beside, "two.log")):
+        report = await undo(world, recording)
+        assert name in world.inside([remark.path for remark in report.unprotected])
+
+
+async def test_a_command_that_changes_nothing_leaves_no_record(world):
+    world.write(".gitignore", "*.log\n")
+    world.write("old.log")
+    recording = step(world)
+    await run(recording, lambda: world.write("old.log", "2"))
+    assert recording.result is None

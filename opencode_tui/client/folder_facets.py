@@ -46,7 +46,7 @@ class CatalogFacet(Protocol):
     """What can be chosen."""
 
     async def models(self) -> Sequence[Model]:
-        """Return the models that can be used here."""
+        """Return the models that can be used here, each with what a conversation may take (`usable`)."""
         ...
 
     async def all_models(self) -> Sequence[Model]:

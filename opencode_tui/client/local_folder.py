@@ -40,7 +40,8 @@ class LocalCatalog:
 
     async def models(self) -> Sequence[Model]:
         """Return the models that can be used here."""
-        return await asyncio.to_thread(self._instance.catalog.models)
+        instance = self._instance
+        return await asyncio.to_thread(lambda: instance.context().with_room(instance.catalog.models()))
 
     async def all_models(self) -> Sequence[Model]:
         """Return the models of every known provider."""

@@ -62,7 +62,8 @@ class Model(Record):
     """A model that can be used: its limits, prices, abilities, and the adapter that reaches it.
 
     `options` and `headers` go with every call to it, as the settings give them; headers may hold a key and are never shown.
-    `variants` are named sets of options; a request may choose one.
+    `variants` are named sets of options; a request may choose one. `usable` is how many tokens a conversation may take before it is
+    compacted, under the settings of a folder; absent where no folder is asked or the limit is not known.
     """
 
     provider_id: str
@@ -71,6 +72,7 @@ class Model(Record):
     adapter: Adapter = "litellm"
     api_id: str = ""
     limit: Limit = Field(default_factory=Limit)
+    usable: int | None = absent()
     cost: Cost = Field(default_factory=Cost)
     tool_call: bool = True
     reasoning: bool = False

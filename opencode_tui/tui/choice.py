@@ -9,9 +9,6 @@ from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 
-MAX_OUTPUT = 32_000
-"""Tokens that are kept free for an answer at most. Source: SPEC section 3, overflow."""
-
 
 class Choice:
     """What the person chose, else what the shown session last used, else the defaults."""
@@ -95,7 +92,4 @@ class Choice:
     @property
     def limit(self) -> int:
         """Tokens that a conversation can have before it is compacted; 0 when unknown."""
-        known = self.details
-        if known is None or not known.limit.context:
-            return 0
-        return known.limit.input or max(0, known.limit.context - min(known.limit.output or MAX_OUTPUT, MAX_OUTPUT))
+        return (self.details.usable or 0) if self.details else 0

@@ -20,6 +20,8 @@ class Turn:
     ended: int | None = None
     costs: dict[str, float] = field(default_factory=dict[str, float])
     last_tool: "ToolItem | None" = None
+    user: "UserItem | None" = None
+    """The row that tells these figures."""
 
     @property
     def cost(self) -> float:

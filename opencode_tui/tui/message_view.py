@@ -55,7 +55,7 @@ class MessageView:
         self.turn: Turn
         if isinstance(info, UserMessage):
             self.turn = Turn(started=info.time.created)
-            self.user = UserItem(info.id, info.id, turn=self.turn)
+            self.user = self.turn.user = UserItem(info.id, info.id, turn=self.turn)
             self.items.append(self.user)
         else:
             self.turn = parent.turn if parent is not None else self._previous_turn or Turn()
@@ -258,8 +258,8 @@ class MessageView:
         self.turn.costs[info.id] = info.cost
         if not info.summary:
             self.turn.ended = None if self.goes_on or self._has_failed else info.time.completed
-        if self._parent is not None and self._parent.user is not None:
-            changed.append(self._parent.user)
+        if self.turn.user is not None:
+            changed.append(self.turn.user)
         if self._is_summary:
             return [*changed, *self._account_summary(info)]
         if info.error is not None and self._end is None:

@@ -255,8 +255,8 @@ class Transcript:
         view = MessageView(info, at=len(self._order), parent=parent, previous=previous)
         self._messages[info.id] = view
         self._order.append(view)
-        if parent is not None and parent.user is not None:
-            self._touch(parent.user)
+        if parent is not None and view.turn.user is not None:
+            self._touch(view.turn.user)
         return view
 
     def _remove_part(self, event: PartRemoved) -> None:

@@ -81,6 +81,10 @@ class SessionContext:
         following = await self._next(session_id)
         return await asyncio.to_thread(self._view, following)
 
+    def with_room(self, models: Sequence[Model]) -> Sequence[Model]:
+        """Return the models with what a conversation may take of each."""
+        return [model.changed(usable=usable(model, self._services.rules)) for model in models]
+
     async def request(self, session_id: str) -> RequestView:
         """Return the next request as it would be sent; raises as `view` does."""
         following = await self._next(session_id)

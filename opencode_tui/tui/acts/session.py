@@ -96,9 +96,8 @@ class SessionActs:
 
     async def _compact(self, info: SessionInfo) -> None:
         self._screen.tell("note", "Compacting", "a summary takes the place of older messages")
-        report = await self._control.client.context.compact(info.id, CompactSession(model=self._control.choice.model))
-        after = f" to {amount(report.after)}" if report.after is not None else ""
-        self._screen.tell("done", "Compacted", f"{amount(report.before)}{after} tokens")
+        await self._control.client.context.compact(info.id, CompactSession(model=self._control.choice.model))
+        self._screen.tell("done", "Compacted")
 
     def export(self, info: SessionInfo) -> None:
         """Ask for a file name and write the conversation there as Markdown."""

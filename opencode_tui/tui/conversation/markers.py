@@ -148,24 +148,31 @@ def _compaction_words(item: CompactionItem, page: Page) -> tuple[Span, list[Span
         counts = f"  {amount(item.before)} tokens" if item.before else ""
         sign = (glyphs.running, page.style("accent", bold=True))
         return sign, [("Compacting", page.style("text", bold=True)), (counts, page.style("muted"))]
-    counts = f"  {amount(item.before)} to {amount(item.after)} tokens" if item.before and item.after else ""
     sign = (glyphs.compacted, page.style("accent", bold=True))
-    return sign, [("Compacted", page.style("text")), (counts, page.style("muted"))]
+    return sign, [("Compacted", page.style("text")), (_counts(item), page.style("muted"))]
+
+
+def _counts(item: CompactionItem) -> str:
+    """Return what became of how many tokens; before the next step was sent only the summary's own size is known."""
+    if not (item.before and item.after):
+        return ""
+    if not item.is_measured:
+        return f"  {amount(item.before)} tokens to a summary of {amount(item.after)}"
+    return f"  {amount(item.before)} to {amount(item.after)} tokens"
 
 
 def _compaction_end(item: CompactionItem, page: Page, scene: Scene) -> list[Span]:
     is_focused = scene.is_focused(item)
     tone = "selection" if is_focused else "background"
     time = (clock(item.time), page.style("muted", tone))
-    if not item.summary or item.is_running or page.width < 70:
+    if not item.summary or item.is_running or page.width < 70 or not is_focused:
         return [time]
     act = "fold the summary" if scene.is_open(item) else "read the summary"
-    key = page.style("accent", tone, bold=True) if is_focused else page.style("text", tone)
     return [
         time,
         ("   ", page.area(tone)),
-        ("enter", key),
-        (f" {act}", page.style("text" if is_focused else "muted", tone)),
+        ("enter", page.style("accent", tone, bold=True)),
+        (f" {act}", page.style("text", tone)),
     ]
 
 

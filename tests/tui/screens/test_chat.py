@@ -471,3 +471,32 @@ async def test_a_search_that_another_replaces_leaves_nothing_behind(environ: dic
             await page.pilot.pause()
             gc.collect()
         assert not [str(one.message) for one in caught]
+
+
+async def test_the_share_of_the_context_is_of_what_the_context_view_says(environ: dict[str, str], folder: Path) -> None:
+    narrow = {**environ, "OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX": "1000"}
+    async with screen(narrow, folder) as page:
+        await page.send("hello")
+        await page.sees("✓ Done")
+        control = page.app.chat.control
+        assert control is not None and control.session_id is not None
+        view = await page.world.client.context.items(control.session_id)
+        assert (control.choice.limit, view.usable) == (199_000, 199_000)
+
+
+async def test_a_turn_costs_the_same_after_the_compaction_is_read_anew(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        for number in range(3):
+            await page.send(f"thing {number}")
+            await page.sees(f"Echo: thing {number}")
+            await page.sees("✓ Done")
+        await page.press("ctrl+x", "c")
+        await page.sees("to a summary of")
+        told = await page.sees("✓ Compacted")
+        rows = [line for line in told.split("\n") if "thing 2" in line]
+        control = page.app.chat.control
+        assert control is not None
+        await control.reload()
+        await page.pilot.pause(0.3)
+        assert [line for line in page.text().split("\n") if "thing 2" in line] == rows
+        assert "tokens" not in next(line for line in told.split("\n") if "✓ Compacted" in line)

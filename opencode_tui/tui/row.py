@@ -49,6 +49,18 @@ def clip(pieces: Sequence[Piece], room: int, mark: str = "…") -> Sequence[Piec
     return kept
 
 
+def clip_middle(text: str, room: int, mark: str = "…") -> str:
+    """The text, cut in its middle when it takes more than `room` cells: its last clause says what helps."""
+    if cell_len(text) <= room:
+        return text
+    at = text.rfind("; ")
+    last = text[at + 2 :] if at >= 0 else ""
+    if not 0 < cell_len(last) <= room * 3 // 4:
+        last = clip_front(text, room // 2, "")
+    head = room - cell_len(last) - cell_len(mark) - 1
+    return f"{set_cell_size(text, head).rstrip()}{mark} {last.lstrip()}" if head > 0 else ""
+
+
 def clip_front(text: str, room: int, mark: str = "…") -> str:
     """The text, its beginning cut off when it takes more than `room` cells: of a path the end says which it is."""
     if cell_len(text) <= room:

@@ -6,7 +6,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from opencode_tui import __version__
-from opencode_tui.tui.cells import pad
+from opencode_tui.tui.cells import breaks, pad
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.quantity import age
 from opencode_tui.tui.row import Piece, row
@@ -67,7 +67,7 @@ class Welcome(Rows):
         """The text block, a little above the middle."""
         block = min(width - 6, 78)
         left = max(3, (width - 66) // 2 if block == 78 else 3)
-        lines = self._lines(block)
+        lines = self._lines(min(block, width - left - 2))
         above = max(0, (height - len(lines)) // 2 - 1)
         palette = self.look.palette
         fill = palette.area("background")
@@ -86,8 +86,15 @@ class Welcome(Rows):
         lines.append([])
         for head, note, entries in self._groups:
             lines += [[], self._entry(head, note, muted, muted, block)]
-            lines += [self._entry(words, told, text, muted, block) for words, told in entries]
+            for words, told in entries:
+                lines += [self._entry(words, told, text, muted, block)] if told else self._wrapped(words, text, block)
         return lines
+
+    def _wrapped(self, words: str, style: Style, block: int) -> list[Sequence[Piece]]:
+        """Return all of a text: what helps often stands at its end."""
+        words = self.look.words(words)
+        rows = [words[start:end] for start, end in breaks(words, block - 2, first=block)]
+        return [[(f"  {one}" if number else one, style)] for number, one in enumerate(rows)]
 
     def _wrapped_sentence(self, block: int) -> list[Sequence[Piece]]:
         palette = self.look.palette
@@ -124,7 +131,7 @@ def _told(control: Control) -> list[Group]:
     if control.ignored:
         lines = [(_without_effect(one, control), "") for one in control.ignored[:5]]
         groups.append(
-            ("Not in force before you trust this folder", "", [*lines, ("opencode-tui trust", "shows all of it")])
+            ("Not in force before you trust this folder", "", [*lines, ("/trust", "shows all of it, and asks you")])
         )
     if control.warnings:
         groups.append(("Settings", "", [(screen_line(" ".join(one.split())), "") for one in control.warnings[:5]]))

@@ -8,7 +8,7 @@ from textual import events
 from textual.strip import Strip
 from textual.timer import Timer
 
-from opencode_tui.tui.row import Piece, row
+from opencode_tui.tui.row import Piece, clip_middle, measure, row
 from opencode_tui.tui.rows import Rows
 from opencode_tui.tui.status.pressed import Pressed, pressed, pressing
 
@@ -73,17 +73,22 @@ class ActivityLine(Rows):
         fill = palette.area("background")
         if not self.activity.word:
             return [row(width, [], self._end(), fill=fill)]
+        end = self._end()
+        mark = self.look.glyphs.ellipsis
+        word = self.activity.word
+        if self.activity.kind == "failed":
+            word = clip_middle(word, width - measure(end) - 4, mark)
         loud = {"retry": "warning", "failed": "error"}.get(self.activity.kind, "text")
         left = [
             (" ", fill),
             (f"{self._sign()} ", palette.style(self._hue(), bold=True)),
-            (self.activity.word, palette.style(loud if self.activity.kind == "retry" else "text")),
+            (word, palette.style(loud if self.activity.kind == "retry" else "text")),
             (
                 self.look.words(f"  {self.activity.facts}") if self.activity.facts else "",
                 palette.style(self._facts_token()),
             ),
         ]
-        return [row(width, left, self._end(), fill=fill, mark=self.look.glyphs.ellipsis)]
+        return [row(width, left, end, fill=fill, mark=mark)]
 
     def on_click(self, event: events.Click) -> None:
         """Take a click on the key at the right for that key."""

@@ -500,3 +500,14 @@ async def test_a_turn_costs_the_same_after_the_compaction_is_read_anew(environ: 
         await page.pilot.pause(0.3)
         assert [line for line in page.text().split("\n") if "thing 2" in line] == rows
         assert "tokens" not in next(line for line in told.split("\n") if "✓ Compacted" in line)
+
+
+async def test_the_remedy_of_a_long_warning_is_read(environ: dict[str, str], folder: Path) -> None:
+    long = {"server": {"a_key_that_is_long_and_that_nobody_has_ever_heard_of_before": 1}}
+    async with screen(environ, folder, settings=long, size=(80, 30)) as page:
+        text = " ".join((await page.sees("unknown key")).split())
+        assert "unknown key, it has no effect; remove it" in text
+        page.app.chat.tell(
+            "failed", f"cannot write {folder}{'/long' * 20}: it is read-only; set XDG_DATA_HOME to another"
+        )
+        await page.sees("… set XDG_DATA_HOME to another")

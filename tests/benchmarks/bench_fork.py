@@ -50,7 +50,9 @@ async def measure_usable(environ: dict[str, str], folder: Path, paths: Paths, tu
     name = f"fork of {turns * 2:,} messages"
     return [
         Figure(f"{name}, until it is usable", statistics.median(forks[1:]), 10),
-        Figure(f"{name}, beside one file write", statistics.median(forks[1:]), 1.5, "ms", statistics.median(writes[1:])),
+        Figure(
+            f"{name}, beside one file write", statistics.median(forks[1:]), 1.5, "ms", statistics.median(writes[1:])
+        ),
     ]
 
 

@@ -101,7 +101,7 @@ def _decide(plan: Plan, path: str, links: Sequence[Link], now: State) -> Step | 
         plan.conflicts[path] = CHANGED_BETWEEN
     elif now == Unknown(UNREADABLE):
         plan.refused[path] = UNREADABLE
-    elif now != expected:
+    elif isinstance(now, Unknown) or now != expected:
         plan.conflicts[path] = CHANGED_SINCE
     else:
         return Step(path, now, target)

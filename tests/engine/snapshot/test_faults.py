@@ -145,15 +145,18 @@ async def test_a_file_that_the_person_edits_while_an_undo_lies_dead_stays(world:
     assert world.facts()["a"][2] == b"mine"
 
 
-async def test_a_finished_revert_that_nobody_wrote_down_is_not_taken_back(world: World, monkeypatch: pytest.MonkeyPatch):
+async def test_a_finished_revert_that_nobody_wrote_down_is_not_taken_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
     patch = await world.step(lambda: world.write("new", "by the agent\n"))
 
     def die(journal: Journal) -> None:
         raise Death
 
-    with monkeypatch.context() as dying, pytest.raises(Death):
+    with monkeypatch.context() as dying:
         dying.setattr(Journal, "end", die)
-        await world.service().revert([patch], key="k1")
+        with pytest.raises(Death):
+            await world.service().revert([patch], key="k1")
     world.reopen()
     report = await world.snapshots.finished("k1")
     assert report is not None and world.inside(report.deleted) == ["new"] and "new" not in world.facts()

@@ -25,7 +25,7 @@ ACTIONS = _names(
     input_undo input_redo input_word_forward input_word_backward input_select_word_forward input_select_word_backward
     input_delete_word_forward input_delete_word_backward history_previous history_next terminal_suspend terminal_title_toggle
     tips_toggle display_thinking context_view diff_view help_view attachment_open messages_focus prompt_queue_edit prompt_stash
-    prompt_stash_pop
+    prompt_stash_pop trust_view
     """
 )
 """Actions that keys can be bound to; ours beside OpenCode's: `leader`, and from `context_view` on."""

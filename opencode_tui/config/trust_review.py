@@ -30,7 +30,7 @@ def grant_seen(directory: Path, seen: str, *, paths: Paths) -> None:
     inspection = inspect_folder(directory, paths=paths)
     read, now = _read([item for item, _ in inspection.items])
     if now != seen:
-        raise TrustError(f"{inspection.worktree}: its files were changed since they were listed; look at them again")
+        raise TrustError(f"changed since they were listed: what {inspection.worktree} would start; look at it again")
     TrustStore(paths=paths).grant(inspection.worktree, read)
 
 

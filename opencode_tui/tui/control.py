@@ -66,15 +66,19 @@ class Control:
 
     async def start(self, options: StartOptions) -> None:
         """Read what is there, and open the session that was asked for. Raises OpencodeError."""
-        await self.folder.load(self.client, self.now())
-        await self.choice.load(options.model, options.agent)
+        await self.load(options)
         self.is_read_only = await asyncio.to_thread(_is_read_only, self.client.directory)
-        notices = await self.client.settings.notices()
-        self.warnings, self.ignored = notices.warnings, notices.ignored
         if options.session_id:
             await self.open(options.session_id)
         elif options.is_continued and (latest := await self.client.sessions.latest()):
             await self.open(latest.id)
+
+    async def load(self, options: StartOptions) -> None:
+        """Read what the folder holds and what its settings say. Raises OpencodeError."""
+        await self.folder.load(self.client, self.now())
+        await self.choice.load(options.model, options.agent)
+        notices = await self.client.settings.notices()
+        self.warnings, self.ignored = notices.warnings, notices.ignored
 
     async def open(self, session_id: str) -> None:
         """Show a session. Raises NotFoundError."""

@@ -28,6 +28,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("help_view", "f1,?", "Keys in force", "app", "Program"),
     Action("theme_list", "<leader>t", "Choose a theme", "app", "Program"),
     Action("status_view", "<leader>s", "Status of this folder", "app", "Program"),
+    Action("trust_view", "<leader>w", "What this folder would start, and whether it may", "chat", "Program"),
     Action("terminal_suspend", "ctrl+z", "Back to the shell for a while", "app", "Program"),
     Action("sidebar_toggle", "<leader>b", "Show or hide the sidebar", "chat", "Program"),
     Action("session_new", "<leader>n", "New session"),

@@ -26,6 +26,7 @@ SLASH: Mapping[str, str] = {
     "editor": "editor_open",
     "status": "status_view",
     "stash": "prompt_stash",
+    "trust": "trust_view",
     "thinking": "display_thinking",
     "help": "help_view",
     "exit": "app_exit",

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from opencode_tui.schema.project import Places
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.request import ForkSession
 from opencode_tui.tui.control import Control
@@ -23,6 +24,18 @@ EXAMPLES = ("create notes.md with a plan", "find TODO in this project", "list th
 
 async def begin(screen: "ChatScreen", control: Control) -> None:
     """Make the screen as the settings want it, and open what the command line asked for. Raises OpencodeError."""
+    places = await put_in_force(screen, control)
+    await control.start(screen.options)
+    if screen.options.is_forked and control.session_id is not None:
+        made = await control.client.sessions.fork(control.session_id, ForkSession())
+        await control.open(made.id)
+    await _prepare_prompt(screen, control, screen.options.state or Path(places.state))
+    screen.show_conversation()
+    screen.do(_finish(screen, control))
+
+
+async def put_in_force(screen: "ChatScreen", control: Control) -> Places:
+    """Make keys, themes and signs those of the settings; returns the folder's places. Raises OpencodeError."""
     app = cast("OpenCodeApp", screen.app)
     settings = await control.client.settings.effective()
     app.use_keys(_keybinds(settings))
@@ -38,13 +51,7 @@ async def begin(screen: "ChatScreen", control: Control) -> None:
     theme = settings.get("theme")
     if isinstance(theme, str):
         app.wear_theme(theme)
-    await control.start(screen.options)
-    if screen.options.is_forked and control.session_id is not None:
-        made = await control.client.sessions.fork(control.session_id, ForkSession())
-        await control.open(made.id)
-    await _prepare_prompt(screen, control, screen.options.state or Path(places.state))
-    screen.show_conversation()
-    screen.do(_finish(screen, control))
+    return places
 
 
 async def _prepare_prompt(screen: "ChatScreen", control: Control, state: Path) -> None:

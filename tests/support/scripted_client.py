@@ -27,6 +27,7 @@ SONNET = Model(
     model_id="claude-sonnet-4",
     name="Claude Sonnet 4",
     limit=Limit(context=200_000, output=32_000),
+    usable=168_000,
 )
 
 

@@ -9,6 +9,7 @@ from opencode_tui.tui.acts.look import LookActs
 from opencode_tui.tui.acts.pages import PageActs
 from opencode_tui.tui.acts.run import RunActs
 from opencode_tui.tui.acts.session import SessionActs
+from opencode_tui.tui.acts.trust import TrustActs
 from opencode_tui.tui.acts.undo import UndoActs
 from opencode_tui.tui.acts.writing import WritingActs
 from opencode_tui.tui.control import Control
@@ -41,6 +42,7 @@ class Acts:
             **self.pages.table(),
             **self.scroll.table(),
             **self.look.table(),
+            **TrustActs(screen, control).table(),
         }
 
     def can(self, action: Action) -> bool:

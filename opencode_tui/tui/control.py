@@ -9,6 +9,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.event import BusLagged, Event
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
+from opencode_tui.schema.screen_event import ScreenToastShown
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.tui.choice import Choice
 from opencode_tui.tui.conversation.wheel import Wheel
@@ -19,10 +20,19 @@ from opencode_tui.tui.transcript import Transcript
 
 
 class Control:
-    """Between the door and the screen. `opened` is called when another conversation is to be shown."""
+    """Between the door and the screen. `opened` is called when another conversation is to be shown.
+
+    `lagged` is called when events were lost, `told` with a note for the person.
+    """
 
     def __init__(
-        self, client: Client, *, opened: Callable[[], None], lagged: Callable[[], None], clock: Callable[[], float]
+        self,
+        client: Client,
+        *,
+        opened: Callable[[], None],
+        lagged: Callable[[], None],
+        told: Callable[[ScreenToastShown], None],
+        clock: Callable[[], float],
     ) -> None:
         self.client = client
         self._clock = clock
@@ -42,6 +52,7 @@ class Control:
         self._is_urgent = False
         self._opened = opened
         self._lagged = lagged
+        self._told = told
 
     @property
     def session_id(self) -> str | None:
@@ -104,6 +115,9 @@ class Control:
         """Take in one event of the folder."""
         if isinstance(event, BusLagged):
             self._lagged()
+            return
+        if isinstance(event, ScreenToastShown):
+            self._told(event)
             return
         if self.folder.apply(event, self.now()):
             self._is_urgent = True

@@ -115,7 +115,8 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
 
         self.sidebar = Sidebar()
         self.mount(self.sidebar)
-        control = self.control = Control(client, opened=self.show_conversation, lagged=self._reload, clock=self._clock)
+        opened, lagged, told = self.show_conversation, self._reload, self.show_toast
+        control = self.control = Control(client, opened=opened, lagged=lagged, told=told, clock=self._clock)
         self.acts = Acts(self, control)
         self.panels = PanelHost(self, control)
         self._settling = Settling(self, control)

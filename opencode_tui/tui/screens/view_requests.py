@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING, cast
 
 from opencode_tui.tui.keymap import BY_ID
-from opencode_tui.tui.status.activity import Activity
+from opencode_tui.tui.status.activity import Activity, Kind
 
 if TYPE_CHECKING:
+    from opencode_tui.schema.screen_event import ScreenToastShown
     from opencode_tui.tui.conversation import requests
     from opencode_tui.tui.dialogs.panel import Panel
     from opencode_tui.tui.prompt.editor import Editor
@@ -84,6 +85,11 @@ class ViewRequests:
     def on_panel_typed(self, event: "Panel.Typed") -> None:
         """Keep what was typed for the prompt while a question appeared."""
         self._chat.prompt.editor.put_in(event.character)
+
+    def show_toast(self, event: "ScreenToastShown") -> None:
+        """Say what somebody has to say to all screens: a lost connection, a plugin's note."""
+        kind: Kind = {"success": "done", "error": "failed"}.get(event.variant, "note")  # pyright: ignore[reportAssignmentType] - all three are kinds
+        self._chat.tell(kind, event.title or event.message, event.message if event.title else "")
 
     def on_completions_taken(self) -> None:
         """Write the row that was clicked."""

@@ -122,6 +122,8 @@ class ToolItem(Item):
     wait: Wait = ""
     is_last: bool = False
     """Whether it is the last call of its turn so far."""
+    is_own: bool = False
+    """Whether the person typed the command; no model asked for it."""
 
 
 @dataclass(slots=True, eq=False)

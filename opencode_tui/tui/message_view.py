@@ -9,6 +9,7 @@ from opencode_tui.schema.part import (
     FilePart,
     ReasoningPart,
     RetryPart,
+    StepStartPart,
     SubtaskPart,
     TextPart,
     ToolPart,
@@ -51,6 +52,8 @@ class MessageView:
         self._parent = parent
         self._prompt: dict[str, AnyPart] = {}
         self._retries: RetryItem | None = None
+        self._is_asked = False
+        """Whether a model was asked for this answer."""
         self._end: ErrorItem | StopItem | None = None
         self.turn: Turn
         if isinstance(info, UserMessage):
@@ -162,6 +165,12 @@ class MessageView:
         return isinstance(self.info, AssistantMessage) and bool(self.info.summary) and self._marker is not None
 
     @property
+    def _is_own(self) -> bool:
+        """Whether the person's own command stands here: nobody's words, no model's step."""
+        user = self._parent.user if self._parent is not None else None
+        return user is not None and user.is_hidden and not self._is_asked
+
+    @property
     def _marker(self) -> CompactionItem | None:
         return self._parent.compaction if self._parent is not None else None
 
@@ -219,9 +228,12 @@ class MessageView:
             case ReasoningPart():
                 item = ThoughtItem(part.id, self.info.id)
             case ToolPart():
-                item = ToolItem(part.id, self.info.id, part=part)
+                item = ToolItem(part.id, self.info.id, part=part, is_own=self._is_own)
             case RetryPart():
                 return self._retried(part)
+            case StepStartPart():
+                self._is_asked = True
+                return None
             case _:
                 return None
         self._renew(item, part)

@@ -10,6 +10,9 @@ from textual.strip import Strip
 Piece = tuple[str, Style]
 """A text that is safe for a terminal, and its style."""
 
+MIN_PATH = 12
+"""Cells of a path that are left of it at least."""
+
 
 def row(width: int, left: Sequence[Piece], right: Sequence[Piece] = (), *, fill: Style, mark: str = "…") -> Strip:
     """A strip of `width` cells: `right` keeps its room, `left` is cut at its end with `mark`, `fill` is between them."""
@@ -50,9 +53,13 @@ def clip(pieces: Sequence[Piece], room: int, mark: str = "…") -> Sequence[Piec
 
 
 def clip_middle(text: str, room: int, mark: str = "…") -> str:
-    """The text, cut in its middle when it takes more than `room` cells: its last clause says what helps."""
-    if cell_len(text) <= room:
+    """The text, cut in its middle when it takes more than `room` cells: a long path first, and never the last clause, which helps."""
+    over = cell_len(text) - room
+    if over <= 0:
         return text
+    longest = max(text.split(" "), key=cell_len)
+    if cell_len(longest) - over >= MIN_PATH:
+        return text.replace(longest, clip_front(longest, cell_len(longest) - over, mark), 1)
     at = text.rfind("; ")
     last = text[at + 2 :] if at >= 0 else ""
     if not 0 < cell_len(last) <= room * 3 // 4:

@@ -350,7 +350,7 @@ def compaction_and_retry() -> Story:
         at="31",
         tokens=Tokens(input=148_000),
     )
-    story.compaction("41", "## Goal\n\nFix the parser.", before=148_000, after=21_000)
+    story.compaction("41", "## Goal\n\nFix the parser.", before=148_000, after=2_000)
     story.user("Now make the dialect sniffer handle a lone quote.", "43")
     story.answer(
         [
@@ -367,6 +367,7 @@ def compaction_and_retry() -> Story:
         ],
         at="43",
         end="44:50",
+        tokens=Tokens(input=21_000),
         cost=0.07,
     )
     story.user("Why does the sniffer read the file twice?", "52")

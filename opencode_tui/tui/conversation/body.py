@@ -56,12 +56,9 @@ def is_capped(text: str) -> bool:
 def draw_more(count: int, page: Page, act: str, *, guide: str = "guide", is_least: bool = False) -> Line:
     """Return the line that counts what is left out, with the key that shows it; `is_least` tells that there is more on the disk."""
     counted = f"{count}+ lines" if is_least else plural(count, "line")
-    spans = [
-        (f"{counted} more", page.style("muted")),
-        ("   ", page.area()),
-        ("enter", page.style("text")),
-        (f" {act}", page.style("muted")),
-    ]
+    spans = [(f"{counted} more", page.style("muted"))]
+    if page.is_focused:
+        spans += [("   ", page.area()), ("enter", page.style("text")), (f" {act}", page.style("muted"))]
     return guarded(spans, page, guide=guide)
 
 

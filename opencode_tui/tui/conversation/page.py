@@ -37,13 +37,14 @@ class Line:
 class Page:
     """What everything drawn depends on: a width, a look, the folder that paths are told from.
 
-    `is_cut` mutes all: the stretch that an undo would take.
+    `is_cut` mutes all: the stretch that an undo would take. `is_focused` tells that the keys act on what is drawn.
     """
 
     width: int
     look: Look
     root: str = ""
     is_cut: bool = False
+    is_focused: bool = False
     _blanks: dict[bool, Strip] = field(default_factory=dict[bool, Strip], init=False, compare=False, repr=False)
 
     @property

@@ -1,6 +1,7 @@
 """A tool call as it stands: its line, and below it what its renderer shows. Source: design, visual, section 6."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from opencode_tui.schema.tool_state import (
     ToolStateCompleted,
@@ -37,7 +38,7 @@ def draw_tool(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
         is_path=item.part.tool in BY_PATH,
         hint=_hint(item, scene) if scene.is_focused(item) else None,
     )
-    return [line, *_body(item, page, scene)]
+    return [line, *_body(item, replace(page, is_focused=True) if scene.is_focused(item) else page, scene)]
 
 
 def opened_of(item: ToolItem, scene: Scene) -> Opened:

@@ -510,4 +510,28 @@ async def test_the_remedy_of_a_long_warning_is_read(environ: dict[str, str], fol
         page.app.chat.tell(
             "failed", f"cannot write {folder}{'/long' * 20}: it is read-only; set XDG_DATA_HOME to another"
         )
-        await page.sees("… set XDG_DATA_HOME to another")
+        await page.sees(": it is read-only; set XDG_DATA_HOME to another")
+
+
+async def test_the_persons_own_command_shows_its_output(environ: dict[str, str], folder: Path) -> None:
+    (folder / "seen.txt").write_text("x")
+    async with screen(environ, folder) as page:
+        await page.send("!ls")
+        await page.sees("│ seen.txt")
+        await page.send("!seq 40")
+        text = await page.sees("│ 40")
+        assert "│ 29" in text and "│ 28\n" not in text and "28 lines more" in text
+        await page.send('<<tool bash {"command":"seq 50 60","description":"x"}>>')
+        await page.sees("✓ Done")
+        assert "│ 60" not in page.text()
+
+
+async def test_a_key_is_named_only_where_it_acts(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("!seq 40")
+        await page.sees("28 lines more")
+        assert "enter" not in page.text()
+        await page.press("ctrl+up")
+        await page.sees("28 lines more   enter open")
+        await page.press("enter")
+        await page.sees("│ 28")

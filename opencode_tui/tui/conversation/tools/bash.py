@@ -23,6 +23,9 @@ from opencode_tui.tui.tool_facts import exit_of, outcome_of_tests
 _SHOWN = 2
 """Lines of a bad end that are shown, beside the one that counts the rest."""
 
+_OWN_SHOWN = 12
+"""The same of a command that the person typed: they want to read it."""
+
 
 class BashRenderer(ToolRenderer):
     """Draws shell commands."""
@@ -38,22 +41,26 @@ class BashRenderer(ToolRenderer):
         return [*facts, Fact(result)] if result else facts
 
     def start(self, item: ToolItem) -> Opened:
-        """The end of a bad one is seen while it is its turn's last call."""
+        """The end of a bad one is seen while it is its turn's last call, that of the person's own always."""
         state = item.part.state
         is_bad = isinstance(state, ToolStateCompleted) and bool(exit_of(state))
+        if item.is_own:
+            return "short" if is_bad or count_lines(self.text(item.part)) > _OWN_SHOWN + 1 else "whole"
         return "short" if is_bad and item.is_last else "folded"
 
     def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
-        """Return the output when it is opened; its end alone after a bad exit."""
+        """Return the output when it is opened; else its end, after a bad exit or of the person's own."""
         if opened != "short":
             lines = super().body(item, page, opened)
             return [*self._command(item.part, page), *lines] if opened == "whole" else lines
-        text = self.text(item.part)
-        count = count_lines(text)
-        if count <= _SHOWN + 1:
-            return draw_output(output_tail(text, count), page, token="text", guide="warning")
-        lines = draw_output(output_tail(text, _SHOWN), page, token="text", guide="warning")
-        more = draw_more(count - _SHOWN, page, "open", guide="warning", is_least=is_cut(item.part))
+        text, state = self.text(item.part), item.part.state
+        count, shown = count_lines(text), _OWN_SHOWN if item.is_own else _SHOWN
+        is_bad = isinstance(state, ToolStateCompleted) and bool(exit_of(state))
+        token, guide = ("text", "warning") if is_bad else ("muted", "guide")
+        if count <= shown + 1:
+            return draw_output(output_tail(text, count), page, token=token, guide=guide)
+        lines = draw_output(output_tail(text, shown), page, token=token, guide=guide)
+        more = draw_more(count - shown, page, "open", guide=guide, is_least=is_cut(item.part))
         return [*lines, more]
 
     @staticmethod

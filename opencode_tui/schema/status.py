@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from opencode_tui.schema.record import Record
+from opencode_tui.schema.record import Record, absent
 
 
 class IdleStatus(Record):
@@ -20,12 +20,13 @@ class BusyStatus(Record):
 
 
 class RetryStatus(Record):
-    """A run waits before it asks the provider again; `next` is when, in milliseconds since 1970."""
+    """A run waits before it asks the provider again; `next` is when, in milliseconds since 1970, `attempts` how many at most."""
 
     type: Literal["retry"] = "retry"
     attempt: int
     message: str
     next: int
+    attempts: int | None = absent()
 
 
 AnyStatus = IdleStatus | BusyStatus | RetryStatus

@@ -33,9 +33,9 @@ def activity_of(control: Control, now: int, *, interrupt_key: str) -> Activity:
     if isinstance(status, RetryStatus):
         left = max(0, status.next - now + 999) // 1000
         word = screen_line(" ".join(status.message.split())).rstrip(".")
-        return Activity(
-            "retry", word, f"next try in {duration(left)}, attempt {status.attempt}", interrupt_key, "stop trying"
-        )
+        most = f" of {status.attempts}" if status.attempts else ""
+        told = f"next try in {duration(left)}, attempt {status.attempt}{most}"
+        return Activity("retry", word, told, interrupt_key, "stop trying")
     elapsed = duration(max(0, now - _since(control, facts)) / 1000)
     if control.questions():
         return Activity("asks", "Waits for your answer", elapsed, interrupt_key, "interrupt")

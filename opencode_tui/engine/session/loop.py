@@ -1,6 +1,6 @@
 """The prompt loop: look at the history, decide the next step, nothing else. Source: seeds 001 and 004; reference, section 9."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -61,6 +61,13 @@ class _Task:
     pressure: Pressure
 
 
+def _for_step(run: Run, messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
+    """Return what a step reads; from now on none of it can be taken back. Awaits nothing, so nothing comes between."""
+    left = [one for one in messages if one.info.id not in run.taken_back]
+    run.read_up_to = max((one.info.id for one in left), default="")
+    return left
+
+
 class SessionLoop:
     """Works a session until its newest request is answered."""
 
@@ -84,7 +91,7 @@ class SessionLoop:
         pressure = Pressure()
         while True:
             statuses.busy(session.id)
-            messages = filter_compacted(await store.messages(session.id))
+            messages = filter_compacted(_for_step(run, await store.messages(session.id)))
             where = position(messages)
             if where.last_user is None:
                 raise SessionError(f"session {session.id} has no request to answer")

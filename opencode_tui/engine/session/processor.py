@@ -15,7 +15,7 @@ from typing import Literal, TypedDict
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent, ToolCall
 from opencode_tui.engine.provider.usage import to_cost, to_tokens
-from opencode_tui.engine.session.limits import STREAM_SLICE_MS
+from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, STREAM_SLICE_MS
 from opencode_tui.engine.session.media import without_media
 from opencode_tui.engine.session.meter import TokenMeter
 from opencode_tui.engine.session.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
@@ -207,7 +207,8 @@ class StepProcessor:
             RetryPart(**self._ids(), attempt=attempt, error=store_cause(error), time=RetryTime(created=now))
         )
         self._services.statuses.set(
-            self.message.session_id, RetryStatus(attempt=attempt, message=str(error), next=now + delay_ms)
+            self.message.session_id,
+            RetryStatus(attempt=attempt, message=str(error), next=now + delay_ms, attempts=RETRY_ATTEMPTS),
         )
         await asyncio.sleep(delay_ms / 1000)
         self._services.statuses.busy(self.message.session_id)

@@ -98,8 +98,10 @@ class SessionPrompt:
         messages = [message.info for message in await self._store.messages(session_id)]
         wanted = next((info for info in messages if info.id == message_id), None)
         begun = max((info.id for info in messages if isinstance(info, AssistantMessage)), default="")
-        if not isinstance(wanted, UserMessage) or message_id < begun or self._runs.get(session_id) is None:
+        run = self._runs.get(session_id)
+        if not isinstance(wanted, UserMessage) or run is None or message_id <= max(begun, run.read_up_to):
             return False
+        run.taken_back.add(message_id)
         await self._store.take_back(session_id, message_id)
         return True
 

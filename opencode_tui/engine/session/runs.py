@@ -53,6 +53,10 @@ class Run:
         self.aftermath: Aftermath | None = None
         self.conclusion: Aftermath | None = None
         self.is_followed = False
+        self.read_up_to = ""
+        """The id of the newest message that a step has read: what is older can no longer be taken back."""
+        self.taken_back: set[str] = set()
+        """Requests that were taken back; no step reads them, however far their removal is."""
         self._body: asyncio.Task[MessageWithParts] | None = None
         self._aborted = False
         self._ended: asyncio.Future[MessageWithParts] = asyncio.get_running_loop().create_future()

@@ -30,6 +30,8 @@ SHORT, LONG = 500, 2_500
 
 ROUNDS = 30
 TICK_S = 0.002
+PAUSE_S = 0.02
+"""Both sides of a comparison begin with a disk at rest."""
 
 
 async def measure_usable(environ: dict[str, str], folder: Path, paths: Paths, turns: int) -> list[Figure]:
@@ -41,7 +43,9 @@ async def measure_usable(environ: dict[str, str], folder: Path, paths: Paths, tu
         info = await client.sessions.get(session_id)
         storage = Storage(paths)
         for number in range(ROUNDS):
+            await asyncio.sleep(PAUSE_S)
             writes.append(await _ms(storage.write(("session", "bench", f"ses{number}"), info.to_json())))
+            await asyncio.sleep(PAUSE_S)
             began = time.perf_counter()
             fork = await client.sessions.fork(session_id, ForkSession())
             forks.append((time.perf_counter() - began) * 1000)

@@ -113,7 +113,7 @@ class WritingActs:
         acts = AttachmentActs(
             write_out=lambda: box.unfold(marker),
             view=lambda: self._screen.do(self._view(one)),
-            remove=lambda: box.remove(marker),
+            remove=lambda: box.detach(marker),
         )
         self._screen.app.push_screen(AttachmentScreen(marker, one, acts))
 

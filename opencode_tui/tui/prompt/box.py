@@ -108,7 +108,7 @@ class PromptBox(Lasting, Horizontal):
             del self._attachments[marker]
             self.editor.put(self.editor.text.replace(marker, one.text, 1))
 
-    def remove(self, marker: str) -> None:
+    def detach(self, marker: str) -> None:
         """Take an attachment out of the prompt."""
         self._attachments.pop(marker, None)
         self.editor.put(self.editor.text.replace(marker, "", 1))

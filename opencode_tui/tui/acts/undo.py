@@ -46,10 +46,27 @@ class UndoActs:
                 preview,
                 root=self._control.client.directory,
                 span=self._span(preview),
+                show=self._shower(session_id, preview),
                 act=lambda: self._screen.do(self._undo(session_id, preview)),
                 back=self._keep,
             )
         )
+
+    def _shower(self, session_id: str, preview: RevertPreview) -> Callable[[], object] | None:
+        """What opens the changes; they are known by turn, so it is for the undo of one whole turn."""
+        scope = preview.scope
+        if scope is None or scope.part_id or scope.requests != 1:
+            return None
+        return lambda: self._screen.do(self._show_diff(session_id, scope.message_id))
+
+    async def _show_diff(self, session_id: str, message_id: str) -> None:
+        from opencode_tui.tui.screens.diff import DiffScreen  # only when it is asked for
+
+        diffs = await self._control.client.sessions.diff(session_id, message_id)
+        if diffs:
+            self._screen.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked))
+        else:
+            self._screen.tell("note", "No file changes are known", "of this turn")
 
     def _keep(self) -> None:
         self._close()

@@ -16,10 +16,17 @@ LABEL = 10
 
 
 class UndoPanel(Panel):
-    """`span` says which stretch goes; without a scope it is about redo."""
+    """`span` says which stretch goes; without a scope it is about redo. `show` opens what the stretch changed."""
 
     def __init__(
-        self, preview: RevertPreview, *, root: Path, span: str, act: Callable[[], object], back: Callable[[], object]
+        self,
+        preview: RevertPreview,
+        *,
+        root: Path,
+        span: str,
+        act: Callable[[], object],
+        back: Callable[[], object],
+        show: Callable[[], object] | None = None,
     ) -> None:
         super().__init__()
         self._preview = preview
@@ -28,6 +35,7 @@ class UndoPanel(Panel):
         is_undo = preview.scope is not None
         self._keys = (
             PanelKey("y", "undo" if is_undo else "redo", act),
+            *((PanelKey("d", "show the diff", show),) if show is not None and self._files else ()),
             PanelKey("escape", "keep everything" if is_undo else "stay as it is", back),
         )
 

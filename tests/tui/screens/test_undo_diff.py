@@ -1,0 +1,29 @@
+"""Before an undo one can look at what the turn changed."""
+
+from pathlib import Path
+
+from tests.support.model_script import Answer, Call
+from tests.support.screen import screen
+
+WRITE = Call("write", {"filePath": "notes.md", "content": "# A heading\n"})
+
+
+async def test_the_undo_panel_opens_the_turns_diff_and_asks_on_afterwards(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "csvkit"
+    folder.mkdir()
+    async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
+        await page.send("write it")
+        await page.sees("Done")
+        await page.press("ctrl+x", "u")
+        await page.sees("show the diff")
+        await page.answer("d")
+        await page.sees("# A heading")
+        await page.sees("next change")
+        await page.press("escape")
+        await page.sees("Undo everything after this point?")
+        assert (folder / "notes.md").exists()
+        await page.answer("y")
+        await page.sees("undone")
+        assert not (folder / "notes.md").exists()

@@ -53,7 +53,7 @@ def clip(pieces: Sequence[Piece], room: int, mark: str = "…") -> Sequence[Piec
 
 
 def clip_middle(text: str, room: int, mark: str = "…") -> str:
-    """The text, cut in its middle when it takes more than `room` cells: a long path first, and never the last clause, which helps."""
+    """The text, cut in its middle when it takes more than `room` cells: a long path first; the last clause stays, it helps."""
     over = cell_len(text) - room
     if over <= 0:
         return text

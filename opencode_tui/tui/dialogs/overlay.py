@@ -9,6 +9,8 @@ from textual.screen import ModalScreen
 
 from opencode_tui.tui.dialogs.listing import Listing, Offer
 from opencode_tui.tui.lasting import Lasting
+from opencode_tui.tui.theme.glyphs import ASCII
+from opencode_tui.tui.theme.look import look_of
 
 
 class Overlay(Lasting, ModalScreen[str | None], inherit_bindings=False):
@@ -23,7 +25,10 @@ class Overlay(Lasting, ModalScreen[str | None], inherit_bindings=False):
         yield self.listing
 
     def on_mount(self) -> None:
-        """Take the keys."""
+        """Take the keys; without tones a thin frame tells the list from what is behind it."""
+        look = look_of(self)
+        if not look.palette.tones:
+            self.listing.styles.border = ("ascii" if look.glyphs is ASCII else "solid", "ansi_default")
         self.listing.focus()
 
     def on_key(self, event: events.Key) -> None:

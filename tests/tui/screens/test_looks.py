@@ -384,6 +384,7 @@ SITUATIONS: dict[str, Situation] = {
     "undo-with-its-preview-light": Situation(undoing, (110, 38), LIGHT, asked("ctrl+x", "u")),
     "commands": Situation(idle, (120, 36), DARK, press("ctrl+p", "c", "o", "m")),
     "commands-light": Situation(idle, (120, 36), LIGHT, press("ctrl+p", "c", "o", "m")),
+    "commands-in-16-colours-and-ascii": Situation(idle, (100, 30), PLAIN, press("ctrl+p", "c", "o", "m")),
     "commands-in-60-columns": Situation(idle, (60, 30), DARK, press("ctrl+p")),
     "commands-that-match-nothing": Situation(idle, (100, 30), DARK, press("ctrl+p", "x", "q", "z")),
     "sessions-as-a-tree": Situation(working, (142, 36), DARK, press("ctrl+x", "l")),

@@ -2,8 +2,8 @@
 
     python -m tests.benchmarks.bench_screen_start
 
-Both run in a terminal of 120 x 40, in turns. CPU of all threads is read when the first frame is seen. A letter is typed at that moment;
-keys are accepted when it is seen. PSS is read from a screen that has rested for two seconds with a session open.
+Both run in a terminal of 120 x 40, in turns. CPU of all threads is read when the first frame is seen. A letter is typed at that
+moment; keys are accepted when it is seen. PSS is read from a screen that has rested for two seconds with a session open.
 """
 
 import contextlib

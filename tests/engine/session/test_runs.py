@@ -30,9 +30,7 @@ async def registry(paths):
     )
     async with asyncio.TaskGroup() as group:
         copies = ForkCopies(group=group, storage=storage, locks=locks, publisher=publisher)
-        runs = RunRegistry(
-            group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher
-        )
+        runs = RunRegistry(group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher)
         yield runs, bus
     await storage.close()
 

@@ -207,7 +207,9 @@ def asks_a_question() -> Script:
 def retrying() -> Script:
     """The provider wants some rest."""
     script = working()
-    script.statuses = {SESSION: RetryStatus(attempt=3, message="Rate limited by anthropic", next=NOW_MS + 12_000, attempts=8)}
+    script.statuses = {
+        SESSION: RetryStatus(attempt=3, message="Rate limited by anthropic", next=NOW_MS + 12_000, attempts=8)
+    }
     return script
 
 

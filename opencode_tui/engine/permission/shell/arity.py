@@ -15,11 +15,12 @@ _TWO = (
 )
 _THREE = (
     "npm run|npm exec|npm init|npm view|bun run|bun x|deno task|docker compose|docker container|docker image|docker network"
-    "|docker volume|docker builder|docker buildx|podman container|podman image|git config|git remote|git stash|git submodule"
-    "|git worktree|git bisect|git notes|git lfs|git flow|gcloud|gh|glab|aws|az|sfdx|doctl|vercel|cargo add|cargo run|cargo install"
-    "|consul kv|kubectl kustomize|kubectl rollout|kubectl config|terraform workspace|terraform state|pnpm run|pnpm dlx|pnpm exec"
-    "|yarn run|yarn dlx|yarn exec|yarn workspace|uv run|uv pip|uv tool|poetry run|pdm run|hatch run|pip config|rails generate|go mod"
-    "|go tool|python -m|python3 -m|bundle exec|composer run|dotnet tool|ip addr|ip link|ip route|aws s3|openssl req|openssl x509|helm repo"
+    "|docker volume|docker builder|docker buildx|podman container|podman image|git config|git remote|git stash"
+    "|git submodule|git worktree|git bisect|git notes|git lfs|git flow|gcloud|gh|glab|aws|az|sfdx|doctl|vercel|cargo add"
+    "|cargo run|cargo install|consul kv|kubectl kustomize|kubectl rollout|kubectl config|terraform workspace"
+    "|terraform state|pnpm run|pnpm dlx|pnpm exec|yarn run|yarn dlx|yarn exec|yarn workspace|uv run|uv pip|uv tool"
+    "|poetry run|pdm run|hatch run|pip config|rails generate|go mod|go tool|python -m|python3 -m|bundle exec|composer run"
+    "|dotnet tool|ip addr|ip link|ip route|aws s3|openssl req|openssl x509|helm repo"
 )
 
 

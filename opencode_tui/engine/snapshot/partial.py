@@ -18,7 +18,7 @@ def add_partial(
 ) -> View:
     """Take a snapshot that says only what states these paths have; the writer's `flush` stores it.
 
-    `skipped` are other paths with the reasons why nothing is known of them.
+    `skipped` are other paths with the reasons why nothing is known of them, or of what else is in a folder of the paths.
     What a file holds must be stored, or taken by the writer, already. A path below which something is counts as a folder.
     """
     leaves = {path: state for path, state in states.items() if isinstance(state, Entry) and state.kind != "folder"}
@@ -36,7 +36,7 @@ def add_partial(
             path: state.mode for path, state in entries.items() if state.kind != "link" and state.mode != _usual(state)
         },
         folders=frozenset(known - holding),
-        skipped={path: reason for path, reason in skipped.items() if path not in states}
+        skipped={path: reason for path, reason in skipped.items() if path not in states or path in filled}
         | {"": NOT_LOOKED}
         | {path: state.reason for path, state in states.items() if isinstance(state, Unknown) and path not in filled},
         looked=frozenset(path for path, state in states.items() if state is None and path not in filled | holding),

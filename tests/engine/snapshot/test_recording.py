@@ -181,3 +181,14 @@ async def test_a_command_that_changes_nothing_leaves_no_record(world):
     recording = step(world)
     await run(recording, lambda: world.write("old.log", "2"))
     assert recording.result is None
+
+
+async def test_what_else_a_command_did_in_an_ignored_folder_is_named_by_the_folder(world):
+    recording = step(world)
+    number, _ = await recording.before_write([Write(world.root / "d/x", b"1", 0o644)], [world.root / "d"])
+    world.write("d/x", "1", mode=0o644)
+    await recording.after_write(number)
+    await run(recording, lambda: world.write(".gitignore", "d\n"), lambda: (world.root / "d" / "y").mkdir())
+    report = await undo(world, recording)
+    assert sorted(world.facts()) == ["d", "d/y"]
+    assert world.inside([remark.path for remark in report.unprotected]) == ["d"]

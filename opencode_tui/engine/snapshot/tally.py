@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from opencode_tui.engine.snapshot.changes import Change
-from opencode_tui.engine.snapshot.entry import State, Unknown, parents
+from opencode_tui.engine.snapshot.entry import Entry, State, Unknown, parents
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Tally:
         after: dict[str, State] = {}
         contested: set[str] = set()
         skipped: dict[str, str] = {}
-        made: set[str] = set()
+        made: dict[str, State] = {}
         for segment in self._segments.values():
             contested |= segment.contested
             skipped.update(segment.skipped)
@@ -107,7 +107,8 @@ class Tally:
                     contested.add(path)
                 before.setdefault(path, None if path in made else old)
                 after[path] = new
-            made |= {path for path, (old, _) in segment.folders.items() if old is None}
+            made |= {path: new for path, (old, new) in segment.folders.items() if old is None}
+        _add_empty(made, before, after)
         files = sorted(path for path in before if before[path] != after[path])
         above = {folder for path in files for folder in parents(path)} - set(files)
         old, new = self._folders(above)
@@ -153,6 +154,14 @@ class Tally:
         """Return the scans around the only segment that has something to tell, if it is a stretch."""
         filled = [segment for segment in self._segments.values() if segment.changes or segment.unseen]
         return filled[0].whole if len(filled) == 1 else None
+
+
+def _add_empty(made: Mapping[str, State], before: dict[str, State], after: dict[str, State]) -> None:
+    """Take folders that were made for files of which nothing came: they are what is left of those."""
+    filled = {folder for path in before if before[path] != after[path] for folder in parents(path)}
+    for path, state in made.items():
+        if path not in filled and path not in before and isinstance(state, Entry):
+            before[path], after[path] = None, state
 
 
 def _certain(states: Mapping[str, State]) -> dict[str, State]:

@@ -98,6 +98,14 @@ def test_a_folder_made_for_two_writes_at_once_was_not_there_before_either():
     assert (total.files, total.before["n"], total.after["n"]) == (["n/a", "n/b"], None, FOLDER)
 
 
+def test_a_folder_made_for_a_file_of_which_nothing_came_is_a_change():
+    tally = Tally()
+    tally.end(tally.add(Segment({"n/b": (None, A)}, {"n": (None, FOLDER)})), 1)
+    tally.cover(Segment({"n/b": (A, None)}, whole=WHOLE), {}, STRETCH)
+    total = tally.sum()
+    assert (total.files, total.before, total.after) == (["n"], {"n": None}, {"n": FOLDER})
+
+
 STATES = st.sampled_from([None, A, B, C])
 
 

@@ -84,9 +84,9 @@ def test_a_lost_connection_is_told_and_so_is_that_it_is_back(served: Served, ser
             terminal.sees("Ask")
             terminal.type("one\r")
             terminal.sees("First answer.")
-        terminal.sees("connection")
+        terminal.sees("is lost")
         with served.serve():
-            terminal.sees("again.", timeout=20)
+            terminal.sees("Connected to", timeout=20)
             terminal.sees("First answer.")
             terminal.type("two\r")
             terminal.sees("Second answer.")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.event import BusLagged, Event
+from opencode_tui.schema.event import BusLagged, Event, PartGrowth, PartUpdated
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
 from opencode_tui.schema.screen_event import ScreenToastShown
@@ -50,6 +50,8 @@ class Control:
         self.interrupts = 0
         """How often the person has interrupted a run."""
         self._is_urgent = False
+        self._readings: list[list[Event]] = []
+        """For each reading of a session that is under way: what came since it began."""
         self._opened = opened
         self._lagged = lagged
         self._told = told
@@ -92,7 +94,18 @@ class Control:
         self.warnings, self.ignored = notices.warnings, notices.ignored
 
     async def open(self, session_id: str) -> None:
-        """Show a session. Raises NotFoundError."""
+        """Show a session; what happens while it is read is applied afterwards. Raises NotFoundError."""
+        came: list[Event] = []
+        self._readings.append(came)
+        try:
+            await self._open(session_id)
+        finally:
+            self._readings.remove(came)
+        if self.session_id == session_id:
+            for event in came:
+                self._apply(_as_a_whole(event))
+
+    async def _open(self, session_id: str) -> None:
         info = await self.client.sessions.get(session_id)
         facts = SessionFacts(info)
         messages = await self.client.messages.list(session_id)
@@ -121,6 +134,11 @@ class Control:
             return
         if self.folder.apply(event, self.now()):
             self._is_urgent = True
+        for came in self._readings:
+            came.append(event)
+        self._apply(event)
+
+    def _apply(self, event: Event) -> None:
         if self.facts is not None:
             self.facts.apply(event)
             self.transcript.apply(event)
@@ -173,6 +191,11 @@ class Control:
             self.facts, self.transcript = SessionFacts(info), Transcript(info.id)
             self._opened()
         return self.facts.info
+
+
+def _as_a_whole(event: Event) -> Event:
+    """The event so that it may be applied to what holds it already: a part as it is now instead of what was appended."""
+    return PartUpdated(part=event.live.record()) if isinstance(event, PartGrowth) else event
 
 
 def _is_read_only(folder: Path) -> bool:

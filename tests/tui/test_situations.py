@@ -139,7 +139,7 @@ def test_a_folder_that_is_not_trusted_starts_nothing_and_says_what_it_would_star
     )
     with start() as terminal:
         shown = terminal.sees("Not in force before you trust this folder")
-        assert ".opencode/plugins/evil.py" in shown and "mcp.evil" in shown and "opencode-tui trust" in shown
+        assert ".opencode/plugins/evil.py" in shown and "mcp.evil" in shown and "/trust" in shown
         terminal.type("hello\r")
         terminal.sees("Echo: hello")
         assert not (folder / "started").exists()

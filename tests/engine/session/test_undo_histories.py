@@ -5,7 +5,11 @@ from hypothesis import HealthCheck, settings
 from tests.support.undo_machine import UndoMachine
 
 UndoMachine.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=6, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60,
+    stateful_step_count=6,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 
 

@@ -8,7 +8,7 @@ from tests.support.hostile import foreign, hostile_strings
 from tests.support.hostile_world import SIZE, HostileWorld, hostile_world
 
 ALL = hostile_strings(500)
-FEW = ALL[::50]
+FEW = ALL[::100]
 """For what takes a turn or a question each; `python -m tests.benchmarks stress_hostile` takes all of them there too."""
 
 AT_ONCE = (

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from opencode_tui.engine.snapshot.diff import count_lines, text_of
-from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, Unknown, parents
+from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, State, Unknown, parents
 from opencode_tui.engine.snapshot.plan import Plan, Step
 from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
-from opencode_tui.engine.snapshot.view import open_view
+from opencode_tui.engine.snapshot.view import View, open_view
 from opencode_tui.engine.snapshot.work import Reverted, Worktree
 from opencode_tui.schema.error import SnapshotError
 
@@ -80,11 +80,27 @@ def joined(tree: Worktree, active: Report, report: Report) -> Report:
     own = _inner(tree, [*report.restored, *report.deleted])
     before = tree.overlay(open_view(tree.store, report.before), first, files)
     changed = [path for path in sorted(files | own) if before.state(path) != after.state(path)]
+    changed = sorted({*changed, *_made_or_removed(files | own, changed, before, after)})
     return report.changed(
         before=before.id,
         restored=[tree.absolute(path) for path in changed if after.state(path) is not None],
         deleted=[tree.absolute(path) for path in changed if after.state(path) is None],
     )
+
+
+def _made_or_removed(paths: set[str], changed: Sequence[str], before: View, after: View) -> set[str]:
+    """Return the folders above these paths that came or went although nothing in them is another now: nobody else tells."""
+    followed = {folder for path in changed for folder in parents(path)}
+    return {
+        folder
+        for path in paths
+        for folder in parents(path)
+        if folder not in followed and _has_come_or_gone(before.state(folder), after.state(folder))
+    }
+
+
+def _has_come_or_gone(before: State, after: State) -> bool:
+    return not isinstance(before, Unknown) and not isinstance(after, Unknown) and (before is None) != (after is None)
 
 
 def _inner(tree: Worktree, files: Sequence[str]) -> set[str]:

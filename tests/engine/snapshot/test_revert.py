@@ -64,6 +64,19 @@ async def test_one_file_over_three_turns_goes_back_to_each(world: World):
     assert texts(world) == {"a": "a3"}
 
 
+async def test_a_folder_that_was_made_and_emptied_comes_and_goes_with_its_turn(world: World):
+    world.write("a", "a0")
+    patches = await turns(world, {"a": "a1"}, {"d/x": "x1"}, {"d/x": None})
+    report: Report | None = None
+    for _ in range(2):
+        report = await world.snapshots.revert(patches[2:], active=report)
+        assert set(world.facts()) == {"a", "d", "d/x"}
+        report = await world.snapshots.revert(patches, active=report)
+        assert set(world.facts()) == {"a"}
+    await world.snapshots.unrevert(report)
+    assert set(world.facts()) == {"a", "d"}
+
+
 async def test_deleted_changed_and_new_files_and_folders_are_as_before(world: World):
     world.write("a", "a", mode=0o600)
     world.write("gone/x", "x")

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from unittest.mock import patch
 
 from tests.support.snapshots import Death
 
@@ -20,5 +19,8 @@ def dying(owner: type, name: str, at: int) -> Generator[None]:
             raise Death
         return await whole(*arguments, **fields)
 
-    with patch.object(owner, name, call):
+    setattr(owner, name, call)
+    try:
         yield
+    finally:
+        setattr(owner, name, whole)

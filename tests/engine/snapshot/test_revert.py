@@ -73,6 +73,7 @@ async def test_a_folder_that_was_made_and_emptied_comes_and_goes_with_its_turn(w
         assert set(world.facts()) == {"a", "d", "d/x"}
         report = await world.snapshots.revert(patches, active=report)
         assert set(world.facts()) == {"a"}
+    assert report is not None
     await world.snapshots.unrevert(report)
     assert set(world.facts()) == {"a", "d"}
 

@@ -5,7 +5,6 @@ from which place on items came, went or moved. A token costs the same however lo
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 
 from opencode_tui.schema.event import (
     BusLagged,
@@ -23,30 +22,18 @@ from opencode_tui.schema.event import (
     SessionUpdated,
 )
 from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import AnyMessage, UserMessage
+from opencode_tui.schema.message import AnyMessage
 from opencode_tui.schema.part import AnyPart, CompactionPart, ToolPart
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session import RevertState, SessionInfo
 from opencode_tui.schema.status import AnyStatus, IdleStatus
-from opencode_tui.tui.items import AnyItem, GrowingItem, Item, ToolItem, UndoneFile, UserItem
+from opencode_tui.tui.items import AnyItem, GrowingItem, ToolItem, UndoneFile, UserItem
 from opencode_tui.tui.message_view import MessageView
+from opencode_tui.tui.message_views import MessageViews
 from opencode_tui.tui.queue_marks import settle_marks
+from opencode_tui.tui.shown_items import Changes, ShownItems
 from opencode_tui.tui.undo_cut import UndoCut
 from opencode_tui.tui.waiting_calls import WaitingCalls
-
-_STEPS_BEHIND = 4
-"""Messages between a compaction's marker and the first step behind it: the summary, the program's word to go on."""
-
-
-@dataclass(slots=True)
-class Changes:
-    """What is new since the last time: `moved_from` is the first place whose item may be another one, None when none is."""
-
-    dirty: list[Item] = field(default_factory=list[Item])
-    moved_from: int | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.dirty) or self.moved_from is not None
 
 
 class Transcript:
@@ -54,21 +41,14 @@ class Transcript:
 
     def __init__(self, session_id: str = "") -> None:
         self.session_id = session_id
-        self.items: list[AnyItem] = []
         self.status: AnyStatus = IdleStatus()
         self.needs_reload = False
         """Events were lost: read the messages again and `load` them."""
 
-        self.changed: Callable[[], None] | None = None
-        """Called when there is something new to draw, once until it is taken."""
-
-        self._messages: dict[str, MessageView] = {}
-        self._order: list[MessageView] = []
+        self._views = MessageViews()
+        self._shown = ShownItems()
         self._waiting = WaitingCalls()
         self._cut = UndoCut()
-        self._dirty: dict[str, Item] = {}
-        self._moved_from: int | None = 0
-        self._is_told = False
 
     def load(
         self,
@@ -79,7 +59,8 @@ class Transcript:
         requests: Sequence[PermissionRequest] = (),
     ) -> None:
         """Show these messages, oldest first, in the place of all that was there."""
-        self._messages, self._order, self._dirty = {}, [], {}
+        self._views = MessageViews()
+        self._shown.forget()
         self.needs_reload = False
         self._waiting = WaitingCalls(requests)
         if session is not None:
@@ -134,16 +115,23 @@ class Transcript:
             case _:
                 pass
 
-    def take_changes(self) -> Changes:
-        """Return what is new since the last call."""
-        changes = Changes(list(self._dirty.values()), self._moved_from)
-        self._dirty, self._moved_from, self._is_told = {}, None, False
-        return changes
+    @property
+    def items(self) -> list[AnyItem]:
+        """What is shown, from top to bottom."""
+        return self._shown.items
 
     @property
     def has_changes(self) -> bool:
         """Tell whether `take_changes` would return any."""
-        return bool(self._dirty) or self._moved_from is not None
+        return self._shown.has_changes
+
+    def take_changes(self) -> Changes:
+        """Return what is new since the last call."""
+        return self._shown.take()
+
+    def call_on_change(self, changed: Callable[[], None] | None) -> None:
+        """Call this when there is something new to draw, once until it is taken; None calls nobody any more."""
+        self._shown.changed = changed
 
     def item(self, item_id: str) -> AnyItem | None:
         """Return the item with an id, None when it is not shown."""
@@ -151,20 +139,17 @@ class Transcript:
 
     def running_tools(self) -> list[ToolItem]:
         """Return the calls that have begun and not ended, oldest first."""
-        recent = (item for view in self._order[-3:] for item in view.items)
-        return [item for item in recent if isinstance(item, ToolItem) and item.part.state.status == "running"]
+        return [item for item in self._views.recent_tools() if item.part.state.status == "running"]
 
     @property
     def last_user(self) -> UserItem | None:
         """The newest request that is not queued."""
-        found = (view.user for view in reversed(self._order) if view.user is not None)
-        return next((user for user in found if not user.is_hidden and not user.is_queued), None)
+        return self._views.last_user
 
     @property
     def queued(self) -> list[UserItem]:
         """The requests that wait for the turn before."""
-        found = (view.user for view in self._order if view.user is not None)
-        return [user for user in found if user.is_queued and not user.is_hidden]
+        return self._views.queued
 
     def preview_undo(self, message_id: str, part_id: str | None = None) -> None:
         """Show what an undo back to this message (or to this part of it) would take away."""
@@ -187,7 +172,7 @@ class Transcript:
         return self._cut.shown_at
 
     def _grow(self, event: PartGrowth) -> None:
-        view = self._messages.get(event.message_id)
+        view = self._views.get(event.message_id)
         if view is None:
             return
         item = view.parts.get(event.part_id)
@@ -196,26 +181,26 @@ class Transcript:
             return
         was_hidden = item.is_hidden
         item.grow(event.delta)
-        self._touch(item)
+        self._shown.touch(item)
         if was_hidden and not item.is_hidden:
-            self._move(item.at)
+            self._shown.move(item.at)
 
     def _put(self, part: AnyPart) -> None:
-        view = self._messages.get(part.message_id)
+        view = self._views.get(part.message_id)
         if view is None:
             return
         view.unsure.discard(part.id)
-        if isinstance(part, CompactionPart) and self._previous(view) is not None:
-            view.before = self._tokens_before(view)
+        if isinstance(part, CompactionPart):
+            view.before = self._views.tokens_before(view)
         was_hidden = {item.id for item in view.items if item.is_hidden}
         count = len(view.items)
         changed = view.put(part)
         if len(view.items) != count:
             self._place(view, changed)
         for item in changed:
-            self._touch(item)
+            self._shown.touch(item)
             if item.is_hidden != (item.id in was_hidden):
-                self._move(item.at)
+                self._shown.move(item.at)
         if isinstance(part, ToolPart):
             self._follow_tool(view, part)
 
@@ -231,10 +216,10 @@ class Transcript:
         item.is_last = True
         if last is not None:
             last.is_last = False
-            self._touch(last)
+            self._shown.touch(last)
 
     def _update_message(self, info: AnyMessage) -> None:
-        view = self._messages.get(info.id)
+        view = self._views.get(info.id)
         if view is None:
             view = self._add_message(info)
             self._place(view, view.items)
@@ -245,49 +230,26 @@ class Transcript:
         if len(view.items) != count:
             self._rebuild()
         for item in changed:
-            self._touch(item)
-        self._measure_compaction(view)
+            self._shown.touch(item)
+        marker = self._views.measure_compaction(view)
+        if marker is not None:
+            self._shown.touch(marker)
         self._settle_queue()
 
     def _add_message(self, info: AnyMessage) -> MessageView:
-        previous = self._order[-1] if self._order else None
-        parent = None if isinstance(info, UserMessage) else self._messages.get(info.parent_id)
-        view = MessageView(info, at=len(self._order), parent=parent, previous=previous)
-        self._messages[info.id] = view
-        self._order.append(view)
-        if parent is not None and view.turn.user is not None:
-            self._touch(view.turn.user)
+        view = self._views.add(info)
+        if self._views.parent_of(info) is not None and view.turn.user is not None:
+            self._shown.touch(view.turn.user)
         return view
 
     def _remove_part(self, event: PartRemoved) -> None:
-        view = self._messages.get(event.message_id)
+        view = self._views.get(event.message_id)
         if view is not None and view.remove(event.part_id):
             self._rebuild()
 
     def _remove_message(self, event: MessageRemoved) -> None:
-        view = self._messages.pop(event.message_id, None)
-        if view is None:
-            return
-        self._order.remove(view)
-        for at, one in enumerate(self._order):
-            one.at = at
-        self._rebuild()
-
-    def _previous(self, view: MessageView) -> MessageView | None:
-        return self._order[view.at - 1] if view.at else None
-
-    def _tokens_before(self, view: MessageView) -> int:
-        return next((one.used for one in reversed(self._order[: view.at]) if one.used), 0)
-
-    def _measure_compaction(self, view: MessageView) -> None:
-        """Tell the compaction directly before a step what the step was sent."""
-        for one in reversed(self._order[max(0, view.at - _STEPS_BEHIND) : view.at] if view.sent else ()):
-            if one.sent:
-                return
-            if one.compaction is not None:
-                one.compaction.after, one.compaction.is_measured = view.sent, True
-                self._touch(one.compaction)
-                return
+        if self._views.remove(event.message_id):
+            self._rebuild()
 
     def _set_revert(self, revert: RevertState | None) -> None:
         if revert != self._cut.revert:
@@ -301,65 +263,25 @@ class Transcript:
         if self._cut.is_active:
             self._rebuild()
             return
-        before = self._item_before(view, items[0])
-        at = 0 if before is None else before.at + 1
-        if at == len(self.items):
-            for number, item in enumerate(items, at):
-                item.at = number
-            self.items.extend(items)
-        else:
-            self.items[at:at] = items
-            for number in range(at, len(self.items)):
-                self.items[number].at = number
-        self._move(at)
-
-    def _item_before(self, view: MessageView, item: AnyItem) -> AnyItem | None:
-        index = view.items.index(item)
-        if index:
-            return view.items[index - 1]
-        for at in range(view.at - 1, -1, -1):
-            if self._order[at].items:
-                return self._order[at].items[-1]
-        return None
+        before = self._views.item_before(view, items[0])
+        self._shown.insert(0 if before is None else before.at + 1, items)
 
     def _rebuild(self) -> None:
         """Lay all items out anew: after a load, a removal, an undo."""
-        for view in self._order:
-            if view.compaction is not None and view.before == 0:
-                view.before = self._tokens_before(view)
-                view.compaction.before = view.before
-        self.items = self._cut.apply(self._order)
-        for at, item in enumerate(self.items):
-            item.at = at
-        is_compacted = any(view.compaction is not None for view in self._order)
-        for view in self._order:
+        self._shown.replace(self._cut.apply(self._views.order))
+        for view in self._views.order:
             view.find_last_tool()
-            if is_compacted:
-                self._measure_compaction(view)
+        for marker in self._views.measure_compactions():
+            self._shown.touch(marker)
         self._mark_waiting()
         self._settle_queue()
-        self._move(0)
+        self._shown.move(0)
 
     def _settle_queue(self) -> None:
-        for item in settle_marks(self._order, is_busy=not isinstance(self.status, IdleStatus)):
-            self._touch(item)
+        for item in settle_marks(self._views.order, is_busy=not isinstance(self.status, IdleStatus)):
+            self._shown.touch(item)
 
     def _mark_waiting(self) -> None:
-        recent = (item for view in self._order[-3:] for item in view.items if isinstance(item, ToolItem))
-        for item in recent:
+        for item in self._views.recent_tools():
             if self._waiting.sign(item):
-                self._touch(item)
-
-    def _touch(self, item: Item) -> None:
-        item.revision += 1
-        self._dirty[item.id] = item
-        self._tell()
-
-    def _move(self, at: int) -> None:
-        self._moved_from = at if self._moved_from is None else min(at, self._moved_from)
-        self._tell()
-
-    def _tell(self) -> None:
-        if not self._is_told and self.changed is not None:
-            self._is_told = True
-            self.changed()
+                self._shown.touch(item)

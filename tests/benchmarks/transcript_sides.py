@@ -241,7 +241,7 @@ async def large_things(app: SideApp) -> dict[str, Any]:
     side.begin()
     story = Story()
     message_id = side.transcript.items[0].message_id
-    answers = [item for item in side.transcript._order if item.user is None]  # pyright: ignore[reportPrivateUsage] - to name the answer
+    answers = [item for item in side.transcript._views.order if item.user is None]  # pyright: ignore[reportPrivateUsage] - to name the answer
     message_id = answers[-1].info.id
     outputs = [
         "\n".join(f"line {number} of the output" for number in range(100_000)),

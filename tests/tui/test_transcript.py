@@ -317,7 +317,7 @@ def test_the_listener_is_told_once_until_changes_are_taken() -> None:
     transcript, part = streaming()
     transcript.take_changes()
     calls: list[int] = []
-    transcript.changed = lambda: calls.append(1)
+    transcript.call_on_change(lambda: calls.append(1))
     for _ in range(3):
         transcript.apply(grown(part, "a", "a"))
     assert len(calls) == 1
@@ -328,7 +328,7 @@ def test_the_listener_is_told_once_until_changes_are_taken() -> None:
 
 def test_a_message_that_completes_late_is_taken() -> None:
     transcript, _ = streaming()
-    info = transcript._order[-1].info
+    info = transcript._views.order[-1].info
     done = info.changed(time=MessageTime(created=NOON, completed=NOON + 4_000), finish="stop")
     transcript.apply(MessageUpdated(info=done))
     assert transcript.items[0].turn.ended == NOON + 4_000  # pyright: ignore[reportAttributeAccessIssue] - it is the request

@@ -11,7 +11,7 @@ from opencode_tui.tui.conversation.page import Line, Page
 from opencode_tui.tui.conversation.place import Placed, Spot
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.items import AnyItem, GrowingItem, Item, TextItem, ThoughtItem
-from opencode_tui.tui.transcript import Changes
+from opencode_tui.tui.shown_items import Changes
 
 READING_S = 0.012
 """Seconds of a frame that reading long texts may take."""

@@ -71,7 +71,7 @@ class ConversationView(LineView, can_focus=True):
 
     def show(self, transcript: Transcript, *, root: str | None = None) -> None:
         """Show another transcript, from its end."""
-        self._transcript.changed = None
+        self._transcript.call_on_change(None)
         self._transcript = transcript
         self._scene.opened.clear()
         self._scene.focus = ""
@@ -79,7 +79,7 @@ class ConversationView(LineView, can_focus=True):
         self._acts = Acts(transcript, self._scene, self._root)
         self._made = None
         if self._frames is not None:
-            transcript.changed = self.wake
+            transcript.call_on_change(self.wake)
             self._frame()
 
     def wake(self) -> None:
@@ -91,12 +91,12 @@ class ConversationView(LineView, can_focus=True):
         """Start the timers; they stand while nothing changes."""
         self._frames = self.set_interval(1 / self._fps, self._frame, pause=True)
         self._seconds = self.set_interval(1, self._tick, pause=True)
-        self._transcript.changed = self.wake
+        self._transcript.call_on_change(self.wake)
         self._frame()
 
     def on_unmount(self) -> None:
         """Let go of the transcript."""
-        self._transcript.changed = None
+        self._transcript.call_on_change(None)
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for the new size."""

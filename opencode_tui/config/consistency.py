@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from opencode_tui.config.keybinds import find_captured_keys
-from opencode_tui.config.known_names import ACTIONS, PERMISSIONS, THEMES, UNSUPPORTED_ACTIONS
+from opencode_tui.config.known_names import ACTIONS, PERMISSIONS, UNSUPPORTED_ACTIONS
 from opencode_tui.config.notice import Notice, describe
 from opencode_tui.config.settings import Settings
 from opencode_tui.config.settings_provider import ProviderSettings
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.theme import theme_fault
 
 _BUILT_IN_AGENTS = {
     "build": "primary", "plan": "primary", "general": "subagent", "explore": "subagent",
@@ -67,14 +68,11 @@ def _check_theme(
     settings: Settings, sources: Mapping[str, str], folders: Sequence[Path], filled: Set[str]
 ) -> Iterator[Notice]:
     name = settings.theme
-    if (
-        name is None
-        or name in THEMES
-        or any((folder / f"{name}.json").is_file() for folder in folders if "/" not in name)
+    if name is not None and (
+        fault := theme_fault(name, (path.stem for folder in folders for path in folder.glob("*.json")))
     ):
-        return
-    shown = "no such theme" if "theme" in filled else f"no theme {name!r}{_nearest(name, THEMES)}"
-    yield Notice(sources["theme"], "theme", f"{shown}; the default one is used")
+        told = "there is no such theme" if "theme" in filled else fault
+        yield Notice(sources["theme"], "theme", f"{told}; the default one is used")
 
 
 def _check_keybinds(settings: Settings, sources: Mapping[str, str]) -> Iterator[Notice]:

@@ -1,4 +1,4 @@
-"""Names that settings speak of and that a typing mistake is compared with: actions of keys, themes, tools.
+"""Names that settings speak of and that a typing mistake is compared with: actions of keys, tools.
 
 Source: reference, sections 27 and 38.
 """
@@ -37,15 +37,6 @@ UNSUPPORTED_ACTIONS = _names(
     """
 )
 """Those of OpenCode's actions that are no act here: what they are about is not there."""
-
-THEMES = _names(
-    """
-    aura ayu carbonfox catppuccin catppuccin-frappe catppuccin-macchiato cobalt2 cursor dark dracula everforest flexoki github
-    gruvbox kanagawa light lucent-orng material matrix mercury monokai nightowl nord one-dark opencode orng osaka-jade palenight
-    rosepine solarized synthwave84 system tokyonight vercel vesper zenburn
-    """
-)
-"""Themes that come with the program."""
 
 PERMISSIONS = _names(
     """

@@ -1,6 +1,7 @@
 """The first minutes: settings and keys in force, the session that was asked for, what stands ready in the prompt."""
 
 import asyncio
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -12,7 +13,7 @@ from opencode_tui.tui.control import Control
 from opencode_tui.tui.conversation.wheel import LINES, Wheel
 from opencode_tui.tui.prompt.history import read_history
 from opencode_tui.tui.theme.glyphs import ASCII
-from opencode_tui.tui.theme.themes import Themes
+from opencode_tui.tui.theme.themes import Themes, theme_folders
 
 if TYPE_CHECKING:
     from opencode_tui.tui.app import OpenCodeApp
@@ -40,7 +41,8 @@ async def put_in_force(screen: "ChatScreen", control: Control) -> Places:
     settings = await control.client.settings.effective()
     app.use_keys(_keybinds(settings))
     places = await control.client.project.places()
-    app.themes = await asyncio.to_thread(Themes, Path(places.config), Path(places.worktree))
+    own = os.environ.get("OPENCODE_CONFIG_DIR") if screen.options.server is None else None
+    app.themes = await asyncio.to_thread(Themes, theme_folders(places, own))
     tui = settings.get("tui")
     wishes = cast("JsonObject", tui) if isinstance(tui, dict) else {}
     if wishes.get("reduced_motion") or wishes.get("ascii"):

@@ -48,6 +48,14 @@ def test_a_theme_of_ones_own_is_known_and_another_one_is_a_warning(world: Settin
     assert "did you mean 'dracula'?" in str(world.load().warnings[0])
 
 
+def test_a_theme_that_only_opencode_has_is_a_warning_until_a_file_says_how_it_looks(world: SettingsWorld) -> None:
+    world.person({"theme": "aura"})
+    (warning,) = world.load().warnings
+    assert "OpenCode's theme 'aura' is not in this program" in str(warning)
+    world.write(world.paths.config / "themes" / "aura.json", {})
+    assert world.load().warnings == []
+
+
 @pytest.mark.parametrize(
     ("action", "keys", "captured"),
     [

@@ -4,25 +4,34 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from opencode_tui.schema.project import Places
+from opencode_tui.schema.theme import BUILT_IN, theme_fault
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.palette import Depth, Palette
 from opencode_tui.tui.theme.seed import grow
 from opencode_tui.tui.theme.seeds import SEEDS
 from opencode_tui.tui.theme.theme_file import read_theme
 
-BUILT_IN = "opencode-tui"
 MAX_BYTES = 200_000
 
 _OTHER_NAMES = {BUILT_IN: True, "opencode": True, "system": True, "dark": True, "light": False}
 """Names of the built-in theme, OpenCode's among them; the last two say which side."""
 
 
-class Themes:
-    """Looks for files once, when it is made (that blocks): in the config folder, then in the worktree, which wins."""
+def theme_folders(places: Places, config_dir: str | None = None) -> list[Path]:
+    """Return where theme files stand, the weakest first, as for all settings; `config_dir` is what OPENCODE_CONFIG_DIR says."""
+    here, worktree = Path(places.directory), Path(places.worktree)
+    inside = [folder for folder in reversed((here, *here.parents)) if folder.is_relative_to(worktree)]
+    folders = [Path(places.config), *(folder / ".opencode" for folder in (Path(places.home), *(inside or [here])))]
+    return [folder / "themes" for folder in (*folders, *([here / config_dir] if config_dir else []))]
 
-    def __init__(self, config: Path, worktree: Path) -> None:
+
+class Themes:
+    """Looks for files once, when it is made (that blocks); of two with one name the file of the later folder wins."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
         self._files: dict[str, Path] = {}
-        for folder in (config / "themes", worktree / ".opencode" / "themes"):
+        for folder in folders:
             try:
                 self._files.update({path.stem: path for path in sorted(folder.glob("*.json"))})
             except OSError:
@@ -47,7 +56,7 @@ class Themes:
             return self._read(name, dark=dark, depth=depth)
         sides = SEEDS.get(name)
         if sides is None:
-            raise ValueError(f"there is no theme {name!r}; there are {', '.join(self.names())}")
+            raise ValueError(theme_fault(name, self._files) or f"there is no theme {name!r}")
         seed = sides[0] if dark else sides[1]
         seed = seed or sides[0] or sides[1]
         assert seed is not None

@@ -1,7 +1,5 @@
 """Every text can be read on every area, in every theme and at every number of colours."""
 
-from pathlib import Path
-
 import pytest
 from rich.color import Color, ColorSystem
 
@@ -22,14 +20,14 @@ def worst(palette: Palette) -> tuple[float, str, str]:
 
 
 @pytest.mark.parametrize("dark", [True, False])
-@pytest.mark.parametrize("name", Themes(Path("/nowhere"), Path("/nowhere")).names())
+@pytest.mark.parametrize("name", Themes([]).names())
 def test_every_text_of_every_theme_can_be_read_on_every_area(name: str, dark: bool) -> None:
-    palette = Themes(Path("/nowhere"), Path("/nowhere")).palette(name, dark=dark, depth="truecolor")
+    palette = Themes([]).palette(name, dark=dark, depth="truecolor")
     assert worst(palette)[0] >= 4.45, worst(palette)
 
 
 def test_there_are_a_dozen_themes_and_the_built_in_one_comes_first() -> None:
-    names = Themes(Path("/nowhere"), Path("/nowhere")).names()
+    names = Themes([]).names()
     assert names[0] == BUILT_IN
     assert len(names) >= 12
 

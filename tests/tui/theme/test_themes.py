@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.tui.theme.themes import Themes
+from opencode_tui.schema.project import Places
+from opencode_tui.schema.theme import ELSEWHERE, SHIPPED, theme_fault
+from opencode_tui.tui.theme.themes import Themes, theme_folders
 
 OWN: dict[str, Any] = {
     "defs": {"night": "#101014", "day": "#fafafa", "ink": "#e8e8e8"},
@@ -26,9 +28,15 @@ def write(folder: Path, name: str, content: object) -> None:
     (folder / f"{name}.json").write_text(content if isinstance(content, str) else json.dumps(content))
 
 
+def places(root: Path) -> Places:
+    """A repository below a folder, where one works in `src`."""
+    names = {name: str(root / name) for name in ("home", "state", "config")}
+    return Places(**names, worktree=str(root / "work"), directory=str(root / "work" / "src"))
+
+
 def test_a_file_becomes_a_theme_with_a_dark_and_a_light_side(tmp_path: Path) -> None:
     write(tmp_path / "config" / "themes", "mine", OWN)
-    themes = Themes(tmp_path / "config", tmp_path / "work")
+    themes = Themes(theme_folders(places(tmp_path)))
     assert "mine" in themes.names()
     assert themes.palette("mine", dark=True, depth="truecolor").background == "#101014"
     assert themes.palette("mine", dark=False, depth="truecolor").background == "#fafafa"
@@ -38,7 +46,7 @@ def test_a_file_of_the_worktree_wins_over_one_of_the_person(tmp_path: Path) -> N
     write(tmp_path / "config" / "themes", "mine", OWN)
     other = {**OWN, "theme": {**OWN["theme"], "background": "#000000"}}
     write(tmp_path / "work" / ".opencode" / "themes", "mine", other)
-    themes = Themes(tmp_path / "config", tmp_path / "work")
+    themes = Themes(theme_folders(places(tmp_path)))
     assert themes.palette("mine", dark=True, depth="truecolor").background == "#000000"
 
 
@@ -55,12 +63,34 @@ def test_a_file_of_the_worktree_wins_over_one_of_the_person(tmp_path: Path) -> N
 )
 def test_a_wrong_file_says_what_is_wrong_with_it(tmp_path: Path, content: object, words: str) -> None:
     write(tmp_path / "themes", "mine", content)
-    themes = Themes(tmp_path, tmp_path)
+    themes = Themes([tmp_path / "themes"])
     with pytest.raises(ValueError, match=r"mine\.json") as caught:
         themes.palette("mine", dark=True, depth="truecolor")
     assert words in str(caught.value)
 
 
-def test_an_unknown_name_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="gruvbox"):
-        Themes(tmp_path, tmp_path).palette("gruvbocks", dark=True, depth="truecolor")
+def test_an_unknown_name_is_answered_with_the_nearest_one(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="did you mean 'gruvbox'"):
+        Themes([tmp_path / "themes"]).palette("gruvbocks", dark=True, depth="truecolor")
+
+
+@pytest.mark.parametrize("folder", ["config", "home/.opencode", "work/.opencode", "work/src/.opencode", "elsewhere"])
+def test_a_theme_is_found_in_every_folder_of_settings(tmp_path: Path, folder: str) -> None:
+    write(tmp_path / folder / "themes", "mine", OWN)
+    write(tmp_path / ".opencode" / "themes", "above-the-repository", OWN)
+    own = Themes(theme_folders(places(tmp_path), str(tmp_path / "elsewhere"))).names()
+    assert "mine" in own and "above-the-repository" not in own
+
+
+def test_what_is_said_to_come_with_the_program_can_be_worn_and_nothing_else() -> None:
+    themes = Themes([])
+    for name in SHIPPED:
+        assert themes.palette(name, dark=True, depth="truecolor").background
+    assert {*themes.names()} <= SHIPPED
+
+
+@pytest.mark.parametrize("name", [*sorted(ELSEWHERE), "gruvbocks"])
+def test_the_screen_says_the_words_of_the_settings_check(name: str) -> None:
+    with pytest.raises(ValueError, match="theme") as caught:
+        Themes([]).palette(name, dark=True, depth="truecolor")
+    assert str(caught.value) == theme_fault(name)

@@ -1,0 +1,43 @@
+"""Names of colour themes: those that come with the program, those that only OpenCode has, and what is wrong with another one.
+
+Source: reference, section 38.
+"""
+
+from collections.abc import Iterable
+
+BUILT_IN = "opencode-tui"
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+SHIPPED = _names(
+    "opencode-tui opencode system dark light catppuccin dracula everforest github gruvbox kanagawa monokai nord one-dark rosepine "
+    "solarized tokyonight vesper zenburn"
+)
+"""What can be worn without a file; the first five are one theme."""
+
+ELSEWHERE = _names(
+    "aura ayu carbonfox catppuccin-frappe catppuccin-macchiato cobalt2 cursor flexoki lucent-orng material matrix mercury nightowl "
+    "orng osaka-jade palenight synthwave84 vercel"
+)
+"""OpenCode's themes that do not come with this program."""
+
+
+def theme_fault(name: str, own: Iterable[str] = ()) -> str:
+    """Return what is wrong with a theme's name, and what to do; empty for one that is there.
+
+    `own` are the names of theme files, asked for only when the name is none of the program's.
+    """
+    if name in SHIPPED:
+        return ""
+    known = SHIPPED.union(own)
+    if name in known:
+        return ""
+    if name in ELSEWHERE:
+        return f"OpenCode's theme {name!r} is not in this program; choose one with /themes, or add a file themes/{name}.json"
+    import difflib  # only for a mistake
+
+    near = difflib.get_close_matches(name.lower(), sorted(known), 1)
+    return f"there is no theme {name!r}; " + (f"did you mean {near[0]!r}?" if near else "choose one with /themes")

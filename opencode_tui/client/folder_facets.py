@@ -11,7 +11,7 @@ from opencode_tui.schema.catalog import (
     SkillSummary,
     ToolSummary,
 )
-from opencode_tui.schema.file import FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
 from opencode_tui.schema.project import Places, ProjectInfo
@@ -150,6 +150,10 @@ class FilesFacet(Protocol):
 
     async def read(self, path: str) -> FileContent:
         """Return what a file holds. Raises NotFoundError, also for what lies outside."""
+        ...
+
+    async def changed(self) -> Sequence[ChangedFile]:
+        """Return the files that differ from the last commit, by path; none without git. Raises GitUnavailableError."""
         ...
 
 

@@ -20,7 +20,7 @@ from opencode_tui.schema.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.file import FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
@@ -154,6 +154,17 @@ class LocalFiles:
     async def read(self, path: str) -> FileContent:
         """Read a file."""
         return await asyncio.to_thread(self._browser.read, path)
+
+    async def changed(self) -> Sequence[ChangedFile]:
+        """Compare with the last commit."""
+        from opencode_tui.engine.file.git_status import changed_files  # as above
+        from opencode_tui.engine.project.safe_git import SafeGit
+
+        project = self._instance.project
+        if project.repository is None:
+            return []
+        git = SafeGit(project.worktree, environ=self._engine.core.environ)
+        return await changed_files(git, project.repository, directory=project.directory)
 
 
 class LocalScreen:

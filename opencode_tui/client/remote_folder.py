@@ -12,7 +12,7 @@ from opencode_tui.schema.catalog import (
     SkillSummary,
     ToolSummary,
 )
-from opencode_tui.schema.file import FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.header import OWN
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
@@ -116,7 +116,7 @@ class RemoteSettings:
 
     async def effective(self) -> JsonObject:
         """Return the settings in force, secrets covered."""
-        return await self._link.value("GET", "/config")
+        return await self._link.value("GET", f"{OWN}/config")
 
     async def trust_report(self) -> TrustReport:
         """Return what needs trust."""
@@ -149,6 +149,10 @@ class RemoteFiles:
     async def read(self, path: str) -> FileContent:
         """Read a file."""
         return await self._link.get("/file/content", FileContent, {"path": path})
+
+    async def changed(self) -> Sequence[ChangedFile]:
+        """Compare with the last commit."""
+        return await self._link.records("/file/status", ChangedFile)
 
 
 class RemoteScreen:

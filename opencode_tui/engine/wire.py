@@ -73,7 +73,8 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     subagents = SubagentServices(store=core.store, sessions=sessions, agents=agents, bus=core.bus)
     extensions.plugins.follow(core.bus, str(directory))
     background = Background()
-    snapshots = SnapshotSource(partial(_make_snapshots, core, project, config))
+    is_on = config.settings.snapshot is not False
+    snapshots = SnapshotSource(partial(_make_snapshots, core, project, is_on=is_on), is_on=is_on)
     keeping = SnapshotKeeping(source=snapshots, background=background, clock=core.clock)
     recorder = StepRecorder(source=snapshots, store=core.store, identifier=core.identifier, keeping=keeping)
     undo = _build_undo(core, snapshots, recorder)
@@ -200,13 +201,13 @@ def _build_sessions(core: Core, project: Project) -> Sessions:
     )
 
 
-def _make_snapshots(core: Core, project: Project, config: LoadedConfig) -> "Snapshots":
+def _make_snapshots(core: Core, project: Project, *, is_on: bool) -> "Snapshots":
     from opencode_tui.engine.snapshot.snapshot import Snapshots  # not for turns that change nothing
 
     snapshots = Snapshots(
         worktree=project.worktree, project_id=project.id, paths=core.paths, locks=core.locks, clock=core.clock
     )
-    if config.settings.snapshot is False:
+    if not is_on:
         snapshots.unavailable = SWITCHED_OFF
     return snapshots
 

@@ -28,6 +28,15 @@ class FileContent(Record):
     mime_type: str | None = absent()
 
 
+class ChangedFile(Record):
+    """A file that differs from the last commit; `path` is relative to the folder that is worked in, counts are lines."""
+
+    path: str
+    added: int
+    removed: int
+    status: Literal["added", "deleted", "modified"]
+
+
 class LineText(Record):
     """A text inside a match."""
 

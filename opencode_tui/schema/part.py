@@ -89,7 +89,7 @@ class ToolPart(BasePart):
 
 
 class StepStartPart(BasePart):
-    """A step begins; `snapshot` is the state of the files before it."""
+    """A step begins; `snapshot` is what is recorded of the files before it: git's empty tree while that is nothing."""
 
     type: Literal["step-start"] = "step-start"
     snapshot: str | None = absent()

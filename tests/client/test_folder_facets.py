@@ -27,6 +27,18 @@ async def test_rules_are_listed_explained_and_tried(door):
         await door.client.rules.list("nobody")
 
 
+async def test_files_that_differ_from_the_last_commit_are_told_with_their_lines(door):
+    door.project.write("a.py", "x = 1\ny = 2\n")
+    door.project.write("gone.py", "1\n2\n")
+    door.project.commit()
+    assert await door.client.files.changed() == []
+    door.project.write("a.py", "x = 1\nz = 3\nlast")
+    (door.project.path / "gone.py").unlink()
+    door.project.write("new/ä.py", "one\ntwo")
+    told = {one.path: (one.added, one.removed, one.status) for one in await door.client.files.changed()}
+    assert told == {"a.py": (2, 1, "modified"), "gone.py": (0, 2, "deleted"), "new/ä.py": (2, 0, "added")}
+
+
 async def test_there_is_nothing_to_revoke_at_first(door):
     assert (await door.client.rules.grants("bash", None), await door.client.rules.revoke("bash", None)) == ([], [])
 

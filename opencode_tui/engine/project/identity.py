@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from opencode_tui.engine.project.repository import Repository, read_small
-from opencode_tui.engine.project.root_commits import list_root_commits
 from opencode_tui.schema.project import GLOBAL_PROJECT
 from opencode_tui.storage.paths import ensure
 
@@ -43,6 +42,8 @@ def _shared_id(common_dir: Path) -> str | None:
 def _first_root(repository: Repository, kept: str | None, environ: Mapping[str, str]) -> str:
     if not _may_have_commits(repository):
         return GLOBAL_PROJECT
+    from opencode_tui.engine.project.root_commits import list_root_commits  # needed once in the life of a repository
+
     roots = [line for line in list_root_commits(repository.common_dir, environ=environ) if _COMMIT.match(line)]
     if kept in roots:
         return str(kept)

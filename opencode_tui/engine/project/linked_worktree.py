@@ -10,17 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from opencode_tui.engine.project.repository import Repository
+from opencode_tui.engine.project.safe_git import SafeGit
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
 from opencode_tui.schema.value import immutable
 
 BRANCHES = "opencode-tui/"
-_SAFE_OPTIONS = (
-    "--no-pager",
-    *("-c", "core.fsmonitor=false"),
-    *("-c", f"core.hooksPath={os.devnull}"),
-    *("-c", "protocol.allow=never"),
-)
-_SAFE_VARIABLES = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
 @immutable
@@ -37,7 +31,7 @@ class LinkedWorktrees:
 
     def __init__(self, repository: Repository, *, environ: Mapping[str, str]) -> None:
         self._repository = repository
-        self._environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+        self._git = SafeGit(repository.worktree, environ=environ)
 
     async def choose(self, name: str) -> LinkedWorktree:
         """Return the first free place and branch for a name: `project-name` beside the project, else `project-name-2`, …
@@ -45,7 +39,9 @@ class LinkedWorktrees:
         Raises ConfigError when the repository has no commit yet.
         """
         start = await self._start()
-        taken = set((await self._git("for-each-ref", "--format=%(refname:short)", f"refs/heads/{BRANCHES}")).split())
+        taken = set(
+            (await self._git.run("for-each-ref", "--format=%(refname:short)", f"refs/heads/{BRANCHES}")).split()
+        )
         top = self._repository.main_worktree.name.removesuffix(".git")
         number, numbered = 1, name
         while True:
@@ -58,48 +54,22 @@ class LinkedWorktrees:
     async def add(self, wanted: LinkedWorktree) -> None:
         """Make the worktree: an index like its commit, and no files yet."""
         place = ("--no-track", "-b", wanted.branch, str(wanted.path), wanted.start)
-        await self._git("worktree", "add", "--quiet", "--no-checkout", *place)
+        await self._git.run("worktree", "add", "--quiet", "--no-checkout", *place)
         try:
-            await self._git("read-tree", wanted.start, folder=wanted.path)
+            await self._git.run("read-tree", wanted.start, folder=wanted.path)
         except BaseException:
             await self.remove(wanted)
             raise
 
     async def remove(self, made: LinkedWorktree) -> None:
         """Remove a worktree that `add` made in this very act, with what was put there and with its branch."""
-        await self._git("worktree", "remove", "--force", str(made.path))
-        await self._git("branch", "--quiet", "-D", made.branch)
+        await self._git.run("worktree", "remove", "--force", str(made.path))
+        await self._git.run("branch", "--quiet", "-D", made.branch)
 
     async def _start(self) -> str:
         try:
-            return (await self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).strip()
+            return (await self._git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).strip()
         except GitUnavailableError as error:
             raise ConfigError(
                 f"{self._repository.worktree} has no commit yet, from which a worktree could begin; commit something first"
             ) from error
-
-    async def _git(self, *arguments: str, folder: Path | None = None) -> str:
-        where = folder or self._repository.worktree
-        try:
-            process = await asyncio.create_subprocess_exec(
-                "git",
-                *_SAFE_OPTIONS,
-                *arguments,
-                cwd=where,
-                env=self._environ | _SAFE_VARIABLES,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-        except OSError as error:
-            raise GitUnavailableError(f"git cannot be run in {where} ({error.strerror}); install git") from error
-        try:
-            output, complaint = await process.communicate()
-        except asyncio.CancelledError:
-            process.kill()
-            await process.wait()
-            raise
-        if process.returncode != 0:
-            reason = " ".join(complaint.decode("utf-8", "replace").split()) or f"exit code {process.returncode}"
-            raise GitUnavailableError(f"git {arguments[0]} failed in {where}: {reason}")
-        return output.decode("utf-8", "surrogateescape")

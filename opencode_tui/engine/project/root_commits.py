@@ -8,24 +8,10 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from opencode_tui.engine.project.safe_git import SAFE_OPTIONS, SAFE_VARIABLES
 from opencode_tui.schema.error import GitUnavailableError
 
 _TIMEOUT_S = 30
-_SAFE_OPTIONS = (
-    "--no-pager",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    f"core.hooksPath={os.devnull}",
-    "-c",
-    "protocol.allow=never",
-)
-_SAFE_VARIABLES = {
-    "GIT_ALLOW_PROTOCOL": "",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-}
 
 
 def list_root_commits(git_dir: Path, *, environ: Mapping[str, str]) -> list[str]:
@@ -42,13 +28,13 @@ def list_root_commits(git_dir: Path, *, environ: Mapping[str, str]) -> list[str]
     command = [
         *_without_git_variables(),
         "git",
-        *_SAFE_OPTIONS,
+        *SAFE_OPTIONS,
         f"--git-dir={git_dir}",
         "rev-list",
         "--max-parents=0",
         "--all",
     ]
-    variables = {name: value for name, value in environ.items() if not name.startswith("GIT_")} | _SAFE_VARIABLES
+    variables = {name: value for name, value in environ.items() if not name.startswith("GIT_")} | SAFE_VARIABLES
     limit = None if os.name == "nt" else _TIMEOUT_S
     try:
         output = Git(git_dir).execute(command, env=variables, kill_after_timeout=limit)
@@ -67,7 +53,7 @@ def _without_git_variables() -> list[str]:
     """
     if os.name == "nt":
         return []
-    inherited = sorted(name for name in os.environ if name.startswith("GIT_") and name not in _SAFE_VARIABLES)
+    inherited = sorted(name for name in os.environ if name.startswith("GIT_") and name not in SAFE_VARIABLES)
     return ["env", *(word for name in inherited for word in ("-u", name))] if inherited else []
 
 

@@ -19,12 +19,15 @@ from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import PatchPart
+from opencode_tui.schema.part import PatchPart, StepStartPart
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.recording import Family, StepRecording
 
 logger = logging.getLogger(__name__)
+
+NOTHING_LOOKED = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""The state of which nothing is known: git's empty tree, which the snapshot store reads as one where no path was looked at."""
 
 
 class StepRecorder:
@@ -42,6 +45,11 @@ class StepRecorder:
     def begin(self, message: AssistantMessage) -> "StepChanges":
         """Return the record of a step, empty."""
         return StepChanges(self, message)
+
+    @property
+    def unseen(self) -> str | None:
+        """The state before a step that has changed nothing, None where undo is switched off."""
+        return NOTHING_LOOKED if self.source.is_on else None
 
     async def recording(self, message: AssistantMessage) -> "StepRecording":
         """Return a new recording for a step; raises SnapshotError when there are no snapshots here."""
@@ -112,6 +120,7 @@ class StepChanges:
         self._message = message
         self._recording: StepRecording | None = None
         self._part: PatchPart | None = None
+        self._start: StepStartPart | None = None
         self._opening = asyncio.Lock()
         self._writing = asyncio.Lock()
 
@@ -125,6 +134,11 @@ class StepChanges:
         """The state of all files after the step, None when it is not known without a look."""
         result = self._recording.result if self._recording is not None else None
         return result.after if result is not None and result.is_whole else None
+
+    async def start(self, part: StepStartPart) -> None:
+        """Store the part that begins the step; its `snapshot` follows what is recorded of the state before the changes."""
+        self._start = part.changed(snapshot=self._recorder.unseen)
+        await self._recorder.store.update_part(self._start)
 
     def watch(self) -> "CallWatch":
         """Return the watch over one call of the step."""
@@ -178,6 +192,9 @@ class StepChanges:
                 after=result.after,
             )
             await store.update_part(self._part)
+            if self._start is not None and self._start.snapshot != result.hash:
+                self._start = self._start.changed(snapshot=result.hash)
+                await store.update_part(self._start)
 
 
 class CallWatch:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 
-from opencode_tui.schema.file import FileContent, FileEntry, LineMatch
+from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, LineMatch
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient
 
@@ -50,3 +50,9 @@ async def list_folder(client: FolderClient, path: SearchText) -> Response:
 async def read_file(client: FolderClient, path: SearchText) -> Response:
     """Return what a file holds."""
     return answer_record(await client.files.read(path))
+
+
+@router.get("/file/status", response_model=list[ChangedFile])
+async def list_changed_files(client: FolderClient) -> Response:
+    """List the files that differ from the last commit, with the lines that were added and removed."""
+    return answer_records(await client.files.changed())

@@ -8,9 +8,10 @@ import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.engine.session.runs import RunAborted
+from opencode_tui.engine.session.step_changes import NOTHING_LOOKED
 from opencode_tui.engine.snapshot.place import find_place
 from opencode_tui.schema.event import PartGrowth
-from opencode_tui.schema.part import StepFinishPart
+from opencode_tui.schema.part import StepFinishPart, StepStartPart
 from opencode_tui.schema.request import ShellInput
 from opencode_tui.storage.locks import Locks
 from tests.support.model_script import Answer, Call
@@ -55,6 +56,24 @@ async def test_a_step_that_only_reads_leaves_no_trace(environ, folder, paths):
         session = await world.prompt("look")
         parts = await world.parts(session)
     assert patches_in(parts) == [] and not paths.snapshot.exists()
+
+
+def starts_in(parts):
+    return [part.snapshot for part in parts if isinstance(part, StepStartPart)]
+
+
+async def test_a_step_begins_with_the_state_before_its_changes_or_with_one_that_knows_nothing(environ, folder):
+    script = (Answer(calls=(Call("read", {"filePath": "a.txt"}),)), Answer(calls=(write("a.txt", "a2\n"),)), DONE)
+    async with opened(environ, folder, *script, policy=AUTO) as world:
+        parts = await world.parts(await world.prompt("work"))
+    [patch] = patches_in(parts)
+    assert starts_in(parts) == [NOTHING_LOOKED, patch.hash, NOTHING_LOOKED]
+    assert await open_snapshots(environ, folder).missing([NOTHING_LOOKED]) == set()
+
+
+async def test_a_step_begins_without_a_state_where_undo_is_switched_off(environ, folder):
+    async with opened(environ, folder, DONE, settings={"snapshot": False}) as world:
+        assert starts_in(await world.parts(await world.prompt("look"))) == [None]
 
 
 async def test_a_patch_stands_before_the_end_of_its_step(environ, folder):

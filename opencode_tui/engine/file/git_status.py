@@ -1,0 +1,134 @@
+"""Which files of a work tree differ from its last commit, and by how many lines: git's answer, with nothing else started.
+
+Contents are compared as they lie on the disk: filters (large-file storage, encryption) do not run, so a file that one of them
+handles counts as modified once its times have changed.
+"""
+
+import asyncio
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from opencode_tui.engine.project.repository import Repository
+from opencode_tui.engine.project.safe_git import SafeGit
+from opencode_tui.schema.error import GitUnavailableError
+from opencode_tui.schema.file import ChangedFile
+
+GIT_SECONDS = 30
+"""How long git may take."""
+
+COUNT_SECONDS = 5
+"""How long the lines of files that git does not know are counted; those left then tell none."""
+
+_DIFF_OPTIONS = (
+    "--raw",
+    "--numstat",
+    "-z",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--ignore-submodules=dirty",
+)
+_SIZE_LIMIT = 16 * 1024 * 1024
+_BINARY_SAMPLE = 8000
+_CHUNK = 1024 * 1024
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_STATUS: dict[str, Literal["added", "deleted"]] = {"A": "added", "D": "deleted"}
+
+
+async def changed_files(git: SafeGit, repository: Repository, *, directory: Path) -> list[ChangedFile]:
+    """Return the changed and the new files of the whole work tree by path, relative to `directory`; ignored ones are left out.
+
+    Raises GitUnavailableError, also when git takes longer than half a minute.
+    """
+    worktree = repository.worktree
+    try:
+        async with asyncio.timeout(GIT_SECONDS):
+            found, names = await _compare(git, repository)
+    except TimeoutError as error:
+        raise GitUnavailableError(
+            f"git took longer than {GIT_SECONDS} s in {worktree}; try `git status` there"
+        ) from error
+    found += await asyncio.to_thread(_new_files, worktree, names)
+    return sorted((_seen_from(directory, worktree, file) for file in found), key=lambda file: file.path)
+
+
+async def _compare(git: SafeGit, repository: Repository) -> tuple[list[ChangedFile], set[str]]:
+    """Return what git says of the files that it knows, and the names of the others; before the first commit all are others."""
+    where, variables = repository.worktree, await git.without_filters(repository)
+    try:
+        start = (await git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", more=variables)).strip()
+    except GitUnavailableError:
+        return [], await _list(git, repository, variables, "--others", "--cached")
+    changes = await git.run("diff", *_DIFF_OPTIONS, start, "--", folder=where, more=variables)
+    return _parse(changes), await _list(git, repository, variables, "--others")
+
+
+async def _list(git: SafeGit, repository: Repository, variables: Mapping[str, str], *kinds: str) -> set[str]:
+    listed = await git.run("ls-files", "-z", "--exclude-standard", *kinds, folder=repository.worktree, more=variables)
+    return {name for name in listed.split("\0") if name and not name.endswith("/")}
+
+
+def _seen_from(directory: Path, worktree: Path, file: ChangedFile) -> ChangedFile:
+    return file.changed(path=os.path.relpath(worktree / file.path, directory))
+
+
+def _parse(output: str) -> list[ChangedFile]:
+    """Read git's list of states and then of line counts; every field ends in NUL, binary files have `-` for counts."""
+    fields = output.split("\0")
+    statuses: dict[str, str] = {}
+    at = 0
+    while at + 1 < len(fields) and fields[at].startswith(":"):
+        statuses[fields[at + 1]] = fields[at].rpartition(" ")[2][:1]
+        at += 2
+    return list(_counted(fields[at:], statuses))
+
+
+def _counted(lines: Iterable[str], statuses: dict[str, str]) -> Iterator[ChangedFile]:
+    for line in lines:
+        if not line:
+            continue
+        added, removed, path = line.split("\t", 2)
+        yield ChangedFile(
+            path=path,
+            added=_number(added),
+            removed=_number(removed),
+            status=_STATUS.get(statuses.get(path, ""), "modified"),
+        )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _new_files(worktree: Path, names: set[str]) -> list[ChangedFile]:
+    end = time.monotonic() + COUNT_SECONDS
+    return [
+        ChangedFile(
+            path=name, added=_lines(worktree / name) if time.monotonic() < end else 0, removed=0, status="added"
+        )
+        for name in sorted(names)
+    ]
+
+
+def _lines(path: Path) -> int:
+    """Return how many lines a text has; none for what is no regular file, binary, very large or gone."""
+    try:
+        descriptor = os.open(path, _READ)
+    except OSError:
+        return 0
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _SIZE_LIMIT:
+            return 0
+        data = file.read(_CHUNK)
+        if b"\0" in data[:_BINARY_SAMPLE]:
+            return 0
+        count, last = 0, b"\n"
+        while data:
+            count, last = count + data.count(b"\n"), data[-1:]
+            data = file.read(_CHUNK)
+    return count + (last != b"\n")

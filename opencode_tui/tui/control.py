@@ -2,10 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from opencode_tui.client.client import Client
+from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event import BusLagged, Event, PartGrowth, PartUpdated
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
@@ -51,7 +53,8 @@ class Control:
         """How often the person has interrupted a run."""
         self._is_urgent = False
         self._readings: list[list[Event]] = []
-        """For each reading of a session that is under way: what came since it began."""
+        """For each reading that is under way: what came since it began."""
+        self._folder_reading = asyncio.Lock()
         self._opened = opened
         self._lagged = lagged
         self._told = told
@@ -88,22 +91,36 @@ class Control:
 
     async def load(self, options: StartOptions) -> None:
         """Read what the folder holds and what its settings say. Raises OpencodeError."""
-        await self.folder.load(self.client, self.now())
+        await self._read_folder()
         await self.choice.load(options.model, options.agent)
         notices = await self.client.settings.notices()
         self.warnings, self.ignored = notices.warnings, notices.ignored
 
     async def open(self, session_id: str) -> None:
         """Show a session; what happens while it is read is applied afterwards. Raises NotFoundError."""
-        came: list[Event] = []
-        self._readings.append(came)
-        try:
+        with self._gathered() as came:
             await self._open(session_id)
-        finally:
-            self._readings.remove(came)
         if self.session_id == session_id:
             for event in came:
                 self._apply(_as_a_whole(event))
+
+    @contextmanager
+    def _gathered(self) -> Generator[Sequence[Event]]:
+        """What happens from here to the end of the block: what was read meanwhile may be older."""
+        came: list[Event] = []
+        self._readings.append(came)
+        try:
+            yield came
+        finally:
+            self._readings.remove(came)
+
+    async def _read_folder(self) -> None:
+        """Read what the folder holds; one reading at a time, else an older list could take the place of a newer one."""
+        async with self._folder_reading:
+            with self._gathered() as came:
+                await self.folder.load(self.client, self.now())
+            for event in came:
+                self.folder.apply(event, self.now())
 
     async def _open(self, session_id: str) -> None:
         info = await self.client.sessions.get(session_id)
@@ -149,10 +166,15 @@ class Control:
         return found
 
     async def reload(self) -> None:
-        """Read everything anew: events were lost."""
-        await self.folder.load(self.client, self.now())
-        if self.session_id:
+        """Read everything anew: events were lost. A shown session that is gone is left."""
+        await self._read_folder()
+        if self.session_id is None:
+            self._opened()
+            return
+        try:
             await self.open(self.session_id)
+        except NotFoundError:
+            self.leave()
 
     async def send(self, text: str, attached: Sequence[PromptPart], *, stored: Callable[[str], None]) -> None:
         """Send a request and wait for its answer; while a run works it is queued. Raises OpencodeError."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -10,6 +11,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.catalog import AgentSummary, CommandSummary, Notices
 from opencode_tui.schema.context import ContextView
 from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event import Envelope, Event
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Limit, Model, ModelRef
@@ -85,13 +87,18 @@ class _Facet:
     def __init__(self, **answers: Any) -> None:
         self._answers = answers
 
+    def answer(self, **answers: Any) -> None:
+        """Answer these methods otherwise; a function may be a coroutine."""
+        self._answers.update(answers)
+
     def __getattr__(self, name: str) -> Any:
         if name not in self._answers:
             raise AssertionError(f"the script has no answer to {name}")
         answer = self._answers[name]
 
         async def method(*arguments: Any, **named: Any) -> Any:
-            return answer(*arguments, **named) if callable(answer) else answer
+            found = answer(*arguments, **named) if callable(answer) else answer
+            return await found if isawaitable(found) else found
 
         return method
 
@@ -105,7 +112,7 @@ class ScriptedClient:
         self._events = _Events()
         self.sessions = _Facet(
             list=lambda: list(script.sessions),
-            get=lambda wanted: next(one for one in script.sessions if one.id == wanted),
+            get=lambda wanted: _found(script.sessions, wanted),
             latest=lambda: next(iter(script.sessions), None),
             todos=lambda _id: script.todos,
             diff=lambda _id, _message=None: script.diffs,
@@ -149,6 +156,13 @@ class ScriptedClient:
         """Have these happen."""
         for event in events:
             self._events.waiting.put_nowait(Envelope(str(self.directory), event))
+
+
+def _found(sessions: list[SessionInfo], wanted: str) -> SessionInfo:
+    for one in sessions:
+        if one.id == wanted:
+            return one
+    raise NotFoundError(f"no session {wanted}")
 
 
 def as_client(client: ScriptedClient) -> Client:

@@ -10,7 +10,7 @@ import os
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import check_key
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.record_file import storage_error
 
 _BEGUN, _DONE = "+", "-"
@@ -21,7 +21,6 @@ class PendingCopies:
 
     def __init__(self, paths: Paths, *, locks: Locks, files: FileSystem | None = None) -> None:
         self._path = f"{paths.lock}/forks"
-        self._paths = paths
         self._lock = locks.forks()
         self._files = files or FileSystem()
 
@@ -75,7 +74,7 @@ class PendingCopies:
 
     def _change(self, flag: int, line: memoryview) -> None:
         try:
-            ensure(self._paths.lock)
+            # The lock that is held lies in the same folder.
             descriptor = self._files.open(self._path, os.O_WRONLY | os.O_CREAT | flag)
             try:
                 while line:

@@ -48,6 +48,8 @@ class ProcessLock:
 
     async def acquire(self, timeout_ms: int | None = None) -> None:
         """Wait for the lock and take it; raises LockTimeoutError naming the holder."""
+        if self.try_acquire():
+            return
         for pause in self._pauses(timeout_ms):
             if self.try_acquire():
                 return
@@ -56,6 +58,8 @@ class ProcessLock:
 
     def acquire_sync(self, timeout_ms: int | None = None) -> None:
         """Do what `acquire` does, blocking the thread."""
+        if self.try_acquire():
+            return
         for pause in self._pauses(timeout_ms):
             if self.try_acquire():
                 return

@@ -20,7 +20,7 @@ from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.slug import new_slug
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.todo_store import SessionTodos
-from opencode_tui.schema.fork import CopyRange, ForkOrigin, ForkPreview, with_origin
+from opencode_tui.schema.fork import FORKED_FROM, CopyRange, ForkOrigin, ForkPreview
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.request import ForkSession
 from opencode_tui.schema.session import SessionInfo, SessionTime
@@ -101,7 +101,8 @@ class SessionForks:
         # It has messages already: the next reader finds them.
         self.store.drop(info.id)
         if not _is_empty(taken):
-            self.copies.resume(info.id)
+            # Only then: whoever waits for the fork does not wait for its copying too.
+            asyncio.get_running_loop().call_soon(self.copies.resume, info.id)
         return info
 
     def _describe(self, source: SessionInfo, taken: CopyRange, boundary: str | None, folder: Path) -> SessionInfo:
@@ -109,7 +110,8 @@ class SessionForks:
         if self._is_elsewhere(source, folder):
             taken = taken.changed(elsewhere=True)
         copying = None if _is_empty(taken) else taken
-        info = SessionInfo(
+        origin = ForkOrigin(session_id=source.id, message_id=taken.before or boundary, copying=copying)
+        return SessionInfo(
             id=self.identifier.descending("ses"),
             slug=new_slug(),
             version=__version__,
@@ -118,8 +120,8 @@ class SessionForks:
             title=forked_title(source.title),
             permission=source.permission,
             time=SessionTime(created=now, updated=now),
+            metadata={FORKED_FROM: origin.to_dict()},
         )
-        return with_origin(info, ForkOrigin(session_id=source.id, message_id=taken.before or boundary, copying=copying))
 
     def _is_elsewhere(self, source: SessionInfo, folder: Path) -> bool:
         """Tell whether a fork in this folder works on other files than its source."""

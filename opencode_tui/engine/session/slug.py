@@ -16,4 +16,5 @@ _NOUNS = (
 
 def new_slug() -> str:
     """Return a random `adjective-noun`."""
-    return f"{secrets.choice(_ADJECTIVES)}-{secrets.choice(_NOUNS)}"
+    first, second = secrets.token_bytes(2)
+    return f"{_ADJECTIVES[first % len(_ADJECTIVES)]}-{_NOUNS[second % len(_NOUNS)]}"

@@ -147,6 +147,10 @@ class Clients(Protocol):
         """Close a folder; its next use opens it with the settings and keys that it then has. Raises BusyError while it works."""
         ...
 
+    async def dispose_all(self) -> None:
+        """Close every folder in which nothing runs; raises BusyError afterwards when something ran in one."""
+        ...
+
     def events(self) -> EventReader:
         """Return a reader of the events of all folders from the moment of the call on."""
         ...

@@ -18,7 +18,7 @@ from opencode_tui.client.local_undo import LocalUndo
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
-from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.error import BusyError, ConfigError
 
 
 class LocalClient:
@@ -80,6 +80,17 @@ class LocalClients:
         folder = (await self.at(directory)).directory
         await self._engine.dispose(folder)
         self._clients = {name: client for name, client in self._clients.items() if client.directory != folder}
+
+    async def dispose_all(self) -> None:
+        """Close every folder in which nothing runs."""
+        busy: list[BusyError] = []
+        for name in {str(client.directory): name for name, client in self._clients.items()}.values():
+            try:
+                await self.dispose(name)
+            except BusyError as error:
+                busy.append(error)
+        if busy:
+            raise busy[0]
 
     async def _open(self, directory: str) -> Instance:
         try:

@@ -201,6 +201,7 @@ class LocalProject:
             home=str(paths.home),
             state=str(paths.state),
             config=str(paths.config),
+            data=str(paths.data),
             worktree=str(project.worktree),
             directory=str(project.directory),
         )

@@ -16,6 +16,7 @@ class Places(Record):
     home: str
     state: str
     config: str
+    data: str | None = absent()
     worktree: str
     directory: str
 

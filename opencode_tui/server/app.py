@@ -19,6 +19,7 @@ from opencode_tui.server.routes import (
     health,
     instance,
     message,
+    older,
     own_folder,
     own_session,
     permission,
@@ -50,6 +51,7 @@ ROUTERS = (
     extension.router,
     screen.router,
     instance.router,
+    older.router,
     own_session.router,
     own_folder.router,
 )

@@ -40,3 +40,10 @@ async def dispose(client: FolderClient, services: ServerServices) -> Response:
     """Close the folder's instance; its next use reads settings, keys and trust anew. Refused while something runs there."""
     await services.clients.dispose(str(client.directory))
     return answer_value(True)
+
+
+@router.post("/global/dispose", response_model=bool)
+async def dispose_all(services: ServerServices) -> Response:
+    """Close the instances of all folders in which nothing runs; 409 afterwards when something runs in one."""
+    await services.clients.dispose_all()
+    return answer_value(True)

@@ -11,6 +11,7 @@ from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.request import CommandInput, PromptInput, ShellInput
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.late_answer import LateAnswer
+from opencode_tui.server.older_prompt import in_present_names
 from opencode_tui.server.request import FolderClient, MessageId, PartId, ServerServices, SessionId
 
 router = APIRouter(tags=["message"])
@@ -46,7 +47,7 @@ async def send_message(
 ) -> Response:
     """Send a request: the head of the answer tells that it is stored, the body is the last message when the turn is over."""
     await client.sessions.get(session_id)
-    turn = await services.turns.prompt(client, session_id, request)
+    turn = await services.turns.prompt(client, session_id, in_present_names(request))
     return LateAnswer(turn.answer(), turn.request_id)
 
 
@@ -56,7 +57,7 @@ async def send_message_later(
 ) -> Response:
     """Send a request and wait only until it is stored."""
     await client.sessions.get(session_id)
-    await services.turns.prompt(client, session_id, request)
+    await services.turns.prompt(client, session_id, in_present_names(request))
     return Response(status_code=204)
 
 

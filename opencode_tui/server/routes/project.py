@@ -1,5 +1,7 @@
 """What is worked on: folders, projects, the branch."""
 
+from typing import Literal
+
 from fastapi import APIRouter, Response
 
 from opencode_tui.schema.project import Places, ProjectInfo
@@ -14,6 +16,15 @@ class VersionControl(Record):
     """The branch that is checked out."""
 
     branch: str | None = absent()
+
+
+class ChangedPath(Record):
+    """A file that differs from the last commit, as newer clients read it."""
+
+    file: str
+    additions: int
+    deletions: int
+    status: Literal["added", "deleted", "modified"]
 
 
 @router.get("/path", response_model=Places)
@@ -38,3 +49,12 @@ async def get_project(client: FolderClient) -> Response:
 async def get_version_control(client: FolderClient) -> Response:
     """Return the branch that is checked out; absent without one."""
     return answer_record(VersionControl(branch=await client.project.branch()))
+
+
+@router.get("/vcs/status", response_model=list[ChangedPath])
+async def list_changed_paths(client: FolderClient) -> Response:
+    """List what `/file/status` lists, under the names of newer clients."""
+    changed = await client.files.changed()
+    return answer_records(
+        [ChangedPath(file=one.path, additions=one.added, deletions=one.removed, status=one.status) for one in changed]
+    )

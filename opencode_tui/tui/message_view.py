@@ -14,7 +14,7 @@ from opencode_tui.schema.part import (
     TextPart,
     ToolPart,
 )
-from opencode_tui.schema.tool_state import ToolStateError
+from opencode_tui.tui.answer_end import end_of, has_failed, is_interrupted
 from opencode_tui.tui.items import (
     AnyItem,
     CompactionItem,
@@ -28,9 +28,7 @@ from opencode_tui.tui.items import (
     Turn,
     UserItem,
 )
-
-_INTERRUPTED = "Tool execution aborted"
-"""The text of an interrupted call. Source: reference, section 10."""
+from opencode_tui.tui.prompt_words import prompt_words
 
 
 class MessageView:
@@ -152,15 +150,6 @@ class MessageView:
                 item.is_last = True
 
     @property
-    def _has_failed(self) -> bool:
-        info = self.info
-        return (
-            isinstance(info, AssistantMessage)
-            and info.error is not None
-            and not isinstance(info.error, StoredAbortedError)
-        )
-
-    @property
     def _is_summary(self) -> bool:
         return isinstance(self.info, AssistantMessage) and bool(self.info.summary) and self._marker is not None
 
@@ -186,18 +175,8 @@ class MessageView:
         return [self.user] if self.user is not None else []
 
     def _tell_prompt(self) -> None:
-        texts: list[str] = []
-        names: list[str] = []
-        for part in self._prompt.values():
-            if isinstance(part, TextPart) and not part.synthetic:
-                texts.append(part.text)
-            elif isinstance(part, SubtaskPart):
-                texts.append(f"@{part.agent} {part.description}")
-            elif isinstance(part, FilePart) and (part.source is None or part.source.text.value not in "".join(texts)):
-                names.append(part.filename or part.mime)
         if self.user is not None:
-            self.user.text = "\n".join(text.strip("\n") for text in texts if text.strip())
-            self.user.attachments = tuple(names)
+            self.user.text, self.user.attachments = prompt_words(self._prompt.values())
             if not self.user.is_hidden and self.turn is self._previous_turn:
                 self.turn = self.user.turn
 
@@ -257,7 +236,7 @@ class MessageView:
                 item.started, item.ended = part.time.start, part.time.end
         elif isinstance(item, ToolItem) and isinstance(part, ToolPart):
             item.part = part
-            if isinstance(self._end, StopItem) and _is_interrupted(part):
+            if isinstance(self._end, StopItem) and is_interrupted(part):
                 self._end.is_told = True
         elif isinstance(item, RetryItem) and isinstance(part, RetryPart):
             item.attempts = [part if one.id == part.id else one for one in item.attempts]
@@ -269,14 +248,15 @@ class MessageView:
         changed: list[AnyItem] = []
         self.turn.costs[info.id] = info.cost
         if not info.summary:
-            self.turn.ended = None if self.goes_on or self._has_failed else info.time.completed
+            self.turn.ended = None if self.goes_on or has_failed(info) else info.time.completed
         if self.turn.user is not None:
             changed.append(self.turn.user)
         if self._is_summary:
             return [*changed, *self._account_summary(info)]
-        if info.error is not None and self._end is None:
-            self._end = self._make_end(info)
-            self.items.append(self._end)
+        end = end_of(info, self.items) if self._end is None else None
+        if end is not None:
+            self._end = end
+            self.items.append(end)
         return changed
 
     def _account_summary(self, info: AssistantMessage) -> list[AnyItem]:
@@ -289,17 +269,3 @@ class MessageView:
         if info.error is not None:
             marker.failure = "interrupted by you" if isinstance(info.error, StoredAbortedError) else "failed"
         return [marker]
-
-    def _make_end(self, info: AssistantMessage) -> ErrorItem | StopItem:
-        assert info.error is not None
-        ended = info.time.completed or info.time.created
-        if not isinstance(info.error, StoredAbortedError):
-            return ErrorItem(
-                f"{info.id}:end", info.id, error=info.error, provider=info.provider_id, model=info.model_id, time=ended
-            )
-        is_told = any(isinstance(item, ToolItem) and _is_interrupted(item.part) for item in self.items)
-        return StopItem(f"{info.id}:end", info.id, time=ended, is_told=is_told)
-
-
-def _is_interrupted(part: ToolPart) -> bool:
-    return isinstance(part.state, ToolStateError) and part.state.error.startswith(_INTERRUPTED)

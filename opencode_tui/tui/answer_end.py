@@ -1,0 +1,34 @@
+"""How an answer ended that was stopped or failed; pure."""
+
+from collections.abc import Sequence
+
+from opencode_tui.schema.error import StoredAbortedError
+from opencode_tui.schema.message import AnyMessage, AssistantMessage
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.tool_state import ToolStateError
+from opencode_tui.tui.items import AnyItem, ErrorItem, StopItem, ToolItem
+
+_INTERRUPTED = "Tool execution aborted"
+"""The text of an interrupted call. Source: reference, section 10."""
+
+
+def has_failed(info: AnyMessage) -> bool:
+    """Tell whether something went wrong; who is stopped has not failed."""
+    error = info.error if isinstance(info, AssistantMessage) else None
+    return error is not None and not isinstance(error, StoredAbortedError)
+
+
+def is_interrupted(part: ToolPart) -> bool:
+    """Tell whether a call ended because its turn was stopped."""
+    return isinstance(part.state, ToolStateError) and part.state.error.startswith(_INTERRUPTED)
+
+
+def end_of(info: AssistantMessage, items: Sequence[AnyItem]) -> ErrorItem | StopItem | None:
+    """Return what stands below an answer's items, None where it ended well or goes on."""
+    if info.error is None:
+        return None
+    item_id, ended = f"{info.id}:end", info.time.completed or info.time.created
+    if isinstance(info.error, StoredAbortedError):
+        is_told = any(isinstance(item, ToolItem) and is_interrupted(item.part) for item in items)
+        return StopItem(item_id, info.id, time=ended, is_told=is_told)
+    return ErrorItem(item_id, info.id, error=info.error, provider=info.provider_id, model=info.model_id, time=ended)

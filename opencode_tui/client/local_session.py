@@ -83,6 +83,10 @@ class LocalSessions:
         """Return what a session and the sessions of its agents have used."""
         return await self._instance.sessions.totals(session_id)
 
+    async def costs(self) -> dict[str, float]:
+        """Return what each session has cost."""
+        return await self._instance.costs().read()
+
     async def mend_all(self) -> int:
         """Close what killed processes left open."""
         return await self._instance.sessions.mend_all()

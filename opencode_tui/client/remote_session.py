@@ -88,6 +88,10 @@ class RemoteSessions:
         """Return what a session and the sessions of its agents have used."""
         return await self._link.get(f"{OWN}/session/{session_id}/totals", SessionTotals)
 
+    async def costs(self) -> dict[str, float]:
+        """Return what each session has cost."""
+        return await self._link.value("GET", f"{OWN}/session/cost")
+
     async def mend_all(self) -> int:
         """Close what killed processes left open."""
         return await self._link.value("POST", f"{OWN}/session/mend")

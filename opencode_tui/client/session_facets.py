@@ -76,6 +76,10 @@ class SessionsFacet(Protocol):
         """Return what a session and the sessions of its agents have used."""
         ...
 
+    async def costs(self) -> dict[str, float]:
+        """Return what each session has cost by itself, without its agents' sessions, in USD; free ones are left out."""
+        ...
+
     async def mend_all(self) -> int:
         """Close what killed processes left open in any session; returns how many messages that were."""
         ...

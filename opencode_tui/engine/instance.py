@@ -26,6 +26,7 @@ from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.session.costs import SessionCosts
     from opencode_tui.engine.session.fork import SessionForks
     from opencode_tui.engine.session.manual_compaction import ManualCompaction
     from opencode_tui.engine.session.pruning import SessionPruning
@@ -51,6 +52,7 @@ class Instance:
     grants: Grants
     rules: Rules
     sessions: Sessions
+    costs: "Callable[[], SessionCosts]"
     undo: SessionUndo
     forks: "Callable[[], SessionForks]"
     parts: PartEdits

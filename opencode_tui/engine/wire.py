@@ -45,6 +45,7 @@ from opencode_tui.schema.event import FileEdited
 from opencode_tui.schema.permission import Action
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.session.costs import SessionCosts
     from opencode_tui.engine.session.fork import SessionForks
     from opencode_tui.engine.session.revert import SessionRevert
     from opencode_tui.engine.session.summary import SessionSummaries
@@ -114,6 +115,7 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         grants=grants,
         rules=Rules(agents=agents, grants=grants, project=project, home=core.paths.home),
         sessions=sessions,
+        costs=_late_costs(core, project),
         undo=undo,
         forks=_late_forks(core, project, sessions=sessions, todos=todos, snapshots=snapshots),
         parts=PartEdits(
@@ -199,6 +201,17 @@ def _build_sessions(core: Core, project: Project) -> Sessions:
         clock=core.clock,
         project=project,
     )
+
+
+def _late_costs(core: Core, project: Project) -> "Callable[[], SessionCosts]":
+    @cache
+    def make() -> "SessionCosts":
+        from opencode_tui.engine.session.costs import SessionCosts  # only for lists that a person reads
+        from opencode_tui.storage.cost_index import CostIndex
+
+        return SessionCosts(store=core.store, index=CostIndex(core.storage, project.id), project_id=project.id)
+
+    return make
 
 
 def _make_snapshots(core: Core, project: Project, *, is_on: bool) -> "Snapshots":

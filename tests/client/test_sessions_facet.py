@@ -68,6 +68,18 @@ async def test_totals_add_up_what_was_used(door):
     assert (totals.steps, totals.input, totals.output, totals.cached) == (1, 60, 20, 40)
 
 
+async def test_each_session_tells_what_it_cost_by_itself(door):
+    session, free = await door.new_session(title="costly"), await door.new_session()
+    await door.say(session, "hello <<usage 1000 200>>")
+    child = await door.new_session(parent_id=session.id)
+    await door.say(child, "hello <<usage 500 0>>")
+    fork = await door.client.sessions.fork(session.id, ForkSession())
+    await door.client.sessions.settled(fork.id)
+    costs = await door.client.sessions.costs()
+    assert costs == {session.id: pytest.approx(1_400 / 1e6), child.id: pytest.approx(500 / 1e6)}
+    assert free.id not in costs and (await door.client.sessions.totals(session.id)).cost == pytest.approx(1_900 / 1e6)
+
+
 async def test_todos_are_those_that_the_agent_wrote(door):
     session = await door.new_session()
     todo = {"id": "1", "content": "think", "status": "pending", "priority": "high"}

@@ -33,6 +33,12 @@ async def get_latest_session(client: FolderClient) -> Response:
     return answer_value(None) if latest is None else answer_record(latest)
 
 
+@router.get("/session/cost", response_model=dict[str, float])
+async def get_costs(client: FolderClient) -> Response:
+    """Return what each session of the folder's project has cost by itself in USD, by its id; free ones are left out."""
+    return answer_value(await client.sessions.costs())
+
+
 @router.post("/session/mend", response_model=int)
 async def mend_sessions(client: FolderClient) -> Response:
     """Close what killed processes left open; returns how many messages that were."""

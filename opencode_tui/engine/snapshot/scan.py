@@ -11,34 +11,20 @@ import threading
 import time
 from collections.abc import Iterable
 
-from opencode_tui.engine.snapshot.disk import read_regular
-from opencode_tui.engine.snapshot.entry import (
-    HUGE,
-    IGNORED,
-    LARGE,
-    OUTSIDE,
-    OWN_DATA,
-    REPOSITORY,
-    SPECIAL,
-    TEMPORARY_NAME,
-    UNREADABLE,
-)
-from opencode_tui.engine.snapshot.frame import Frame, full_stamp, leads_outside
+from opencode_tui.engine.snapshot.entry import IGNORED, OUTSIDE, OWN_DATA, REPOSITORY, TEMPORARY_NAME, UNREADABLE
+from opencode_tui.engine.snapshot.frame import Frame
 from opencode_tui.engine.snapshot.git_index import find_git_dir, shared_dir
 from opencode_tui.engine.snapshot.ignore import Rules
+from opencode_tui.engine.snapshot.intake import Intake
 from opencode_tui.engine.snapshot.manifest import Manifest
 from opencode_tui.engine.snapshot.mode_table import ModeTable
 from opencode_tui.engine.snapshot.object_writer import ObjectWriter, StoreFullError
-from opencode_tui.engine.snapshot.observe import HUGE_BYTES
-from opencode_tui.engine.snapshot.stat_cache import YOUNG, KnownFile, KnownFolder, StatCache, young_since
+from opencode_tui.engine.snapshot.stat_cache import KnownFile, KnownFolder, StatCache
 from opencode_tui.engine.snapshot.store import ObjectStore
-from opencode_tui.engine.snapshot.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
+from opencode_tui.engine.snapshot.tree import EMPTY_TREE, FOLDER, LINK, encode
 from opencode_tui.engine.snapshot.view import View, write_snapshot
 from opencode_tui.engine.snapshot.wanted import Wanted
 from opencode_tui.schema.error import SnapshotError
-
-LARGE_BYTES = 2 * 1024 * 1024
-"""The largest file that is recorded without being asked for. Source: SPEC, section 5; performance, section 4."""
 
 _OPEN_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _UNKNOWN = KnownFolder(rules="?")
@@ -69,12 +55,12 @@ class Scan:
         self._old = cache if _is_backed(cache, store) else StatCache()
         self._new = StatCache()
         self._wanted = wanted
+        self._intake = Intake(root, writer=self._writer, wanted=wanted)
         self._own = frozenset(own_folders)
         self._stop = stop or threading.Event()
         self._skipped: dict[str, str] = {}
         self._bare: list[str] = []
         self._modes = ModeTable()
-        self._started_ns = 0
 
     def run(self) -> tuple[View, StatCache]:
         """Return the snapshot and the cache for the next scan.
@@ -82,7 +68,7 @@ class Scan:
         Raises SnapshotError when the worktree cannot be read, StorageError when the store cannot be written, StoreFullError, and
         ScanStoppedError.
         """
-        self._started_ns = time.time_ns()
+        self._intake.started_ns = time.time_ns()
         try:
             files = self._walk()
         except StoreFullError:
@@ -211,58 +197,16 @@ class Scan:
             if name == ".git" and frame.path:
                 self._skip(frame, name, REPOSITORY)
             return
-        reason = self._reason_against(frame, path, name, status)
+        reason = self._intake.reason_against(frame, path, name, status)
         if reason is None:
             try:
-                self._take(frame, descriptor, path, status)
+                self._intake.take(frame, descriptor, path, status)
             except FileNotFoundError:
                 return
             except OSError:
                 reason = UNREADABLE
         if reason is not None:
             self._skip(frame, name, reason)
-
-    def _reason_against(self, frame: Frame, path: str, name: str, status: os.stat_result) -> str | None:
-        is_link = stat.S_ISLNK(status.st_mode)
-        if not is_link and not stat.S_ISREG(status.st_mode):
-            return SPECIAL
-        if frame.only_wanted or frame.rules.ignores(path, is_folder=False):
-            frame.seen.ignored |= {name}
-            if not self._wanted.wants(path, frame.repository) and (
-                frame.only_wanted or not self._wanted.was_visible(path, frame.repository)
-            ):
-                return IGNORED
-        if is_link or status.st_size <= LARGE_BYTES:
-            return None
-        if status.st_size > HUGE_BYTES:
-            return HUGE
-        return None if self._wanted.wants(path, frame.repository) else LARGE
-
-    def _take(self, frame: Frame, descriptor: int, path: str, status: os.stat_result) -> None:
-        name = path.rpartition("/")[2]
-        old = frame.known.files.get(name)
-        if old is not None and old[0] == full_stamp(status):
-            # Only the rules have changed.
-            frame.seen.files[name] = old
-            if old[1] != LINK:
-                frame.modes[stat.S_IMODE(status.st_mode)] += 1
-            return
-        if stat.S_ISLNK(status.st_mode):
-            target = os.readlink(
-                name if os.readlink in os.supports_dir_fd else f"{self._root}/{path}", dir_fd=descriptor
-            )
-            if leads_outside(self._root, frame.path, target):
-                frame.seen.outside |= {name}
-            git_mode, data = LINK, os.fsencode(target)
-        else:
-            data, status = read_regular(name, descriptor, status)
-            git_mode = EXECUTABLE if status.st_mode & 0o100 else PLAIN
-            frame.modes[stat.S_IMODE(status.st_mode)] += 1
-        file_id = self._writer.add("blob", data)
-        stamp = (status.st_mode, *YOUNG) if young_since(status, self._started_ns) else full_stamp(status)
-        known: KnownFile = (stamp, git_mode, file_id)
-        frame.seen.files[name] = known
-        frame.is_changed |= old is None or old[1:] != known[1:]
 
     def _skip(self, frame: Frame, name: str, reason: str) -> None:
         self._skipped[frame.join(name)] = reason

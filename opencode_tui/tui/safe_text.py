@@ -1,7 +1,8 @@
 """The one way of a text from outside (a model, a tool, a file name, a provider) onto a screen.
 
 Nothing that steers a terminal gets through: control characters, direction overrides and invisible tags are written out as
-`\\x1b`; what terminals measure differently (joiners, emoji variants) is left out, so that every cell is where the program thinks.
+`\\x1b`; what terminals measure differently (joiners, emoji variants) is left out, flags become their country's letters, so that
+every cell is where the program thinks.
 """
 
 import re
@@ -17,6 +18,12 @@ _UNSAFE_IN_TEXT = re.compile(
 )
 _UNSTEADY = re.compile(r"[\u00ad\u200b\u2060\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]|(?<=[\u2190-\U0010ffff])\u200d")
 """Drawn in no cell, one or two, as the terminal likes: soft hyphens, joiners between emoji, variants and skin tones."""
+
+_FLAG_LETTERS = {code: code - 0x1F1E6 + ord("A") for code in range(0x1F1E6, 0x1F200)}
+"""The halves of flags as letters. A pair takes two cells in kitty or xterm, two or four in tmux, depending on its version, and a
+half alone one or two: whatever is counted, some terminal's cursor stands elsewhere. Two letters are two cells in all of them."""
+
+_FLAG = re.compile(f"[{chr(0x1F1E6)}-{chr(0x1F1FF)}]")
 
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|"
@@ -38,8 +45,13 @@ def screen_line(text: str) -> str:
     """Return one line for a widget: safe, each letter in the cells that the program counts, tabs as blanks."""
     if text.isascii() and text.isprintable():
         return text
-    text = _UNSTEADY.sub("", text)
+    text = spell_flags(_UNSTEADY.sub("", text))
     return make_safe(expand_tabs(text) if "\t" in text else text)
+
+
+def spell_flags(text: str) -> str:
+    """Return the text with flags as letters, one for each half, so that it stays as long as it was."""
+    return text if text.isascii() or not _FLAG.search(text) else text.translate(_FLAG_LETTERS)
 
 
 def screen_lines(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """No text from outside steers a terminal, and each of its letters stands where the program thinks."""
 
+import pyte
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +41,7 @@ def test_letters_take_the_same_cells_alone_and_together(one: str, other: str) ->
         ("👨\u200d👩", "👨👩"),
         ("👍🏽", "👍"),
         ("soft\u00adhyphen", "softhyphen"),
+        ("to 🇩🇪🇫🇷 and 🇯", "to DEFR and J"),
         ("می\u200cخواهم", "می\u200cخواهم"),
     ],
 )
@@ -55,3 +57,20 @@ def test_output_loses_its_colours_and_keeps_what_was_drawn_last() -> None:
 
 def test_tabs_reach_the_next_stop_by_cells() -> None:
     assert [expand_tabs(text) for text in ("a\tb", "日\tb", "abcd\tb")] == ["a   b", "日  b", "abcd    b"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "to 🇩🇪🇫🇷 and 🇯",
+        "日本語 한글 ｱｲｳ",
+        "e\u0301 a\u0301",
+        "👍🏽 👨\u200d👩\u200d👧 ❤\ufe0f 1\ufe0f\u20e3",
+        "🏴\U000e0067\U000e007f",
+        "日\tb",
+    ],
+)
+def test_the_cursor_of_a_terminal_stands_where_the_program_counts(text: str) -> None:
+    terminal = pyte.Screen(80, 2)
+    pyte.Stream(terminal).feed(screen_line(text))
+    assert terminal.cursor.x == cell_len(screen_line(text))

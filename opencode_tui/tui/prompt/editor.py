@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from rich.style import Style
+from rich.text import Text
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
@@ -16,6 +17,7 @@ from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.clean import clean
 from opencode_tui.tui.prompt.markers import marker_after, marker_at, marker_before
 from opencode_tui.tui.row import row
+from opencode_tui.tui.safe_text import spell_flags
 from opencode_tui.tui.theme.look import look_of
 
 HINTS = ("Ask anything", "/ commands", "@ files", "! shell")
@@ -87,6 +89,10 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
         if y == 0 and not self.document.text and self.hints:
             return self._hint_row()
         return super().render_line(y)
+
+    def get_line(self, line_index: int) -> Text:
+        """Return a line as it is drawn: letter for letter what was typed, flags as letters."""
+        return Text(spell_flags(self.document.get_line(line_index)), end="", no_wrap=True)
 
     def _hint_row(self) -> Strip:
         palette = look_of(self).palette

@@ -1,6 +1,7 @@
 """Starts the screen, opens the engine behind it, and ends both in order."""
 
 import asyncio
+import atexit
 import gc
 import importlib
 import os
@@ -11,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opencode_tui.cli.late_keys import LateKeys
 from opencode_tui.cli.terminal import say
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import Ending, StartOptions
@@ -42,13 +44,20 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         say('the screen needs a terminal; without one `opencode-tui run "..."` does one turn')
         return 2
-    ending = asyncio.run(_show(start, log_level, opening))
-    gc.freeze()
-    if ending is None:
-        return 0
-    _tell_way_back(ending, start.server)
-    if ending.error is not None:
-        raise ending.error
+    keys = LateKeys(sys.stdin.fileno())
+    atexit.register(keys.restore)  # as late as can be: every moment behind it belongs to the shell
+    try:
+        ending = asyncio.run(_show(start, log_level, opening))
+        if ending is None:
+            return 0
+        _tell_way_back(ending, start.server)
+        if ending.error is not None:
+            raise ending.error
+    except Exception:
+        keys.wait_for_quiet()
+        raise
+    finally:
+        gc.freeze()  # Python looks for garbage once more at its end; there is nothing to be found that matters
     return 0
 
 

@@ -6,6 +6,8 @@ Without this an escape in a paste would be read as keys: a pasted text could pre
 import os
 import re
 import selectors
+import termios
+import tty
 from codecs import getincrementaldecoder
 
 from textual._xterm_parser import XTermParser
@@ -73,10 +75,28 @@ class TerminalInput(LinuxDriver):
     """The library's driver with safe pastes; bytes that are not UTF-8 become signs instead of ending the thread."""
 
     _is_to_ask = False
+    _is_suspending = False
 
     def ask_background(self) -> None:
         """Ask the terminal for its background; the answer, if one comes, is a `BackgroundTold` for the app."""
         self._is_to_ask = True  # the thread that reads sends it, so that it knows before an answer can come
+
+    def suspend_application_mode(self) -> None:
+        """Give the terminal to another program for a while, as it was."""
+        self._is_suspending = True
+        try:
+            super().suspend_application_mode()
+        finally:
+            self._is_suspending = False
+
+    def stop_application_mode(self) -> None:
+        """Leave the screen. At its end keys are still held back, without echo: who started the app lets them go again."""
+        before = self.attrs_before
+        if before is not None and not self._is_suspending:
+            self.attrs_before = [*before]
+            self.attrs_before[tty.LFLAG] &= ~(termios.ECHO | termios.ICANON)
+        super().stop_application_mode()
+        self.attrs_before = before
 
     def run_input_thread(self) -> None:
         """Read until the app ends."""

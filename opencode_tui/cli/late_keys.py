@@ -1,0 +1,63 @@
+"""What is typed while the screen closes was meant for the screen: it is dropped, so that no shell takes it for a command."""
+
+import os
+import select
+import sys
+import time
+from contextlib import suppress
+
+if sys.platform != "win32":
+    import termios
+
+QUIET_S = 0.3
+"""Seconds without a key after which a person has seen that the screen is gone."""
+
+PATIENCE_S = 3.0
+"""Seconds after which keys go where they go: a cat may lie on the keyboard."""
+
+
+class LateKeys:
+    """A terminal whose keys nobody gets until `restore`; made before the screen takes the terminal over.
+
+    The screen leaves it without echo (`TerminalInput`), so that what is typed while the engine closes is not seen either.
+    """
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._before = _attributes(terminal)
+
+    def wait_for_quiet(self) -> None:
+        """Return when nobody types any more, after three seconds in any case. Blocks.
+
+        For a screen that closes by itself: who writes a sentence at that moment ends it, and presses enter, before looking up.
+        """
+        deadline = time.monotonic() + PATIENCE_S
+        while self._is_ours() and time.monotonic() < deadline:
+            if not select.select([self._terminal], [], [], QUIET_S)[0]:
+                return
+            self._drop()
+
+    def restore(self) -> None:
+        """Drop what was typed and make the terminal as it was, in one step."""
+        if sys.platform != "win32" and self._before is not None and self._is_ours():
+            with suppress(termios.error):
+                termios.tcsetattr(self._terminal, termios.TCSAFLUSH, self._before)
+
+    def _drop(self) -> None:
+        if sys.platform != "win32":
+            with suppress(termios.error):
+                termios.tcflush(self._terminal, termios.TCIFLUSH)
+
+    def _is_ours(self) -> bool:
+        """Whether the terminal is there and listens to us; to touch another one's would stop the program."""
+        try:
+            return self._before is not None and os.tcgetpgrp(self._terminal) == os.getpgrp()
+        except OSError:
+            return False
+
+
+def _attributes(terminal: int) -> list[int | list[bytes | int]] | None:
+    if sys.platform != "win32":
+        with suppress(termios.error):
+            return termios.tcgetattr(terminal)
+    return None

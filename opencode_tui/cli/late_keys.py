@@ -2,12 +2,8 @@
 
 import os
 import select
-import sys
 import time
 from contextlib import suppress
-
-if sys.platform != "win32":
-    import termios
 
 QUIET_S = 0.3
 """Seconds without a key after which a person has seen that the screen is gone."""
@@ -39,14 +35,17 @@ class LateKeys:
 
     def restore(self) -> None:
         """Drop what was typed and make the terminal as it was, in one step."""
-        if sys.platform != "win32" and self._before is not None and self._is_ours():
+        if self._before is not None and self._is_ours():
+            import termios  # there, for `_before` is
+
             with suppress(termios.error):
                 termios.tcsetattr(self._terminal, termios.TCSAFLUSH, self._before)
 
     def _drop(self) -> None:
-        if sys.platform != "win32":
-            with suppress(termios.error):
-                termios.tcflush(self._terminal, termios.TCIFLUSH)
+        import termios
+
+        with suppress(termios.error):
+            termios.tcflush(self._terminal, termios.TCIFLUSH)
 
     def _is_ours(self) -> bool:
         """Whether the terminal is there and listens to us; to touch another one's would stop the program."""
@@ -57,7 +56,11 @@ class LateKeys:
 
 
 def _attributes(terminal: int) -> list[int | list[bytes | int]] | None:
-    if sys.platform != "win32":
-        with suppress(termios.error):
-            return termios.tcgetattr(terminal)
-    return None
+    try:
+        import termios  # absent on Windows
+    except ImportError:
+        return None
+    try:
+        return termios.tcgetattr(terminal)
+    except termios.error:
+        return None

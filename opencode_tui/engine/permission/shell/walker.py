@@ -13,20 +13,14 @@ from opencode_tui.engine.permission.shell.environment import holds_command, is_d
 from opencode_tui.engine.permission.shell.expansion import Expander, node_text
 from opencode_tui.engine.permission.shell.expressions import look_at_arithmetic, look_at_evaluated, look_at_expression
 from opencode_tui.engine.permission.shell.findings import Findings, FoundMember
-from opencode_tui.engine.permission.shell.flow import (
-    follow_branches,
-    follow_chain,
-    follow_for,
-    follow_loop,
-    last_command,
-)
+from opencode_tui.engine.permission.shell.flow import follow_branches, follow_chain, follow_for, follow_loop
 from opencode_tui.engine.permission.shell.invocation import invoke
 from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.nodes import BLOCKS, COMMANDS, IGNORED, REDIRECTS, SUBSTITUTIONS, VALUES
-from opencode_tui.engine.permission.shell.redirection import Redirections
+from opencode_tui.engine.permission.shell.plumbing import Plumbing
 from opencode_tui.engine.permission.shell.simple_command import CommandReader, SimpleCommand, from_words
 from opencode_tui.engine.permission.shell.state import State
-from opencode_tui.engine.permission.shell.syntax import Script, embedded_programs, parse
+from opencode_tui.engine.permission.shell.syntax import Script, parse
 from opencode_tui.engine.permission.shell.words import UNKNOWN, Word
 
 if TYPE_CHECKING:
@@ -35,7 +29,6 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _RESERVED = names("do done then fi else elif esac in")
-_PRINTS = (b"echo ", b"printf ")
 
 
 class Walker:
@@ -45,12 +38,11 @@ class Walker:
         self.findings = findings
         self.certain = True
         self._expander = Expander(self)
-        self._reader = CommandReader(self._expander, b"", frozenset())
-        self._members: list[FoundMember] = []
-        self._upstream: str | None = None
-        self._scripts = 0
         self._budget = Budget()
-        self._redirects: dict[int, tuple[list[Node], Node | None]] = {}
+        self._reader = CommandReader(self._expander, b"", frozenset())
+        self._plumbing = Plumbing(self._reader, self, self._budget)
+        self._members: list[FoundMember] = []
+        self._scripts = 0
 
     def mark_opaque(self) -> None:
         """Note that the present command, or the script as a whole outside of any, is not fully known."""
@@ -82,9 +74,9 @@ class Walker:
 
     @contextmanager
     def _inside(self, script: Script) -> "Generator[None]":
-        outer = self._reader, self._upstream
+        outer = self._reader, self._plumbing
         self._reader = CommandReader(self._expander, script.source, script.read_write)
-        self._upstream = None
+        self._plumbing = Plumbing(self._reader, self, self._budget)
         self._scripts += 1
         self._budget.depth += 1
         try:
@@ -92,7 +84,7 @@ class Walker:
         finally:
             self._budget.depth -= 1
             self._scripts -= 1
-            self._reader, self._upstream = outer
+            self._reader, self._plumbing = outer
 
     def _doubt(self) -> None:
         """Note that bash may not accept the script; of the outermost one that is all that counts."""
@@ -169,11 +161,11 @@ class Walker:
     def _dispatch(self, node: "Node", state: State) -> None:
         match node.type:
             case "redirected_statement":
-                self._redirected(node, state)
+                self._plumbing.redirected(node, state)
             case "list":
                 follow_chain(node, state, self)
             case "pipeline":
-                self._pipeline(node, state)
+                self._plumbing.pipeline(node, state)
             case "variable_assignment":
                 self._assign(node, state)
             case "for_statement":
@@ -193,72 +185,11 @@ class Walker:
             case kind if kind in BLOCKS:
                 self.sequence(node, state)
             case kind if kind in REDIRECTS:
-                self._open(self._reader.redirections([node], state), state)
+                self._plumbing.open(self._reader.redirections([node], state), state)
             case kind:
                 if kind not in VALUES:
                     self.mark_opaque()
                 self.substitute(node, state)
-
-    def _pipeline(self, node: "Node", state: State) -> None:
-        """Each member runs in a shell of its own; text that is printed plainly is known to the next one."""
-        given, text = self._upstream, None
-        members = [child for child in node.named_children if child.type not in IGNORED]
-        for child in members:
-            self._upstream = given if given is not None and child is members[-1] else text
-            fork = state.fork()
-            fork.passing = child.type == "command"
-            self.statement(child, fork)
-            if self._budget.is_spent:
-                break
-            text = self._printed(child, state)
-        self._upstream = given
-        state.settle()
-
-    def _printed(self, node: "Node", state: State) -> str | None:
-        """Return what a plain echo or printf gives to the next member of a pipeline."""
-        if node.type != "command" or not (node.text or b"").startswith(_PRINTS) or b"$(" in (node.text or b""):
-            return None
-        words = [word.text for child in node.named_children[1:] for word in self.words(child, state)]
-        return " ".join([word for word in words if not word.startswith("-")])
-
-    def _redirected(self, node: "Node", state: State) -> None:
-        redirects = [child for child in node.named_children if child.type in REDIRECTS]
-        bodies = [child for child in node.named_children if child.type not in REDIRECTS]
-        last = last_command(bodies[-1]) if bodies else None
-        if last is not None:
-            self._redirects[last.id] = redirects, node if last in bodies else None
-            for child in bodies:
-                self.statement(child, state)
-            return
-        redirections = self._reader.redirections(redirects, state)
-        outer = self._upstream
-        self._upstream = redirections.stdin if redirections.stdin is not None else outer
-        for child in bodies:
-            self.statement(child, state)
-        self._upstream = outer
-        self._open(redirections, state)
-        if redirections.arguments:
-            self.mark_opaque()
-        self._follow(redirections, state)
-
-    def _follow(self, redirections: Redirections, state: State) -> None:
-        """Follow what stands behind a here-document on its line."""
-        outer = self._upstream
-        for follower in redirections.statements:
-            self._upstream = redirections.stdin
-            self.statement(follower, state.fork())
-        self._upstream = outer
-
-    def _open(self, redirections: Redirections, state: State) -> None:
-        for word, mode in redirections.opened:
-            if not self.findings.path(word, mode, state.folders):
-                self.mark_opaque()
-        for text in redirections.programs:
-            for program in embedded_programs(text):
-                if self._budget.is_spent:
-                    self.poison()
-                    return
-                self.run_text(program, state.fork())
 
     def _assign(self, node: "Node", state: State) -> None:
         """An assignment that stays: what later commands depend on must not hide in it."""
@@ -272,7 +203,7 @@ class Walker:
     def _define(self, node: "Node", state: State) -> None:
         """A function's body counts as run, with unknown arguments, whether or not it is called."""
         name, *rest = node.named_children
-        self._open(self._reader.redirections([one for one in rest if one.type in REDIRECTS], state), state)
+        self._plumbing.open(self._reader.redirections([one for one in rest if one.type in REDIRECTS], state), state)
         for body in rest:
             if body.type not in REDIRECTS:
                 self.statement(body, state.fork())
@@ -289,12 +220,12 @@ class Walker:
         state.functions.setdefault(name, body)
 
     def _command(self, node: "Node", state: State) -> None:
-        redirects, statement = self._redirects.pop(node.id, ([], node))
+        redirects, statement = self._plumbing.take(node)
         source = self._reader.shown(node)
         if node_text(node.children[0]) in _RESERVED:
             self._doubt()
         if source == "}":  # closes a block whose beginning the grammar took for words
-            self._open(self._reader.redirections(redirects, state), state)
+            self._plumbing.open(self._reader.redirections(redirects, state), state)
             return
         member = FoundMember(texts=(source,))
         self._members.append(member)
@@ -305,12 +236,12 @@ class Walker:
         member.words = command.plain_words()
         for block in command.blocks:
             self.statement(block, state.fork())
-        self._open(redirections, state)
+        self._plumbing.open(redirections, state)
         if redirections.stdin is None:
-            redirections.stdin = self._upstream
+            redirections.stdin = self._plumbing.upstream
         self._members.pop()
         self._run(member, command, state, is_listed=True)
-        self._follow(redirections, state)
+        self._plumbing.follow(redirections, state)
 
     def _run(self, member: FoundMember, command: SimpleCommand, state: State, *, is_listed: bool = False) -> None:
         self._budget.commands += 1

@@ -89,7 +89,7 @@ class ToolPart(BasePart):
 
 
 class StepStartPart(BasePart):
-    """A step begins; `snapshot` is what is recorded of the files before it: git's empty tree while that is nothing."""
+    """A step begins; `snapshot` is what is known of the files then: git's empty tree is nothing (the patch has the rest)."""
 
     type: Literal["step-start"] = "step-start"
     snapshot: str | None = absent()

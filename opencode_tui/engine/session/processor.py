@@ -82,7 +82,7 @@ class StepProcessor:
         Returns `stop` when the person rejected a call. Raises ProviderError when the model call has failed for good.
         """
         await self._services.store.update_message(self.message)
-        await self._changes.start(StepStartPart(**self._ids()))
+        await self._services.store.update_part(StepStartPart(**self._ids(), snapshot=self._changes.start))
         machine, request = await self._answer(llm, request)
         finish = machine.finish
         if finish is None:

@@ -3,7 +3,8 @@
 A run is a body (the loop) and a supervisor. The supervisor is a child of the engine's TaskGroup, the only one who awaits the body,
 and cleans up only after the body is dead, itself un-cancelled. However a run ends, its records are closed, its status is idle and
 its lock is released. What nobody has to wait for (looking for what interrupted commands did to files, summing up what changed)
-follows after idle, while the lock stays: whoever needs the session waits in `settled`. Source: design, "Cancellation".
+follows while the lock stays; idle comes when it is done, at the latest a moment later: whoever needs the session waits in
+`settled`. Source: design, "Cancellation".
 """
 
 import asyncio
@@ -31,6 +32,9 @@ Settle = Callable[[StoredError], Awaitable[Aftermath | None]]
 
 SETTLE_GRACE_MS = 3_000
 """Milliseconds for the aftermath when the program ends; undo would not know what interrupted commands changed otherwise."""
+
+CONCLUSION_MS = 50
+"""Milliseconds that a run's end waits for its conclusion: who asks at once after the answer mostly finds it whole."""
 
 Body = Callable[["Run"], Awaitable[MessageWithParts]]
 """What a run does; returns the last assistant message."""
@@ -74,6 +78,11 @@ class Run:
             self._stopped.set_result(None)
         if self._body is not None:
             self._body.cancel()
+
+    @property
+    def is_aborted(self) -> bool:
+        """Tell whether somebody interrupted it."""
+        return self._aborted
 
     @property
     def is_ended(self) -> bool:
@@ -229,12 +238,23 @@ class RunRegistry:
         """Do what nobody must wait for."""
         self._settling[run.session_id] = asyncio.get_running_loop().create_future()
         run.is_followed = True
-        self._end(run)
+        work = asyncio.create_task(self._finish(run.session_id, left), name=f"conclude {run.session_id}")
+        try:
+            if not run.is_aborted:
+                await asyncio.wait({work}, timeout=CONCLUSION_MS / 1000)
+            self._end(run)
+            await work
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work})
+
+    async def _finish(self, session_id: str, left: Sequence[Aftermath]) -> None:
         for work in (*left, self._store.sync):
             try:
                 await work()
             except Exception:
-                logger.exception("session %s: what was left to do after its run failed", run.session_id)
+                logger.exception("session %s: what was left to do after its run failed", session_id)
 
 
 async def _as_coroutine(body: Body, run: Run) -> MessageWithParts:

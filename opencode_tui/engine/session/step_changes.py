@@ -19,7 +19,7 @@ from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import PatchPart, StepStartPart
+from opencode_tui.schema.part import PatchPart
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.recording import Family, StepRecording
@@ -45,11 +45,6 @@ class StepRecorder:
     def begin(self, message: AssistantMessage) -> "StepChanges":
         """Return the record of a step, empty."""
         return StepChanges(self, message)
-
-    @property
-    def unseen(self) -> str | None:
-        """The state before a step that has changed nothing, None where undo is switched off."""
-        return NOTHING_LOOKED if self.source.is_on else None
 
     async def recording(self, message: AssistantMessage) -> "StepRecording":
         """Return a new recording for a step; raises SnapshotError when there are no snapshots here."""
@@ -120,7 +115,6 @@ class StepChanges:
         self._message = message
         self._recording: StepRecording | None = None
         self._part: PatchPart | None = None
-        self._start: StepStartPart | None = None
         self._opening = asyncio.Lock()
         self._writing = asyncio.Lock()
 
@@ -130,15 +124,15 @@ class StepChanges:
         return self._recording is None or not self._recording.is_open
 
     @property
+    def start(self) -> str | None:
+        """The state that the step begins with: nothing is looked at before something changes. None where undo is off."""
+        return NOTHING_LOOKED if self._recorder.source.is_on else None
+
+    @property
     def snapshot(self) -> str | None:
         """The state of all files after the step, None when it is not known without a look."""
         result = self._recording.result if self._recording is not None else None
         return result.after if result is not None and result.is_whole else None
-
-    async def start(self, part: StepStartPart) -> None:
-        """Store the part that begins the step; its `snapshot` follows what is recorded of the state before the changes."""
-        self._start = part.changed(snapshot=self._recorder.unseen)
-        await self._recorder.store.update_part(self._start)
 
     def watch(self) -> "CallWatch":
         """Return the watch over one call of the step."""
@@ -192,9 +186,6 @@ class StepChanges:
                 after=result.after,
             )
             await store.update_part(self._part)
-            if self._start is not None and self._start.snapshot != result.hash:
-                self._start = self._start.changed(snapshot=result.hash)
-                await store.update_part(self._start)
 
 
 class CallWatch:

@@ -53,7 +53,7 @@ class SummaryStep(StepProcessor):
 
     async def _begin(self) -> None:
         await self._services.store.update_message(self.message)
-        await self._changes.start(StepStartPart(**self._ids()))
+        await self._services.store.update_part(StepStartPart(**self._ids(), snapshot=self._changes.start))
 
     async def _end(self, reason: str, tokens: Tokens, cost: Decimal) -> None:
         reason = "stop" if reason in FINISH_CONTINUES else reason

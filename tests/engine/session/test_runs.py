@@ -138,3 +138,36 @@ async def test_the_next_run_can_start_as_soon_as_an_answer_is_there(paths):
         for _ in range(20):
             assert runs.get("ses_1") is None
             await start(runs, body).answer()
+
+
+def concluding(events, *, waits_for=None):
+    """Return a body with a conclusion that notes its begin and its end."""
+
+    async def conclude():
+        events.append("begun")
+        if waits_for is not None:
+            await waits_for.wait()
+        events.append("ended")
+
+    async def body(run):
+        run.conclusion = conclude
+        return ANSWER
+
+    return body
+
+
+async def test_a_quick_conclusion_is_done_when_the_answer_is_told(paths):
+    async with registry(paths) as (runs, _):
+        events = []
+        await start(runs, concluding(events)).answer()
+        assert events == ["begun", "ended"]
+
+
+async def test_a_slow_conclusion_holds_no_answer_up_and_is_still_brought_to_its_end(paths):
+    async with registry(paths) as (runs, _):
+        events, gate = [], asyncio.Event()
+        await start(runs, concluding(events, waits_for=gate)).answer()
+        assert (events, runs.get("ses_1")) == (["begun"], None)
+        gate.set()
+        await runs.settled("ses_1")
+        assert events == ["begun", "ended"]

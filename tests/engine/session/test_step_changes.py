@@ -62,13 +62,14 @@ def starts_in(parts):
     return [part.snapshot for part in parts if isinstance(part, StepStartPart)]
 
 
-async def test_a_step_begins_with_the_state_before_its_changes_or_with_one_that_knows_nothing(environ, folder):
+async def test_a_step_begins_with_a_state_that_claims_to_know_nothing(environ, folder):
     script = (Answer(calls=(Call("read", {"filePath": "a.txt"}),)), Answer(calls=(write("a.txt", "a2\n"),)), DONE)
     async with opened(environ, folder, *script, policy=AUTO) as world:
         parts = await world.parts(await world.prompt("work"))
-    [patch] = patches_in(parts)
-    assert starts_in(parts) == [NOTHING_LOOKED, patch.hash, NOTHING_LOOKED]
-    assert await open_snapshots(environ, folder).missing([NOTHING_LOOKED]) == set()
+    assert starts_in(parts) == [NOTHING_LOOKED] * 3
+    snapshots, [patch] = open_snapshots(environ, folder), patches_in(parts)
+    assert await snapshots.missing([NOTHING_LOOKED]) == set()
+    assert await snapshots.diff(NOTHING_LOOKED, patch.hash, files=patch.files) == []
 
 
 async def test_a_step_begins_without_a_state_where_undo_is_switched_off(environ, folder):

@@ -15,6 +15,7 @@ from opencode_tui.bus import Bus
 from opencode_tui.client.remote_link import Link
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.event import STRUCTURAL, BusLagged, Event, PartGrowth, PartUpdated, SessionIdle
+from opencode_tui.schema.header import OWN
 from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.screen_event import ScreenToastShown
@@ -87,7 +88,7 @@ class RemoteEvents:
 
     async def _events(self) -> AsyncIterator[Event]:
         """Open the stream and yield its events."""
-        async with self._link.stream("GET", "/event", silence_s=SILENCE_S) as answer:
+        async with self._link.stream("GET", f"{OWN}/event", silence_s=SILENCE_S) as answer:
             async for line in answer.aiter_lines():
                 if not line.startswith("data: "):
                     continue

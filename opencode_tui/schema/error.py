@@ -78,11 +78,11 @@ class PermissionRefused(OpencodeError):
 
 
 class RejectedError(PermissionRefused):
-    """The person said no. With `feedback` the model is told why and the turn goes on, without it the turn ends."""
+    """The person said no (OpenCode's screen knows it by the words). With `feedback` the turn goes on, else it ends."""
 
     def __init__(self, feedback: str | None = None) -> None:
         said = f" and said: {feedback}" if feedback else "."
-        super().__init__(f"The person rejected this call{said}")
+        super().__init__(f"The person rejected permission{said}")
         self.feedback = feedback
 
 
@@ -91,7 +91,7 @@ class QuestionDismissedError(RejectedError):
 
     def __init__(self) -> None:
         super().__init__()
-        self.args = ("The person dismissed the question without an answer.",)
+        self.args = ("The user dismissed the question without an answer.",)
 
 
 class DeniedError(PermissionRefused):
@@ -293,6 +293,10 @@ def to_stored(error: BaseException) -> StoredError:
             )
         case _:
             return StoredUnknownError(data=MessageData(message=text))
+
+
+PROGRAM_ENDED = "The program ended before this answer was complete."
+"""What an answer says that nobody stopped: its process was killed."""
 
 
 def aborted(message: str = "The operation was aborted.") -> StoredAbortedError:

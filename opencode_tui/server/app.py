@@ -19,6 +19,7 @@ from opencode_tui.server.routes import (
     health,
     instance,
     message,
+    newer,
     older,
     own_folder,
     own_session,
@@ -34,6 +35,7 @@ from opencode_tui.server.routes import (
 ROUTERS = (
     health.router,
     event.router,
+    event.own_router,
     session.router,
     undo.router,
     undo.own_router,
@@ -52,6 +54,7 @@ ROUTERS = (
     screen.router,
     instance.router,
     older.router,
+    newer.router,
     own_session.router,
     own_folder.router,
 )

@@ -6,7 +6,7 @@ Source: reference, `http.md` 1 and 4.
 
 import json
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 
 from pydantic_core import PydanticSerializationError
 
@@ -23,6 +23,11 @@ class Frame:
         self.directory = directory
         self.closes = closes
         self._encode = encode
+
+    @classmethod
+    def of(cls, directory: str, event: StructuralEvent) -> "Frame":
+        """Return the frame of an event that closes nothing."""
+        return cls(directory, partial(encode_event, event))
 
     @cached_property
     def event(self) -> bytes:

@@ -43,10 +43,14 @@ class Edited:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the screen shows: `diff` and `filediff`, whose `file` is absolute."""
+        """What the screen shows: `diff` and `filediff`, whose `file` is absolute.
+
+        OpenCode's screen shows a written file only when there is a list of `diagnostics`, which stays empty here.
+        """
         before, after = shown_texts(self.before, self.after)
         return {
             "diff": self.diff.text,
+            "diagnostics": {},
             "filediff": {
                 "file": str(self.place.path),
                 "before": before,

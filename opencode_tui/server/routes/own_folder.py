@@ -84,6 +84,12 @@ async def get_notices(client: FolderClient) -> Response:
     return answer_record(await client.settings.notices())
 
 
+@router.get("/config", response_model=dict[str, Any])
+async def get_settings(client: FolderClient) -> Response:
+    """Return the settings in force as they were made, secrets covered."""
+    return answer_value(await client.settings.effective())
+
+
 @router.get("/trust", response_model=TrustReport)
 async def get_trust(client: FolderClient) -> Response:
     """Return what the folder's own files would start or loosen."""

@@ -9,13 +9,15 @@ from pydantic import Field
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import SessionError
+from opencode_tui.schema.event import SessionIdle, SessionStatusChanged
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.status import SessionStatus
+from opencode_tui.schema.status import IdleStatus, SessionStatus
 from opencode_tui.schema.todo import Todo
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
-from opencode_tui.server.request import FolderClient, SessionId
+from opencode_tui.server.frame import Frame
+from opencode_tui.server.request import FolderClient, ServerServices, SessionId
 
 router = APIRouter(tags=["session"])
 
@@ -139,10 +141,12 @@ async def fork_session(client: FolderClient, session_id: SessionId, boundary: Fo
 
 
 @router.post("/session/{sessionID}/abort", response_model=bool)
-async def abort_session(client: FolderClient, session_id: SessionId) -> Response:
-    """Interrupt what runs in the session; nothing happens when it is idle."""
+async def abort_session(client: FolderClient, services: ServerServices, session_id: SessionId) -> Response:
+    """Interrupt what runs in the session; of one that is idle already this is told once more, to whoever missed it."""
     await client.sessions.get(session_id)
-    await client.prompts.abort(session_id)
+    if not await client.prompts.abort(session_id) and session_id not in await client.prompts.status():
+        idle = (SessionStatusChanged(session_id=session_id, status=IdleStatus()), SessionIdle(session_id=session_id))
+        services.hub.tell([Frame.of(str(client.directory), event) for event in idle])
     return answer_value(True)
 
 

@@ -118,7 +118,7 @@ async def test_a_dismissed_question_ends_the_turn(environ, tmp_path):
         (call,) = await world.calls(session)
         assert (call.state.status, call.state.error) == (
             "error",
-            "The person dismissed the question without an answer.",
+            "The user dismissed the question without an answer.",
         )
         assert len(world.server.bodies) == 1
 

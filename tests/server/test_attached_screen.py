@@ -1,0 +1,108 @@
+"""What OpenCode's own screen relies on when it attaches, seen on 1.0.185 to 1.18.33 in a terminal."""
+
+import asyncio
+import json
+
+from opencode_tui.server.screen_keys import DEFAULT_KEYS
+
+ASKS = '<<tool bash {"command":"echo asked","description":"says it"}>>'
+QUESTION = {"question": "Which?", "header": "Pick", "options": [{"label": "Red"}, {"label": "Blue"}]}
+WRITES = '<<tool write {"filePath":"b.txt","content":"one\\n"}>>'
+RULES = {"permission": {"bash": "ask"}}
+
+
+async def test_every_key_of_its_has_a_value_and_those_of_the_person_win(serve):
+    async with serve(settings={"keybinds": {"agent_list": "f3", "session_fork": "<leader>f"}}) as face:
+        keys = (await face.http.get("/config")).json()["keybinds"]
+        own = (await face.http.get("/opencode-tui/config")).json()["keybinds"]
+    needed = ("leader", "command_list", "input_submit", "input_clear", "app_exit", "session_interrupt", "messages_undo")
+    assert [keys[action] for action in needed] == [
+        "ctrl+x", "ctrl+p", "return", "ctrl+c", "ctrl+c,ctrl+d,<leader>q", "escape", "<leader>u",
+    ]  # fmt: skip
+    assert keys == {**DEFAULT_KEYS, "agent_list": "f3", "session_fork": "<leader>f"} and len(keys) == 94
+    assert own == {"agent_list": "f3", "session_fork": "<leader>f"}
+
+
+async def test_one_that_attaches_late_is_told_what_the_turn_waits_for(serve, project):
+    async with serve(settings=RULES) as face, face.events() as early:
+        asks, chooses = await face.session(), await face.session()
+        turns = [asyncio.create_task(face.say(asks, f"do it {ASKS}"))]
+        permission = (await early.until("permission.asked"))[-1]
+        turns.append(
+            asyncio.create_task(face.say(chooses, f"<<tool question {json.dumps({'questions': [QUESTION]})}>>"))
+        )
+        question = (await early.until("question.asked"))[-1]
+        async with face.events() as late, face.events("/global/event") as everywhere:
+            told = [await late.read(), await late.read()]
+            wrapped = [await everywhere.read(), await everywhere.read()]
+        await face.http.post(f"/permission/{permission['properties']['id']}/reply", json={"reply": "once"})
+        await face.http.post(f"/question/{question['properties']['id']}/reply", json={"answers": [["Red"]]})
+        await asyncio.gather(*turns)
+        async with face.events() as later:
+            await face.session()
+            next_told = await later.read()
+    assert told == [permission, question] == [event["payload"] for event in wrapped]
+    assert {event["directory"] for event in wrapped} == {str(project.path)}
+    assert next_told["type"] == "session.created"
+
+
+async def test_interrupting_an_idle_session_tells_it_that_nothing_runs(serve):
+    """A screen that was cut off from a turn's end shows it running for ever; this is how it finds out."""
+    async with serve() as face, face.events() as events:
+        session_id = await face.session()
+        assert (await face.http.post(f"/session/{session_id}/abort")).json() is True
+        *_, status, idle = await events.until("session.idle")
+        assert status["properties"] == {"sessionID": session_id, "status": {"type": "idle"}}
+        assert idle["properties"] == {"sessionID": session_id}
+
+
+async def test_a_written_file_is_shown_because_its_call_has_a_list_of_diagnostics(serve):
+    async with serve() as face:
+        session_id = await face.session()
+        await face.say(session_id, WRITES)
+        parts = [part for message in await face.messages(session_id) for part in message["parts"]]
+    [call] = [part for part in parts if part["type"] == "tool"]
+    assert call["state"]["metadata"]["diagnostics"] == {} and call["state"]["input"]["content"] == "one\n"
+
+
+async def test_a_refusal_says_so_in_the_words_that_it_does_not_show_as_a_failure(serve):
+    async with serve(settings=RULES) as face, face.events() as events:
+        session_id = await face.session()
+        turn = asyncio.create_task(face.say(session_id, ASKS))
+        asked = (await events.until("permission.asked"))[-1]["properties"]
+        await face.http.post(f"/permission/{asked['id']}/reply", json={"reply": "reject"})
+        await turn
+        turn = asyncio.create_task(
+            face.say(session_id, f"<<anew>><<tool question {json.dumps({'questions': [QUESTION]})}>>")
+        )
+        asked = (await events.until("question.asked"))[-1]["properties"]
+        await face.http.post(f"/question/{asked['id']}/reject")
+        await turn
+        parts = [part for message in await face.messages(session_id) for part in message["parts"]]
+    refused, dismissed = [part["state"]["error"] for part in parts if part["type"] == "tool"]
+    assert "rejected permission" in refused and "user dismissed" in dismissed
+
+
+async def test_the_names_behind_an_at_sign_are_found_where_newer_ones_ask_for_them(serve, project, tmp_path):
+    project.commit("more", **{"src/calculator.py": "x = 2\n"})
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "calc.txt").write_text("x")
+    asked = {"query": "src/calc", "limit": "20"}
+    async with serve() as face:
+        here = (await face.http.get("/api/fs/find", params=asked)).json()
+        folders = (await face.http.get("/api/fs/find", params={"query": "src", "type": "directory"})).json()
+        there = (
+            await face.http.get("/api/fs/find", params={"query": "calc", "location[directory]": str(elsewhere)})
+        ).json()
+        current = (await face.http.get("/project/current")).json()
+    home = {"id": current["id"], "directory": str(project.path)}
+    assert here == {
+        "location": {"directory": str(project.path), "project": home},
+        "data": [{"path": "src/calculator.py", "type": "file"}],
+    }
+    assert folders["data"] == [{"path": "src/", "type": "directory"}]
+    assert (there["location"]["directory"], there["data"]) == (
+        str(elsewhere),
+        [{"path": "calc.txt", "type": "file"}],
+    )

@@ -49,10 +49,10 @@ class SnapshotKeeping:
         await clean_unneeded(self._source.get())
 
 
-async def clean_unneeded(snapshots: "Snapshots") -> "Usage":
+async def clean_unneeded(snapshots: "Snapshots", *, is_dry_run: bool = False) -> "Usage":
     """Drop old snapshots that no session of the folder needs, and return what is left; raises SnapshotError, StorageError.
 
-    Nothing is read of the sessions while no snapshot is old.
+    A dry run drops nothing and estimates what would be left. Nothing is read of the sessions while no snapshot is old.
     """
     usage = await snapshots.size()
     if not snapshots.has_outdated(usage):
@@ -60,7 +60,7 @@ async def clean_unneeded(snapshots: "Snapshots") -> "Usage":
     door = snapshots.door
     reader = RecordReader(FileSystem(), str(door.paths.storage))
     needed = await asyncio.to_thread(needed_snapshots, reader, snapshots.worktree, door.project_id)
-    return await snapshots.clean(keep=needed)
+    return await snapshots.clean(keep=needed, is_dry_run=is_dry_run)
 
 
 def needed_snapshots(reader: RecordReader, worktree: Path, project_id: str) -> set[str]:

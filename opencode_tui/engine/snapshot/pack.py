@@ -137,12 +137,16 @@ class Pack:
         (offset,) = struct.unpack_from(">I", self._index, self._offset_start + 4 * at)
         return int(offset)
 
+    def packed_size(self, offset: int) -> int:
+        """Return the bytes that an object takes in the pack."""
+        return self._end_of(offset) - offset
+
     def read_packed(self, offset: int) -> bytes:
         """Return an object in the form that it has in the pack."""
         descriptor = self._files.open(self.path, os.O_RDONLY)
         try:
             os.lseek(descriptor, offset, os.SEEK_SET)
-            return self._read_exactly(descriptor, self._end_of(offset) - offset)
+            return self._read_exactly(descriptor, self.packed_size(offset))
         finally:
             self._files.close(descriptor)
 

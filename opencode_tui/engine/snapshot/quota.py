@@ -96,8 +96,22 @@ def clean(store: ObjectStore, place: StorePlace, *, before: int, keep: Iterable[
 
     Needs the lock. A snapshot that is damaged is dropped. Raises SnapshotError without a log, StorageError.
     """
-    log = SnapshotLog(place.log)
-    times = log.read()
+    wanted, needed = _choose(store, place, before, keep)
+    repack(store, needed)
+    SnapshotLog(place.log).keep(sorted(wanted))
+
+
+def left_by_clean(store: ObjectStore, place: StorePlace, quota: Quota, *, before: int, keep: Iterable[str]) -> Usage:
+    """Return what `clean` would leave, the bytes by estimate, without doing it; arguments and errors as there."""
+    wanted, needed = _choose(store, place, before, keep)
+    oldest = min((time for name, time in SnapshotLog(place.log).read().items() if name in wanted), default=None)
+    size = min(store.size(), store.size_of(needed))
+    return Usage(str(place.folder), size, quota.bytes, len(wanted), oldest)
+
+
+def _choose(store: ObjectStore, place: StorePlace, before: int, keep: Iterable[str]) -> tuple[set[str], set[bytes]]:
+    """Return the snapshots that stay, and the objects that they need."""
+    times = SnapshotLog(place.log).read()
     if not times and store.pack_sizes():
         raise SnapshotError(
             f"{place.log} is lost, so nothing tells which snapshots are old; remove {place.folder} to drop them all"
@@ -109,8 +123,7 @@ def clean(store: ObjectStore, place: StorePlace, *, before: int, keep: Iterable[
             _mark(store, name, needed)
         except (SnapshotError, ValueError):
             wanted.discard(name)
-    repack(store, needed)
-    log.keep(sorted(wanted))
+    return wanted, needed
 
 
 def _mark(store: ObjectStore, tree: str, needed: set[bytes]) -> None:

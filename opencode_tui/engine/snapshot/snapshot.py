@@ -20,7 +20,7 @@ from opencode_tui.engine.snapshot.diff import file_diffs
 from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.door import Opened, WorktreeDoor
 from opencode_tui.engine.snapshot.entry import Unknown
-from opencode_tui.engine.snapshot.quota import Quota, Usage, clean, usage_of
+from opencode_tui.engine.snapshot.quota import Quota, Usage, clean, left_by_clean, usage_of
 from opencode_tui.engine.snapshot.report import Patch, Preview, Report, Snapshot
 from opencode_tui.engine.snapshot.store import Verdict
 from opencode_tui.engine.snapshot.telling import blanks, joined, preview_of, report_of
@@ -224,14 +224,20 @@ class Snapshots:
         """Tell whether a store holds a snapshot that `clean` may drop."""
         return usage.oldest is not None and usage.oldest < self._clock() - self._quota.age_ms
 
-    async def clean(self, *, keep: Iterable[str] = ()) -> Usage:
-        """Drop snapshots older than the quota's age, except those in `keep`, and return what is left."""
+    async def clean(self, *, keep: Iterable[str] = (), is_dry_run: bool = False) -> Usage:
+        """Drop snapshots older than the quota's age, except those in `keep`, and return what is left.
+
+        A dry run drops nothing and estimates that. Raises SnapshotError, StorageError.
+        """
         kept = list(keep)
 
         def work(opened: Opened, stop: threading.Event) -> Usage:
-            clean(opened.worktree.store, opened.place, before=self._clock() - self._quota.age_ms, keep=kept)
-            opened.claims.forget(before=self._clock() - self._quota.age_ms, kept=opened.log.read())
-            return usage_of(opened.worktree.store, opened.place, self._quota)
+            store, before = opened.worktree.store, self._clock() - self._quota.age_ms
+            if is_dry_run:
+                return left_by_clean(store, opened.place, self._quota, before=before, keep=kept)
+            clean(store, opened.place, before=before, keep=kept)
+            opened.claims.forget(before=before, kept=opened.log.read())
+            return usage_of(store, opened.place, self._quota)
 
         return await self.door.do(work)
 

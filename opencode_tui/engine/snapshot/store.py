@@ -7,7 +7,7 @@ next scan that meets it, and a snapshot that needs it is refused. Writers hold t
 import logging
 import os
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,8 @@ _SKELETON = {
     "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n",
 }
 _KEPT_TREES = 4096
+_INDEX_SHARE = 28
+"""Bytes of an index for one object: id, sum, offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,14 @@ class ObjectStore:
         with suppress(FileNotFoundError), os.scandir(self._pack_folder) as entries:
             for entry in entries:
                 total += entry.stat(follow_symlinks=False).st_size
+        return total
+
+    def size_of(self, names: Iterable[bytes]) -> int:
+        """Return about how many bytes these objects take, each once, with their share of an index."""
+        total = 0
+        for name in names:
+            found = ((pack, pack.find(name)) for pack in self._packs.values())
+            total += next((pack.packed_size(offset) + _INDEX_SHARE for pack, offset in found if offset is not None), 0)
         return total
 
     def verify(self) -> Verdict:

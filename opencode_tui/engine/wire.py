@@ -1,8 +1,8 @@
 """What the instance of a folder is made of: with `core` and `wire_verbs`, the only place that constructs services."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from functools import cache, partial
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,27 +29,22 @@ from opencode_tui.engine.session.plugin_hooks import advise_permission, change_e
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.snapshot_keeping import SnapshotKeeping
-from opencode_tui.engine.session.snapshot_source import SWITCHED_OFF, SnapshotSource
+from opencode_tui.engine.session.snapshot_source import SnapshotSource
 from opencode_tui.engine.session.step_changes import StepRecorder
 from opencode_tui.engine.session.stored_output import SessionOutputs
 from opencode_tui.engine.session.subagent import SubagentServices
 from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
-from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.snapshot.place import find_place
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
+from opencode_tui.engine.wire_late import late_costs, late_forks, late_snapshots, late_undo
 from opencode_tui.engine.wire_verbs import VerbParts, build_verbs
 from opencode_tui.schema.event import FileEdited
 from opencode_tui.schema.permission import Action
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.session.costs import SessionCosts
-    from opencode_tui.engine.session.fork import SessionForks
-    from opencode_tui.engine.session.revert import SessionRevert
-    from opencode_tui.engine.session.summary import SessionSummaries
-    from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.engine.tool.plugin_tool import PluginTool
 
 
@@ -60,75 +55,24 @@ async def build_instance(core: Core, directory: Path) -> Instance:
     opened = await core.projects.open(project)
     warnings = [*warnings, *project.warnings, *opened.warnings]
     extensions = await load_extensions(config, project, paths=core.paths, flags=core.flags, directory=directory)
-    config = extensions.config
-    agents = _build_agents(core, extensions)
-    catalog = _build_catalog(core, config)
-    providers = Providers(catalog=catalog, log=core.paths.log / "litellm.log", clock=core.clock)
-    grants = _build_grants(core, project)
-    permissions = _build_permissions(core, grants, extensions)
-    questions = QuestionService(publish=core.publisher.publish, identifier=core.identifier)
-    references = _build_references(core, directory, project, agents)
-    todos = SessionTodos(storage=core.storage, locks=core.locks, publish=core.publisher.publish)
-    tools = _build_tools(core, directory, agents, todos, extensions)
     sessions = _build_sessions(core, project)
-    subagents = SubagentServices(store=core.store, sessions=sessions, agents=agents, bus=core.bus)
-    extensions.plugins.follow(core.bus, str(directory))
-    background = Background()
-    is_on = config.settings.snapshot is not False
-    snapshots = SnapshotSource(partial(_make_snapshots, core, project, is_on=is_on), is_on=is_on)
-    keeping = SnapshotKeeping(source=snapshots, background=background, clock=core.clock)
-    recorder = StepRecorder(source=snapshots, store=core.store, identifier=core.identifier, keeping=keeping)
-    undo = _build_undo(core, snapshots, recorder)
-    if has_leftovers:
-        await undo.recover()
-    verbs = build_verbs(
+    agents = _build_agents(core, extensions)
+    grants = _build_grants(core, project)
+    snapshots = late_snapshots(core, project, is_on=extensions.config.settings.snapshot is not False)
+    parts = _build_parts(
         core,
-        VerbParts(
-            project=project,
-            extensions=extensions,
-            subagents=subagents,
-            catalog=catalog,
-            providers=providers,
-            tools=tools,
-            permissions=permissions,
-            questions=questions,
-            references=references,
-            background=background,
-            todos=todos,
-            undo=undo,
-            recorder=recorder,
-        ),
-    )
-    return Instance(
-        directory=directory,
+        directory,
         project=project,
-        config=config,
-        warnings=warnings,
-        agents=agents,
-        catalog=catalog,
-        providers=providers,
-        tools=tools,
         extensions=extensions,
-        references=references,
-        permissions=permissions,
-        questions=questions,
-        grants=grants,
-        rules=Rules(agents=agents, grants=grants, project=project, home=core.paths.home),
-        sessions=sessions,
-        costs=_late_costs(core, project),
-        undo=undo,
-        forks=_late_forks(core, project, sessions=sessions, todos=todos, snapshots=snapshots),
-        parts=PartEdits(
-            store=core.store,
-            exclusive=Exclusive(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
-        ),
-        todos=todos,
-        prompts=verbs.prompts,
-        shell=verbs.shell,
-        compaction=verbs.compaction,
-        pruning=verbs.pruning,
-        context=verbs.context,
-        background=background,
+        subagents=SubagentServices(store=core.store, sessions=sessions, agents=agents, bus=core.bus),
+        permissions=_build_permissions(core, grants, extensions),
+        snapshots=snapshots,
+    )
+    extensions.plugins.follow(core.bus, str(directory))
+    if has_leftovers:
+        await parts.undo.recover()
+    return _assemble(
+        core, directory, parts=parts, warnings=warnings, sessions=sessions, grants=grants, snapshots=snapshots
     )
 
 
@@ -138,6 +82,79 @@ def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bo
     project = discover(directory, paths=core.paths, environ=core.environ)
     place = find_place(core.paths, project_id=project.id, worktree=project.worktree)
     return config, project, place.has_leftovers
+
+
+def _build_parts(
+    core: Core,
+    directory: Path,
+    *,
+    project: Project,
+    extensions: Extensions,
+    subagents: SubagentServices,
+    permissions: PermissionService,
+    snapshots: SnapshotSource,
+) -> VerbParts:
+    agents, background = subagents.agents, Background()
+    catalog = _build_catalog(core, extensions.config)
+    todos = SessionTodos(storage=core.storage, locks=core.locks, publish=core.publisher.publish)
+    keeping = SnapshotKeeping(source=snapshots, background=background, clock=core.clock)
+    recorder = StepRecorder(source=snapshots, store=core.store, identifier=core.identifier, keeping=keeping)
+    return VerbParts(
+        project=project,
+        extensions=extensions,
+        subagents=subagents,
+        catalog=catalog,
+        providers=Providers(catalog=catalog, log=core.paths.log / "litellm.log", clock=core.clock),
+        tools=_build_tools(core, directory, agents, todos, extensions),
+        permissions=permissions,
+        questions=QuestionService(publish=core.publisher.publish, identifier=core.identifier),
+        references=_build_references(core, directory, project, agents),
+        background=background,
+        todos=todos,
+        undo=late_undo(core, snapshots, recorder),
+        recorder=recorder,
+    )
+
+
+def _assemble(
+    core: Core,
+    directory: Path,
+    *,
+    parts: VerbParts,
+    warnings: list[str],
+    sessions: Sessions,
+    grants: Grants,
+    snapshots: SnapshotSource,
+) -> Instance:
+    project, agents, verbs = parts.project, parts.subagents.agents, build_verbs(core, parts)
+    return Instance(
+        directory=directory,
+        project=project,
+        config=parts.extensions.config,
+        warnings=warnings,
+        agents=agents,
+        catalog=parts.catalog,
+        providers=parts.providers,
+        tools=parts.tools,
+        extensions=parts.extensions,
+        references=parts.references,
+        permissions=parts.permissions,
+        questions=parts.questions,
+        grants=grants,
+        rules=Rules(agents=agents, grants=grants, project=project, home=core.paths.home),
+        sessions=sessions,
+        costs=late_costs(core, project),
+        undo=parts.undo,
+        forks=late_forks(core, project, sessions=sessions, todos=parts.todos, snapshots=snapshots),
+        parts=_build_part_edits(core),
+        todos=parts.todos,
+        prompts=verbs.prompts,
+        shell=verbs.shell,
+        compaction=verbs.compaction,
+        pruning=verbs.pruning,
+        context=verbs.context,
+        background=parts.background,
+    )
 
 
 def _build_agents(core: Core, extensions: Extensions) -> AgentRegistry:
@@ -203,55 +220,9 @@ def _build_sessions(core: Core, project: Project) -> Sessions:
     )
 
 
-def _late_costs(core: Core, project: Project) -> "Callable[[], SessionCosts]":
-    @cache
-    def make() -> "SessionCosts":
-        from opencode_tui.engine.session.costs import SessionCosts  # only for lists that a person reads
-        from opencode_tui.storage.cost_index import CostIndex
-
-        return SessionCosts(store=core.store, index=CostIndex(core.storage, project.id), project_id=project.id)
-
-    return make
-
-
-def _make_snapshots(core: Core, project: Project, *, is_on: bool) -> "Snapshots":
-    from opencode_tui.engine.snapshot.snapshot import Snapshots  # not for turns that change nothing
-
-    snapshots = Snapshots(
-        worktree=project.worktree, project_id=project.id, paths=core.paths, locks=core.locks, clock=core.clock
-    )
-    if not is_on:
-        snapshots.unavailable = SWITCHED_OFF
-    return snapshots
-
-
-def _build_undo(core: Core, snapshots: SnapshotSource, recorder: StepRecorder) -> SessionUndo:
-    def make_summaries() -> "SessionSummaries":
-        from opencode_tui.engine.session.summary import SessionSummaries  # after a turn, not before its request
-
-        return SessionSummaries(store=core.store, snapshots=snapshots, publish=core.publisher.publish)
-
-    def make_revert(summaries: "SessionSummaries") -> "SessionRevert":
-        from opencode_tui.engine.wire_undo import build_revert  # most processes never undo
-
-        return build_revert(core, snapshots, summaries, undo.mend)
-
-    undo = SessionUndo(
-        store=core.store, clock=core.clock, recover=recorder.recover, summaries=make_summaries, revert=make_revert
-    )
-    return undo
-
-
-def _late_forks(
-    core: Core, project: Project, *, sessions: Sessions, todos: SessionTodos, snapshots: SnapshotSource
-) -> "Callable[[], SessionForks]":
-    @cache
-    def make() -> "SessionForks":
-        from opencode_tui.engine.wire_fork import build_forks  # most processes never fork
-
-        return build_forks(core, project, sessions=sessions, todos=todos, snapshots=snapshots)
-
-    return make
+def _build_part_edits(core: Core) -> PartEdits:
+    exclusive = Exclusive(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies)
+    return PartEdits(store=core.store, exclusive=exclusive)
 
 
 def _build_tools(

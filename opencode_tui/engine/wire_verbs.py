@@ -35,7 +35,7 @@ from opencode_tui.engine.session.tool_calls import ToolCalls
 from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.user_message import UserMessages
 from opencode_tui.engine.tool.registry import ToolRegistry
-from opencode_tui.engine.wire_context import load_context, load_pruning, overflow_rules
+from opencode_tui.engine.wire_late import load_context, load_pruning, overflow_rules
 from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
@@ -76,55 +76,11 @@ class Verbs:
 
 def build_verbs(core: Core, parts: VerbParts) -> Verbs:
     """Return the verbs on a folder's conversations."""
-    project, hooks = parts.project, parts.extensions.hooks
-    calls = ToolCalls(
-        store=core.store,
-        tools=parts.tools,
-        permissions=parts.permissions,
-        truncator=core.truncator,
-        clock=core.clock,
-        questions=parts.questions,
-        hooks=hooks,
-    )
-    attachments = Attachments(
-        tools=parts.tools, identifier=core.identifier, directory=project.directory, worktree=project.worktree
-    )
-    users = UserMessages(
-        store=core.store,
-        agents=parts.subagents.agents,
-        catalog=parts.catalog,
-        attachments=attachments,
-        identifier=core.identifier,
-        clock=core.clock,
-        hooks=hooks,
-    )
-    step = StepServices(
-        store=core.store,
-        statuses=core.statuses,
-        identifier=core.identifier,
-        clock=core.clock,
-        calls=calls,
-        meter=core.meter,
-        recorder=parts.recorder,
-        hooks=hooks,
-    )
+    project, settings = parts.project, parts.extensions.config.settings.compaction
+    step, users, requests = _build_step(core, parts), _build_users(core, parts), _build_requests(core, parts)
     keeper = _build_keeper(core, parts, step)
-    settings, requests = parts.extensions.config.settings.compaction, build_requests(core, parts)
     pruning = cache(lambda: load_pruning(core, settings))
-    loop = SessionLoop(
-        LoopServices(
-            step=step,
-            requests=requests,
-            titles=_build_titles(core, parts),
-            keeper=keeper,
-            pruning=pruning,
-            subagents=parts.subagents,
-            catalog=parts.catalog,
-            providers=parts.providers,
-            directory=project.directory,
-            worktree=project.worktree,
-        )
-    )
+    loop = _build_loop(core, parts, step=step, requests=requests, keeper=keeper, pruning=pruning)
     prompts = SessionPrompt(
         store=core.store,
         runs=core.runs,
@@ -145,8 +101,71 @@ def build_verbs(core: Core, parts: VerbParts) -> Verbs:
     )
 
 
-def build_requests(core: Core, parts: VerbParts) -> RequestBuilder:
-    """Return what builds the requests of a folder's sessions."""
+def _build_step(core: Core, parts: VerbParts) -> StepServices:
+    hooks = parts.extensions.hooks
+    calls = ToolCalls(
+        store=core.store,
+        tools=parts.tools,
+        permissions=parts.permissions,
+        truncator=core.truncator,
+        clock=core.clock,
+        questions=parts.questions,
+        hooks=hooks,
+    )
+    return StepServices(
+        store=core.store,
+        statuses=core.statuses,
+        identifier=core.identifier,
+        clock=core.clock,
+        calls=calls,
+        meter=core.meter,
+        recorder=parts.recorder,
+        hooks=hooks,
+    )
+
+
+def _build_users(core: Core, parts: VerbParts) -> UserMessages:
+    project = parts.project
+    attachments = Attachments(
+        tools=parts.tools, identifier=core.identifier, directory=project.directory, worktree=project.worktree
+    )
+    return UserMessages(
+        store=core.store,
+        agents=parts.subagents.agents,
+        catalog=parts.catalog,
+        attachments=attachments,
+        identifier=core.identifier,
+        clock=core.clock,
+        hooks=parts.extensions.hooks,
+    )
+
+
+def _build_loop(
+    core: Core,
+    parts: VerbParts,
+    *,
+    step: StepServices,
+    requests: RequestBuilder,
+    keeper: ContextKeeper,
+    pruning: "Callable[[], SessionPruning]",
+) -> SessionLoop:
+    return SessionLoop(
+        LoopServices(
+            step=step,
+            requests=requests,
+            titles=_build_titles(core, parts),
+            keeper=keeper,
+            pruning=pruning,
+            subagents=parts.subagents,
+            catalog=parts.catalog,
+            providers=parts.providers,
+            directory=parts.project.directory,
+            worktree=parts.project.worktree,
+        )
+    )
+
+
+def _build_requests(core: Core, parts: VerbParts) -> RequestBuilder:
     return RequestBuilder(
         RequestServices(
             tools=parts.tools,

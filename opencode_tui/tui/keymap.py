@@ -120,6 +120,14 @@ ACTIONS: tuple[Action, ...] = (
 
 BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
 
+SESSION_PAGE: Mapping[str, str] = {
+    "session_fork": "ctrl+f",
+    "session_rename": "ctrl+r",
+    "session_export": "ctrl+e",
+    "session_delete": "ctrl+d",
+}
+"""Acts on the session that is chosen on their page, with the keys that they have there beside those of the chat."""
+
 _OURS = {"return": "enter", "esc": "escape", "del": "delete", "option": "alt", "meta": "alt", "space": "space"}
 _ORDER = ("ctrl", "alt", "super", "shift")
 _SIGNS = {
@@ -162,6 +170,7 @@ class Keymap:
     def __init__(self, changed: Mapping[str, str] | None = None) -> None:
         given = {name: keys for name, keys in (changed or {}).items() if isinstance(keys, str)}  # pyright: ignore[reportUnnecessaryIsInstance] - from a file
         self.leader = parse_key(given.get("leader", "ctrl+x"))
+        self._changed = frozenset(given)
         self._plain: dict[str, list[Action]] = {}
         self._led: dict[str, list[Action]] = {}
         self._keys: dict[str, list[str]] = {}
@@ -189,6 +198,18 @@ class Keymap:
     def keys(self, action_id: str) -> Sequence[str]:
         """The keys of an action as a person reads them."""
         return [shown(key, self.leader) for key in self._keys.get(action_id, ())]
+
+    def on_page(self, action_id: str) -> Sequence[str]:
+        """The keys of an act on the page of sessions, as `parse_key` gives them, behind `LEADER` those of a sequence.
+
+        Keys of the settings take the place of the page's own. Letters are left out: they filter there.
+        """
+        own = [] if action_id in self._changed else [SESSION_PAGE[action_id]]
+        return [key for key in (*own, *self._keys.get(action_id, ())) if len(key) > 1 and key not in _SIGNS.values()]
+
+    def page_hint(self, action_id: str) -> str:
+        """The key to name for an act on the page of sessions; empty when it has none."""
+        return next((shown(key, self.leader) for key in self.on_page(action_id)), "")
 
     def first(self, action_id: str) -> str:
         """The key to name in a hint; empty when it has none."""

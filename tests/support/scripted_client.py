@@ -21,6 +21,7 @@ from opencode_tui.schema.question import QuestionRequest
 from opencode_tui.schema.session import SessionInfo, SessionTime
 from opencode_tui.schema.status import AnyStatus
 from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.trust import TrustReport
 from opencode_tui.schema.undo import RevertPreview
 from tests.support.conversation import NOON, ROOT, SESSION
 
@@ -50,6 +51,7 @@ class Script:
     questions: list[QuestionRequest] = field(default_factory=list[QuestionRequest])
     todos: list[Todo] = field(default_factory=list[Todo])
     diffs: list[FileDiff] = field(default_factory=list[FileDiff])
+    costs: dict[str, float] = field(default_factory=dict[str, float])
     report: PermissionReport | None = None
     undo: RevertPreview | None = None
     context: ContextView | None = None
@@ -57,6 +59,7 @@ class Script:
     commands: list[CommandSummary] = field(default_factory=list[CommandSummary])
     models: list[Model] = field(default_factory=lambda: [SONNET])
     notices: Notices = field(default_factory=Notices)
+    trust: TrustReport | None = None
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     branch: str | None = "main"
     directory: Path = Path("/home/you/src/csvkit")
@@ -114,6 +117,7 @@ class ScriptedClient:
             list=lambda: list(script.sessions),
             get=lambda wanted: _found(script.sessions, wanted),
             latest=lambda: next(iter(script.sessions), None),
+            costs=lambda: dict(script.costs),
             todos=lambda _id: script.todos,
             diff=lambda _id, _message=None: script.diffs,
         )
@@ -135,7 +139,9 @@ class ScriptedClient:
             ),
             commands=lambda: script.commands,
         )
-        self.settings = _Facet(notices=lambda: script.notices, effective=lambda: script.settings)
+        self.settings = _Facet(
+            notices=lambda: script.notices, effective=lambda: script.settings, trust_report=lambda: script.trust
+        )
         places = Places(
             home="/home/you",
             state="/nowhere/s",
@@ -145,7 +151,7 @@ class ScriptedClient:
         )
         self.project = _Facet(places=places, branch=lambda: script.branch)
         self.files = _Facet(find=lambda _query, **_: script.files)
-        self.undo = _Facet(preview=lambda *_: script.undo)
+        self.undo = _Facet(preview=lambda *_: script.undo, mend=None)
         self.context = _Facet(items=lambda _id: script.context)
 
     def events(self) -> _Events:

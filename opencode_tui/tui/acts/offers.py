@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from opencode_tui.schema.catalog import CommandSummary
 from opencode_tui.tui.choice import Choice as Chosen
 from opencode_tui.tui.dialogs.listing import Choice, Offer
-from opencode_tui.tui.keymap import ACTIONS, Action, Keymap
+from opencode_tui.tui.keymap import ACTIONS, BY_ID, SESSION_PAGE, Action, Keymap
 from opencode_tui.tui.quantity import amount
 from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.theme.themes import Themes
@@ -35,7 +35,18 @@ def help_choices(keymap: Keymap) -> list[Choice]:
             keys = keymap.keys(action.id)
             if action.group == group and keys:
                 choices.append(Choice(action.id, action.name, key=", ".join(keys[:3]), group=group))
-    return choices
+    return [*choices, *_page_choices(keymap)]
+
+
+def _page_choices(keymap: Keymap) -> list[Choice]:
+    """What acts on the chosen session of the page of sessions."""
+    named = {action_id: keymap.page_hint(action_id) for action_id in SESSION_PAGE}
+    group = "In the list of sessions"
+    return [
+        Choice(f"page {action_id}", BY_ID[action_id].name.replace("this", "the chosen"), key=key, group=group)
+        for action_id, key in named.items()
+        if key
+    ]
 
 
 def model_choices(choice: Chosen) -> list[Choice]:

@@ -1,0 +1,115 @@
+"""What the chosen session was about: its last words, its todos, the files that it changed; at the right of the page."""
+
+from collections.abc import Sequence
+
+from textual.strip import Strip
+
+from opencode_tui.client.client import Client
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.message import UserMessage
+from opencode_tui.schema.part import TextPart
+from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.value import immutable
+from opencode_tui.tui.cells import breaks, clip, clip_front, pad
+from opencode_tui.tui.change_columns import change_columns
+from opencode_tui.tui.quantity import plural
+from opencode_tui.tui.row import Piece, measure, row
+from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.tui.session_facts import clock
+from opencode_tui.tui.theme.look import Look
+
+RECENT = 8
+"""Newest messages among which the last request and the last answer are looked for."""
+
+AREA = "panel"
+REQUEST_LINES, ANSWER_LINES = 5, 3
+TODOS, FILES = 8, 10
+"""So many of each at most."""
+
+
+@immutable
+class Glimpse:
+    """What the preview tells of a session; texts are safe, `asked` is when the last request came (ms since 1970)."""
+
+    request: str = ""
+    answer: str = ""
+    facts: str = ""
+    asked: int = 0
+    todos: Sequence[Todo] = ()
+    diffs: Sequence[FileDiff] = ()
+
+
+async def read_glimpse(client: Client, session_id: str) -> Glimpse:
+    """Read what a session was about. Raises OpencodeError when it is gone."""
+    messages = await client.messages.list(session_id, RECENT)
+    todos, diffs = await client.sessions.todos(session_id), await client.sessions.diff(session_id)
+    request = answer = facts = ""
+    turns = asked = 0
+    for message in messages:
+        text = " ".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
+        text = screen_line(" ".join(text.split()))[:600]
+        if isinstance(message.info, UserMessage):
+            facts = screen_line(f"{message.info.agent} · {message.info.model.model_id}")
+            request, asked, turns = (text, message.info.time.created, turns + 1) if text else (request, asked, turns)
+        else:
+            answer = text or answer
+    if turns and len(messages) < RECENT:  # else there may be more of them
+        facts += f" · {plural(turns, 'turn')}"
+    return Glimpse(request, answer, facts, asked, todos, diffs)
+
+
+def draw_glimpse(title: str, glimpse: Glimpse, look: Look, room: int) -> list[Sequence[Piece] | Strip]:
+    """The lines of the preview; `title` is safe."""
+    style = look.palette.style
+    asked = clock(glimpse.asked) if glimpse.asked else ""
+    lines: list[Sequence[Piece] | Strip] = [
+        [(title, style("text", AREA, bold=True))],
+        [(look.words(glimpse.facts), style("muted", AREA))],
+        *_words("Last request", asked, glimpse.request, look, room=room, most=REQUEST_LINES),
+        *_words("Last answer", "", glimpse.answer, look, room=room, most=ANSWER_LINES),
+    ]
+    if glimpse.todos:
+        done = sum(one.status == "completed" for one in glimpse.todos)
+        told = [(f"{done} of {len(glimpse.todos)}", style("muted", AREA))]
+        lines += [[], _head("Todo", told, look, room), *(_todo(one, look) for one in glimpse.todos[:TODOS])]
+    if glimpse.diffs:
+        added, removed = (sum(getattr(one, name) for one in glimpse.diffs) for name in ("additions", "deletions"))
+        head = _head("Changes", change_columns(look, added, removed, AREA), look, room)
+        lines += [[], head, *(_change(one, look, room) for one in glimpse.diffs[:FILES])]
+    return lines
+
+
+def _head(words: str, right: Sequence[Piece], look: Look, room: int) -> Strip:
+    return row(room, [(words, look.palette.style("muted", AREA))], right, fill=look.palette.area(AREA))
+
+
+def _words(head: str, at: str, words: str, look: Look, *, room: int, most: int) -> list[Sequence[Piece] | Strip]:
+    if not words:
+        return []
+    lines = [words[start:end] for start, end in breaks(words, room)]
+    if len(lines) > most:
+        rest = f"{lines[most - 1]} {lines[most]}"
+        lines = [*lines[: most - 1], clip(rest, room, look.glyphs.ellipsis)]
+    text, muted = look.palette.style("text", AREA), look.palette.style("muted", AREA)
+    return [[], _head(head, [(at, muted)] if at else [], look, room), *([(line, text)] for line in lines)]
+
+
+def _todo(todo: Todo, look: Look) -> list[Piece]:
+    glyphs, style = look.glyphs, look.palette.style
+    signs = {"completed": (glyphs.done, "success"), "in_progress": (glyphs.running, "accent")}
+    sign, hue = signs.get(todo.status, (glyphs.waiting, "muted"))
+    is_now = todo.status == "in_progress"
+    words = style("text" if is_now else "muted", AREA, bold=is_now)
+    return [(f"{sign} ", style(hue, AREA, bold=is_now)), (screen_line(todo.content), words)]
+
+
+def _change(diff: FileDiff, look: Look, room: int) -> list[Piece]:
+    letter = {"added": "A", "deleted": "D"}.get(diff.status or "", "M")
+    counts = change_columns(look, diff.additions, diff.deletions, AREA)
+    path = clip_front(screen_line(diff.file), room - measure(counts) - 3, look.glyphs.ellipsis)
+    text = look.palette.style("text", AREA)
+    return [
+        (f"{letter} ", look.palette.style("muted", AREA)),
+        (pad(path, max(0, room - 2 - measure(counts))), text),
+        *counts,
+    ]

@@ -1,0 +1,87 @@
+"""The full pages as pictures, with as much on them as the design shows."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.session import RevertState, SessionInfo, SessionSummary
+from opencode_tui.schema.status import AnyStatus, BusyStatus
+from opencode_tui.schema.undo import RevertReport, UndoNote, UndoScope
+from tests.support.conversation import SESSION
+from tests.support.scripted_client import Script, session
+from tests.tui.screens.test_looks import (
+    DARK,
+    HOUR,
+    LIGHT,
+    MINUTE,
+    NOW_MS,
+    PLAIN,
+    Situation,
+    opened_app,
+    press,
+    working,
+)
+
+DAY = 24 * HOUR
+
+
+def listed(title: str, name: str, ago: int, changes: tuple[int, int] = (0, 0), **fields: Any) -> SessionInfo:
+    """A session that was used so long ago, in ms, with the lines that it added and removed."""
+    summary = SessionSummary(additions=changes[0], deletions=changes[1], files=1) if any(changes) else None
+    return session(title, id=name, updated=NOW_MS - ago, summary=summary, **fields)
+
+
+def many_sessions() -> Script:
+    """Sessions of a week in every state, forks and agents among them, with what they cost."""
+    script = working()
+    undone = UndoNote(report=RevertReport(scope=UndoScope(message_id="msg_x", requests=2))).to_dict()
+    forked = {"metadata": {"forkedFrom": {"sessionID": SESSION}}}
+    script.sessions = [
+        listed("Fix the off-by-one in the parser", SESSION, 12_000, (18, 1)),
+        listed("try a generator", "ses_fork", 20 * MINUTE, (24, 9), **forked),
+        listed("list callers of rows_from (@explore subagent)", "ses_callers", 22 * MINUTE, parent_id="ses_fork"),
+        listed("write the release note (@general subagent)", "ses_note", 9_000, parent_id=SESSION),
+        listed("find CSV tests (@explore subagent)", "ses_child", 31 * MINUTE, parent_id=SESSION),
+        listed("Dark mode for the report", "ses_dark", 4 * MINUTE, (96, 14)),
+        listed(
+            "CHANGELOG を自動生成する", "ses_cjk", 2 * HOUR, (3, 0),
+            revert=RevertState(message_id="msg_x"), metadata={"undo": undone},
+        ),
+        listed("Move the benchmarks to asv", "ses_asv", 3 * HOUR, (12, 2)),
+        listed("Add retry to the client", "ses_retry", 21 * HOUR, (142, 31)),
+        listed("retry with jitter", "ses_jitter", 20 * HOUR, (9, 4), metadata={"forkedFrom": {"sessionID": "ses_retry"}}),
+        listed("Type hints for the writer", "ses_hints", 23 * HOUR, (58, 51)),
+        listed("Why is import csvkit slow?", "ses_slow", 4 * DAY),
+        listed("Split the test data by dialect", "ses_split", 5 * DAY, (210, 188)),
+        listed("Release 0.9", "ses_release", 6 * DAY, (31, 8)),
+    ]  # fmt: skip
+    asking = PermissionRequest(id="per_other", session_id="ses_dark", permission="bash", patterns=["rm -rf dist"])
+    busy: dict[str, AnyStatus] = {SESSION: BusyStatus(), "ses_dark": BusyStatus(), "ses_note": BusyStatus()}
+    script.permissions, script.statuses = [asking], busy
+    script.costs = {
+        SESSION: 0.39, "ses_fork": 0.1, "ses_callers": 0.01, "ses_note": 0.02, "ses_child": 0.01, "ses_dark": 0.57,
+        "ses_cjk": 0.08, "ses_asv": 0.33, "ses_retry": 0.74, "ses_jitter": 0.05, "ses_hints": 0.29, "ses_slow": 0.004,
+        "ses_split": 0.38, "ses_release": 0.16,
+    }  # fmt: skip
+    return script
+
+
+LIST = press("ctrl+x", "l")
+
+SITUATIONS: dict[str, Situation] = {
+    "sessions-with-their-costs": Situation(many_sessions, (140, 35), DARK, LIST),
+    "sessions-with-their-costs-light": Situation(many_sessions, (140, 35), LIGHT, LIST),
+    "sessions-in-100-columns": Situation(many_sessions, (100, 30), DARK, LIST),
+    "sessions-in-60-columns": Situation(many_sessions, (60, 30), DARK, LIST),
+    "sessions-in-16-colours-and-ascii": Situation(many_sessions, (120, 30), PLAIN, LIST),
+}
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_page(name: str, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/you")
+    situation = SITUATIONS[name]
+    app, act = opened_app(situation)
+    assert snap_compare(app, terminal_size=situation.size, run_before=act)

@@ -1,0 +1,148 @@
+"""The page of sessions: keys of the settings, what sessions cost, what a row says."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from opencode_tui.tui.acts.offers import help_choices
+from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.keymap import Keymap
+from opencode_tui.tui.screens.sessions import SessionsScreen
+from tests.support.conversation import SESSION
+from tests.support.scripted_client import Script
+from tests.tui.screens.test_looks import Situation, opened_app
+from tests.tui.screens.test_page_looks import many_sessions
+
+
+class Opened:
+    """The page of sessions over a scripted door; `acts` are those that it asked for."""
+
+    def __init__(self, app: OpenCodeApp, pilot: Pilot[Any], page: SessionsScreen, acts: list[tuple[str, str]]) -> None:
+        self.app, self.pilot, self.page, self.acts = app, pilot, page, acts
+
+    async def text(self) -> str:
+        """Everything on the screen."""
+        await self.pilot.pause()
+        lines = self.app.screen._compositor.render_strips()[: self.app.screen.size.height]
+        return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines)
+
+
+@asynccontextmanager
+async def listed(script: Script, keybinds: Mapping[str, str] | None = None) -> AsyncGenerator[Opened]:
+    script.settings = {"keybinds": dict(keybinds or {})}
+    app, act = opened_app(Situation(lambda: script))
+    async with app.run_test(size=(140, 35)) as pilot:
+        await act(pilot)
+        assert app.chat.control is not None
+        acts: list[tuple[str, str]] = []
+        page = SessionsScreen(app.chat.control, lambda what, chosen: acts.append((what, chosen)))
+        await app.push_screen(page)
+        opened = Opened(app, pilot, page, acts)
+        while "esc back" not in await opened.text():
+            await pilot.pause(0.01)
+        yield opened
+
+
+def foot(text: str) -> str:
+    return text.split("\n")[-2].strip()
+
+
+DEFAULTS = "enter open   ctrl+f fork   ctrl+r rename   ctrl+e export   ctrl+d delete   esc back"
+
+
+async def test_the_usual_keys_stand_below_the_list() -> None:
+    async with listed(many_sessions()) as opened:
+        assert foot(await opened.text()) == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    ("keybinds", "shown", "keys", "act"),
+    [
+        ({}, "ctrl+d delete", ("ctrl+d",), "delete"),
+        ({"session_rename": "f4,ctrl+y"}, "f4 rename", ("ctrl+y",), "rename"),
+        ({"session_delete": "<leader>d"}, "ctrl+x d delete", ("ctrl+x", "d"), "delete"),
+        ({"leader": "ctrl+g", "session_delete": "<leader>D"}, "ctrl+g d delete", ("ctrl+g", "d"), "delete"),
+        ({"session_export": "ctrl+u"}, "ctrl+u export", ("ctrl+u",), "export"),
+    ],
+)
+async def test_the_keys_of_the_settings_act_and_are_named(
+    keybinds: dict[str, str], shown: str, keys: tuple[str, ...], act: str
+) -> None:
+    async with listed(many_sessions(), keybinds) as opened:
+        assert shown in foot(await opened.text())
+        await opened.pilot.press(*keys)
+        assert opened.acts == [(act, SESSION)]
+
+
+async def test_a_key_that_the_settings_moved_or_took_away_acts_no_more() -> None:
+    async with listed(many_sessions(), {"session_delete": "none", "session_rename": "f4"}) as opened:
+        text = foot(await opened.text())
+        assert "delete" not in text and "ctrl+r" not in text
+        await opened.pilot.press("ctrl+d", "ctrl+r")
+        assert opened.acts == [] and opened.app.screen is opened.page
+
+
+async def test_letters_filter_whatever_the_settings_say() -> None:
+    async with listed(many_sessions(), {"session_delete": "d", "session_fork": "escape"}) as opened:
+        await opened.pilot.press("q", "j", "backspace", "backspace", "d", "a", "r", "k")
+        text = await opened.text()
+        assert "Dark mode" in text and "Release 0.9" not in text and opened.acts == []
+        await opened.pilot.press("escape")
+        assert opened.acts == [] and opened.app.screen is not opened.page
+
+
+async def test_an_arrow_goes_one_row_down() -> None:
+    async with listed(many_sessions()) as opened:
+        await opened.pilot.press("down", "enter")
+        assert opened.acts == [("open", "ses_note")]
+
+
+async def test_a_sequence_that_means_nothing_is_used_up_and_said() -> None:
+    async with listed(many_sessions()) as opened:
+        await opened.pilot.press("ctrl+x")
+        assert "ctrl+x  and then?" in await opened.text()
+        await opened.pilot.press("z")
+        text = await opened.text()
+        assert "and then?" not in text and "Release 0.9" in text and opened.acts == []
+
+
+async def test_a_click_on_a_key_of_the_settings_is_that_key() -> None:
+    async with listed(many_sessions(), {"session_fork": "<leader>o"}) as opened:
+        line = (await opened.text()).split("\n")[-2]
+        await opened.pilot.click(offset=(line.index("ctrl+x o fork") + 2, 33))
+        assert opened.acts == [("fork", SESSION)]
+
+
+def test_help_names_the_keys_of_the_page() -> None:
+    keymap = Keymap({"session_rename": "f4", "session_delete": "none"})
+    found = [(one.id, one.key) for one in help_choices(keymap) if one.id.startswith("page ")]
+    assert found == [("page session_fork", "ctrl+f"), ("page session_rename", "f4"), ("page session_export", "ctrl+e")]
+
+
+async def test_a_cost_is_that_of_the_session_with_its_agents_and_the_sum_counts_each_once() -> None:
+    async with listed(many_sessions()) as opened:
+        lines = (await opened.text()).splitlines()
+        costs = {line[3:60].strip("│├└╴ ").split("  ")[0]: line[60:95].split() for line in lines}
+        assert "0.42" in costs["Fix the off-by-one in the parser"]  # 0.39 + 0.02 + 0.01
+        assert "14 sessions · $3.13" in lines[1]
+
+
+async def test_what_was_free_costs_nothing_and_a_trifle_is_told_as_one() -> None:
+    script = many_sessions()
+    script.costs = {"ses_slow": 0.004}
+    async with listed(script) as opened:
+        lines = (await opened.text()).splitlines()
+        [slow] = [line for line in lines if "Why is import" in line]
+        assert slow.split()[-3:] == ["<0.01", "4", "d"]
+        assert " 0.00 " not in "\n".join(lines) and "· $0.0040 " in lines[1]
+
+
+async def test_new_costs_are_seen_while_one_looks() -> None:
+    script = many_sessions()
+    async with listed(script) as opened:
+        script.costs["ses_release"] = 1.5
+        await opened.page._read_costs()
+        assert "1.50" in await opened.text()

@@ -100,8 +100,13 @@ def first_line(text: str) -> str:
 
 def _call_name(part: ToolPart) -> str:
     state = part.state
+    command = state.input.get("command") if part.tool == "bash" else None  # its title is what the model said of it
     title = state.title if isinstance(state, ToolStateCompleted | ToolStateRunning) else None
-    named = title or next((value for value in state.input.values() if isinstance(value, str)), "")
+    named = (
+        (command if isinstance(command, str) else None)
+        or title
+        or next((value for value in state.input.values() if isinstance(value, str)), "")
+    )
     return first_line(named)
 
 

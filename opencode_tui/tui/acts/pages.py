@@ -56,7 +56,7 @@ class PageActs:
         session_id = self._session()
         if session_id is not None:
             view = await self._control.client.context.items(session_id)
-            self._screen.app.push_screen(ContextScreen(self._control, view))
+            self._screen.app.push_screen(ContextScreen(self._control, view, self._jump))
 
     async def _diff(self) -> None:
         from opencode_tui.tui.screens.diff import DiffScreen
@@ -82,8 +82,8 @@ class PageActs:
     def _from_timeline(self, what: str, chosen: str) -> None:
         session_id = self._control.session_id
         match what:
-            case "jump" if self._screen.view is not None:
-                self._screen.view.scroll_to_item(chosen)
+            case "jump":
+                self._jump(chosen)
             case "revert":
                 self._screen.do(self._acts.undo.ask(chosen))
             case "fork" if session_id is not None:
@@ -94,6 +94,10 @@ class PageActs:
                 self._acts.session.open(chosen)
             case _:
                 pass
+
+    def _jump(self, item_id: str) -> None:
+        if self._screen.view is not None:
+            self._screen.view.scroll_to_item(item_id)
 
     async def _status(self) -> None:
         """Everything about this folder that one may want to tell somebody who helps."""

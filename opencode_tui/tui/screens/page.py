@@ -44,10 +44,10 @@ class PageHead(Rows):
 
     lines: Sequence[tuple[Sequence[Piece], Sequence[Piece]]] = ()
 
-    def show(self, lines: Sequence[tuple[Sequence[Piece], Sequence[Piece]]]) -> None:
-        """Take other lines; an empty row stands above and below."""
+    def show(self, lines: Sequence[tuple[Sequence[Piece], Sequence[Piece]]], *, is_table: bool = False) -> None:
+        """Take other lines; an empty row stands above and below, or only above where the last one heads the list's columns."""
         self.lines = lines
-        self.styles.height = len(lines) + 2
+        self.styles.height = len(lines) + (1 if is_table else 2)
         self.redraw()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:

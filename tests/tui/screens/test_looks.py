@@ -243,22 +243,38 @@ def context() -> Script:
     def item(kind: Any, group: Any, name: str, tokens: int, **fields: Any) -> ContextItem:
         return ContextItem(kind=kind, group=group, name=name, tokens=tokens, **fields)
 
+    def gone(number: int) -> ContextItem:
+        time = NOON + (1 + number) * MINUTE
+        return item(
+            "answer", "messages", "earlier", 0, state="summarised", was=3_610, time=time, message_id=f"msg_{number}"
+        )
+
+    later = NOON + 52 * MINUTE
     items = [
         item("agent", "system", "build", 2_300),
         item("instruction", "system", "AGENTS.md, docs/CLAUDE.md", 3_700),
         item("tools", "system", "16 definitions", 6_200),
         item("summary", "summary", "written at 12:41", 9_300),
-        item("request", "messages", "Now make the dialect sniffer handle a lone quote.", 100, time=NOON),
+        *(gone(number) for number in range(41)),
+        item("request", "messages", "Now make the dialect sniffer handle a lone quote.", 100, time=NOON + 43 * MINUTE),
         item("thought", "messages", "not sent to this model", 0, state="ignored"),
         item("call", "outputs", "src/csvkit/sniff.py", 4_800, tool="read", frees=4_700, part_id="prt_1"),
         item("call", "outputs", "tests/data/large.csv", 20, tool="read", state="pruned", was=12_000, part_id="prt_2"),
+        item("call", "outputs", '"splitlines" in src/', 20, tool="grep", state="pruned", was=3_100, part_id="prt_4"),
         item("call", "outputs", "pytest -q --tb=long", 31_400, tool="bash", frees=31_300, part_id="prt_3"),
+        item("call", "outputs", "docs/dialects.md", 14_900, tool="read", frees=14_800, part_id="prt_5"),
         item("answer", "messages", "A lone quote now counts as text unless a second one closes it.", 400),
-        item("request", "messages", "Drop the second pass.", 0, state="reverted", was=100, time=NOON + 5 * MINUTE),
+        item("request", "messages", "Now the long table.", 21_200, time=NOON + 46 * MINUTE),
+        item("request", "messages", "Why does the sniffer read the file twice?", 100, time=later),
+        item("file", "messages", "profile.png", 1_400, message_id="msg_x"),
+        item("call", "outputs", "src/csvkit/io.py", 7_300, tool="read", frees=7_200, part_id="prt_6"),
+        item("answer", "messages", "The first pass counts quotes, the second one counts commas.", 900),
+        item("request", "messages", "Drop the second pass.", 0, state="reverted", was=100, time=NOON + 65 * MINUTE),
+        item("call", "outputs", "src/csvkit/sniff.py", 0, tool="edit", state="reverted", was=1_200),
     ]
     model = ModelRef(provider_id="anthropic", model_id="claude-sonnet-4")
     script.context = ContextView(
-        session_id=SESSION, model=model, agent="build", tokens=58_200, usable=168_000, cost=0.42, items=items
+        session_id=SESSION, model=model, agent="build", tokens=104_000, usable=168_000, cost=0.42, items=items
     )
     return script
 
@@ -395,9 +411,7 @@ SITUATIONS: dict[str, Situation] = {
     "agents": Situation(idle, (110, 30), DARK, press("ctrl+x", "a")),
     "themes": Situation(idle, (110, 34), DARK, press("ctrl+x", "t", "n", "o", "r", "d")),
     "keys-in-force": Situation(idle, (110, 40), DARK, press("f1")),
-    "context": Situation(
-        context, (122, 40), DARK, press("ctrl+x", "i", "down", "down", "down", "down", "down", "down", "down", "down")
-    ),
+    "context": Situation(context, (122, 39), DARK, press("ctrl+x", "i", *["down"] * 10)),
     "context-light-by-size": Situation(context, (122, 40), LIGHT, press("ctrl+x", "i", "s")),
     "changes-side-by-side": Situation(idle, (162, 34), DARK, press("ctrl+x", "d")),
     "changes-in-one-column-light": Situation(idle, (100, 30), LIGHT, press("ctrl+x", "d")),

@@ -338,6 +338,19 @@ async def test_the_context_view_lists_what_the_model_sees(environ: dict[str, str
         await page.sees("Ask anything")
 
 
+async def test_enter_on_an_item_of_the_context_shows_it_in_the_chat(environ: dict[str, str], folder: Path) -> None:
+    long = Answer(text="\n\n".join(f"paragraph {n}" for n in range(60)))
+    async with screen(environ, folder, long) as page:
+        await page.send("where it began")
+        await page.sees("paragraph 59")
+        assert "▎ where it began" not in page.text()
+        await page.press("ctrl+x", "i")
+        await page.sees("System prompt")
+        await page.press("end", "up", "enter")
+        await page.sees("▎ where it began")
+        assert "paragraph 59" not in await page.sees("Ask anything")
+
+
 async def test_the_diff_view_shows_what_the_session_changed(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
         await page.send("write it")

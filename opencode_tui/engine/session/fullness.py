@@ -35,7 +35,7 @@ def reported_use(messages: Sequence[MessageWithParts], model: Model) -> int:
         if not isinstance(info, AssistantMessage) or not info.finish or info.error is not None:
             continue
         is_same = (info.provider_id, info.model_id) == (model.provider_id, model.model_id)
-        if info.summary or not is_same or _pruned_since(messages, info.time.completed or 0):
+        if info.summary or not is_same or pruned_since(messages, info.time.completed or 0):
             return 0
         return used(info.tokens)
     return 0
@@ -81,7 +81,8 @@ def full_context(model: Model, size: int, room: int | None) -> ContextOverflowEr
     )
 
 
-def _pruned_since(messages: Sequence[MessageWithParts], moment: int) -> bool:
+def pruned_since(messages: Sequence[MessageWithParts], moment: int) -> bool:
+    """Tell whether a tool's output has been pruned since a moment, in milliseconds since 1970."""
     return any(
         isinstance(part, ToolPart)
         and isinstance(part.state, ToolStateCompleted)

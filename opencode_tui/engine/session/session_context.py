@@ -16,6 +16,7 @@ from opencode_tui.engine.provider.wire_view import wire_view
 from opencode_tui.engine.session.calibration import Calibration
 from opencode_tui.engine.session.context import ContextSources, context_items
 from opencode_tui.engine.session.context_size import Weigh, measure
+from opencode_tui.engine.session.fullness import pruned_since
 from opencode_tui.engine.session.history import filter_compacted, is_answered, position
 from opencode_tui.engine.session.model_message import GO_ON
 from opencode_tui.engine.session.overflow import OverflowRules, usable, used
@@ -31,9 +32,7 @@ from opencode_tui.schema.error import AuthError
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.message import AssistantMessage, MessageTime, UserMessage
 from opencode_tui.schema.model import Model
-from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.tool_state import ToolStateCompleted
 from opencode_tui.schema.value import immutable
 
 _MOST_FACTOR, _LEARNED_FACTOR = 2.0, 1.25
@@ -199,16 +198,6 @@ def _reported(following: _Next, model: Model) -> AssistantMessage | None:
         if isinstance(info, AssistantMessage) and info.finish and info.error is None:
             is_same = (info.provider_id, info.model_id) == (model.provider_id, model.model_id)
             is_counted = info.tokens.input + info.tokens.cache.read + info.tokens.cache.write > 0
-            changed = info.summary or _changed_since(following.sent, info.time.completed or 0)
+            changed = info.summary or pruned_since(following.sent, info.time.completed or 0)
             return info if is_same and is_counted and not changed else None
     return None
-
-
-def _changed_since(messages: Sequence[MessageWithParts], moment: int) -> bool:
-    return any(
-        isinstance(part, ToolPart)
-        and isinstance(part.state, ToolStateCompleted)
-        and (part.state.time.compacted or 0) > moment
-        for message in messages
-        for part in message.parts
-    )

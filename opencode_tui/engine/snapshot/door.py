@@ -2,10 +2,10 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from opencode_tui.engine.snapshot.claims import Claims
 from opencode_tui.engine.snapshot.disk import Disk
@@ -15,6 +15,7 @@ from opencode_tui.engine.snapshot.report import Snapshot
 from opencode_tui.engine.snapshot.telling import remarks
 from opencode_tui.engine.snapshot.view import View
 from opencode_tui.engine.snapshot.work import Worktree
+from opencode_tui.engine.unbroken import finish
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.storage.locks import Locks
@@ -83,7 +84,7 @@ class WorktreeDoor:
         await lock.acquire(LOCK_WAIT_MS)
         stop = threading.Event()
         try:
-            return await _finish(asyncio.to_thread(_prepared(opened, work), stop), stop)
+            return await finish(asyncio.to_thread(_prepared(opened, work), stop), stop=stop)
         finally:
             lock.release()
 
@@ -112,18 +113,3 @@ def _prepared(opened: Opened, work: Work[T]) -> Callable[[threading.Event], T]:
         return work(opened, stop)
 
     return prepare_and_work
-
-
-async def _finish(work: Coroutine[Any, Any, T], stop: threading.Event) -> T:
-    """Return what the work gives; a cancel sets the flag and is delivered when the thread has ended."""
-    task = asyncio.create_task(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-            stop.set()
-    if cancelled is not None:
-        raise cancelled from task.exception()
-    return task.result()

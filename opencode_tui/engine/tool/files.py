@@ -17,8 +17,8 @@ from opencode_tui.engine.tool.folder import Folder, open_folder
 from opencode_tui.engine.tool.stage import Change, Stage, explain
 from opencode_tui.engine.tool.stamps import Stamp, stamp_of
 from opencode_tui.engine.tool.text_format import TextFormat, decode, is_binary
-from opencode_tui.engine.tool.thread import finish
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.engine.unbroken import finish
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.value import immutable
 

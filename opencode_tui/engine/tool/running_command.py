@@ -12,7 +12,7 @@ from typing import Self
 
 from opencode_tui.engine.tool.command_output import CommandOutput
 from opencode_tui.engine.tool.process import Command, Ended, ShellProcess
-from opencode_tui.engine.tool.thread import finish
+from opencode_tui.engine.unbroken import finish
 
 
 class RunningCommand:

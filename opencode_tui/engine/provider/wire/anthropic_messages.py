@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 
 from opencode_tui.engine.provider.stream import FinishReason, Usage
+from opencode_tui.engine.provider.wire.answer_body import AnswerBody
 from opencode_tui.engine.provider.wire.delta import (
     WireCall,
     WireDamage,
@@ -17,8 +18,6 @@ from opencode_tui.engine.provider.wire.delta import (
     WireUsage,
 )
 from opencode_tui.engine.provider.wire.json_value import as_count, as_index, as_list, as_object, as_text, read_json
-from opencode_tui.engine.provider.wire.plain_body import PlainBody
-from opencode_tui.engine.provider.wire.sse import SseParser
 from opencode_tui.schema.record import JsonObject
 
 FINISH_REASONS: dict[str, FinishReason] = {
@@ -47,22 +46,18 @@ class AnthropicMessagesDecoder:
     """Turns the bytes of one answer into deltas. The provider's own tools are left out: they run on its side."""
 
     def __init__(self) -> None:
-        self._sse = SseParser()
-        self._plain = PlainBody()
+        self._body = AnswerBody()
         self._blocks: dict[int, _Block] = {}
         self._usage: dict[str, int] = {}
 
     def feed(self, chunk: bytes) -> list[WireDelta]:
         """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
-        events = self._sse.feed(chunk)
-        if self._plain.is_possible:
-            self._plain.observe(chunk, bool(events))
-        return self._read_events(events)
+        return self._read_events(self._body.feed(chunk))
 
     def end(self) -> list[WireDelta]:
         """Return the deltas that the end of the body completes. Raises ProtocolError when it was no answer at all."""
-        deltas = self._read_events(self._sse.end())
-        if not deltas and (whole := self._plain.whole()) is not None:
+        deltas = self._read_events(self._body.end())
+        if not deltas and (whole := self._body.whole()) is not None:
             self._read_whole(whole, deltas)
         self._stop_all(deltas)
         return deltas

@@ -6,6 +6,7 @@ Only choice 0 is read. A body without events (a whole completion, an error objec
 from typing import Any
 
 from opencode_tui.engine.provider.stream import FinishReason, Usage
+from opencode_tui.engine.provider.wire.answer_body import AnswerBody
 from opencode_tui.engine.provider.wire.delta import (
     WireCall,
     WireDamage,
@@ -18,8 +19,6 @@ from opencode_tui.engine.provider.wire.delta import (
     WireUsage,
 )
 from opencode_tui.engine.provider.wire.json_value import as_count, as_index, as_list, as_object, as_text, read_json
-from opencode_tui.engine.provider.wire.plain_body import PlainBody
-from opencode_tui.engine.provider.wire.sse import SseParser
 from opencode_tui.schema.record import JsonObject
 
 FINISH_REASONS: dict[str, FinishReason] = {
@@ -42,21 +41,17 @@ class OpenAiChatDecoder:
     """Turns the bytes of one answer into deltas."""
 
     def __init__(self) -> None:
-        self._sse = SseParser()
-        self._plain = PlainBody()
+        self._body = AnswerBody()
         self._thought_details: list[JsonObject] = []
 
     def feed(self, chunk: bytes) -> list[WireDelta]:
         """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
-        events = self._sse.feed(chunk)
-        if self._plain.is_possible:
-            self._plain.observe(chunk, bool(events))
-        return self._read_events(events)
+        return self._read_events(self._body.feed(chunk))
 
     def end(self) -> list[WireDelta]:
         """Return the deltas that the end of the body completes. Raises ProtocolError when it was no answer at all."""
-        deltas = self._read_events(self._sse.end())
-        if not deltas and (whole := self._plain.whole()) is not None:
+        deltas = self._read_events(self._body.end())
+        if not deltas and (whole := self._body.whole()) is not None:
             self.read_chunk(whole, deltas)
             if not deltas:
                 deltas.append(WireError(whole))

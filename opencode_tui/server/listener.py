@@ -5,11 +5,15 @@ A client that is cut off finds everything by reading anew; nothing that it does 
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
 
 from opencode_tui.server.frame import Frame, GrowthFrame
 
 QUEUE_LIMIT = 16 * 1024 * 1024
 """Bytes of structural events that may wait for one client."""
+
+PIECE = 256 * 1024
+"""Bytes that leave at a time: what waits is shared by all listeners, what is on its way is each one's own."""
 
 
 class Listener:
@@ -40,15 +44,17 @@ class Listener:
 
     def cut_off(self) -> None:
         """End without what waits."""
-        self._take()
+        self._queue.clear()
+        self._growing.clear()
+        self._waiting_bytes = 0
         self.close()
 
     async def read(self) -> bytes:
-        """Wait for frames and return all that wait; empty at the end."""
+        """Wait for frames and return the first of those that wait, a good piece of them; empty at the end."""
         while not self._queue and not self._end.is_set():
             self._news.clear()
             await self._news.wait()
-        return b"".join(self._take())
+        return b"".join(self._take_piece())
 
     async def ended(self) -> None:
         """Wait until it is closed or cut off."""
@@ -69,9 +75,17 @@ class Listener:
         if self._waiting_bytes > QUEUE_LIMIT and len(self._queue) > 1:
             self.cut_off()
 
-    def _take(self) -> list[bytes]:
-        frames = [self._growing[entry] if isinstance(entry, str) else entry for entry in self._queue]
-        self._queue.clear()
-        self._growing.clear()
-        self._waiting_bytes = 0
-        return [frame.for_all if self._directory is None else frame.for_folder for frame in frames]
+    def _take_piece(self) -> Iterator[bytes]:
+        taken = 0
+        while self._queue and taken < PIECE:
+            frame = self._take_first()
+            data = frame.for_all if self._directory is None else frame.for_folder
+            taken += len(data)
+            yield data
+
+    def _take_first(self) -> Frame:
+        entry = self._queue.popleft()
+        if isinstance(entry, str):
+            return self._growing.pop(entry)
+        self._waiting_bytes -= len(entry.event)
+        return entry

@@ -2,12 +2,17 @@
 
 import asyncio
 import json
+import resource
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+from opencode_tui.client.client import EventReader
+from opencode_tui.schema.event import BusLagged, PartGrowth, PartProgress
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
 from tests.benchmarks.comparison import Figure, report
@@ -26,6 +31,8 @@ TEXT = "abcd" * 8_000
 STREAMS = 9
 HEAD_GOAL = 3
 STREAM_GOAL = 1.2
+FLOOD_MB = 60
+MEMORY_GOAL = 200
 
 
 async def measure_prompts(face: HttpFace) -> list[Figure]:
@@ -80,25 +87,20 @@ async def check_answers(face: HttpFace, sessions: list[str], count: int) -> None
 
 
 async def measure_listeners(face: HttpFace, model: ModelServer) -> list[Figure]:
-    """Return the time of a fast stream with fifty listeners, five of them not reading, and without any."""
+    """Return the time of a fast stream with fifty listeners, five of them not reading, and without any; and what was heard."""
     without, heard = [], []
     count = rounds(STREAMS, 3)
     for _ in range(count + 1):
         without.append(await stream_once(face, model))
-    readers = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.benchmarks.event_readers", face.address.url, PASSWORD,
-        str(LISTENERS - IDLE), str(IDLE), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    assert readers.stdin is not None and readers.stdout is not None
-    assert await readers.stdout.readline() == b"ready\n"
-    for _ in range(count + 1):
-        heard.append(await stream_once(face, model))
-    await asyncio.sleep(0.5)
-    readers.stdin.write(b"count\n")
-    seen = json.loads(await readers.stdout.readline())
-    readers.stdin.close()
-    await readers.wait()
-    lost = max(seen) - min(seen)
+    async with listening(face) as readers:
+        with (await face.clients.at()).events() as bus:
+            for _ in range(count + 1):
+                heard.append(await stream_once(face, model))
+            seen, told = await ask(readers), happened(bus)
+        peak = peak_mb()
+        await flood(face)
+        grown = peak_mb() - peak
+    events, digests, letters = zip(*seen, strict=True)
     return [
         Figure(
             f"32,000 characters with {LISTENERS} listeners, median",
@@ -106,9 +108,54 @@ async def measure_listeners(face: HttpFace, model: ModelServer) -> list[Figure]:
             STREAM_GOAL,
             floor=statistics.median(without[1:]),
         ),
-        Figure("structural events that one reader has and another lacks", lost, 0, ""),
-        Figure("readers that saw nothing", sum(number < 10 for number in seen), 0, ""),
+        Figure(f"of {told} structural events lost or told twice, worst", max(abs(told - one) for one in events), 0, ""),
+        Figure("readers that were told others, or in another order", len(set(digests)) - 1, 0, ""),
+        Figure("letters lost, worst", max(abs((count + 1) * len(TEXT) - one) for one in letters), 0, ""),
+        Figure(f"memory that {FLOOD_MB} MB of events add, {IDLE} not reading", grown, MEMORY_GOAL, "MB"),
     ]
+
+
+@asynccontextmanager
+async def listening(face: HttpFace) -> AsyncGenerator[asyncio.subprocess.Process]:
+    """Have fifty listen from another process; gives it when all are greeted."""
+    readers = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.benchmarks.event_readers", face.address.url, PASSWORD,
+        str(LISTENERS - IDLE), str(IDLE), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert readers.stdin is not None and readers.stdout is not None
+    assert await readers.stdout.readline() == b"ready\n"
+    yield readers
+    readers.stdin.close()
+    await readers.wait()
+
+
+async def ask(readers: asyncio.subprocess.Process) -> list[tuple[int, str, int]]:
+    """Return what each reader has seen once it had time to read on."""
+    assert readers.stdin is not None and readers.stdout is not None
+    await asyncio.sleep(1)
+    readers.stdin.write(b"count\n")
+    return json.loads(await readers.stdout.readline())
+
+
+async def flood(face: HttpFace) -> None:
+    """Tell so many structural events that no queue may hold them all."""
+    session_id = await face.session()
+    for _ in range(FLOOD_MB):
+        await face.http.patch(f"/session/{session_id}", json={"title": "x" * 1_000_000})
+
+
+def happened(bus: EventReader) -> int:
+    """Return how many structural events the engine itself has told."""
+    count = 0
+    while (envelope := bus.poll()) is not None:
+        assert not isinstance(envelope.event, BusLagged), "the measure itself has lost events"
+        count += not isinstance(envelope.event, PartGrowth | PartProgress)
+    return count
+
+
+def peak_mb() -> float:
+    """Return the most memory that this process, the server's, has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 async def stream_once(face: HttpFace, model: ModelServer) -> float:

@@ -1,9 +1,11 @@
 """Listeners of an event stream in a process of their own: `python -m tests.benchmarks.event_readers URL PASSWORD READING IDLE`.
 
-Prints `ready` when all are greeted, and for the line `count` on stdin the structural events that each reader has seen, as JSON.
+Prints `ready` when all are greeted, and for the line `count` on stdin what each reader has seen, as JSON: the number of structural
+events, a digest of them in their order, and the number of letters that grew.
 """
 
 import asyncio
+import hashlib
 import json
 import sys
 from urllib.parse import urlsplit
@@ -19,25 +21,45 @@ async def connect(url: str, password: str) -> tuple[asyncio.StreamReader, asynci
     return reader, writer
 
 
-async def read(reader: asyncio.StreamReader, seen: dict[str, int], name: str) -> None:
-    """Count the structural events of one stream."""
-    seen[name] = 0
+class Seen:
+    """What one reader was told."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._events = 0
+        self._grown = 0
+
+    def take(self, line: bytes) -> None:
+        """Count an event; heartbeats come when they come and count for nothing."""
+        if b',"delta":' in line:
+            self._grown += len(json.loads(line[6:])["properties"].get("delta", ""))
+        elif b'"server.heartbeat"' not in line:
+            self._events += 1
+            self._digest.update(line)
+
+    def sums(self) -> tuple[int, str, int]:
+        """Return the structural events, their digest, and the letters that grew."""
+        return self._events, self._digest.hexdigest(), self._grown
+
+
+async def read(reader: asyncio.StreamReader, seen: Seen) -> None:
+    """Count what one stream tells."""
     while line := await reader.readline():
-        if line.startswith(b'data: {"type":') and b',"delta":' not in line:
-            seen[name] += 1
+        if line.startswith(b"data: "):
+            seen.take(line)
 
 
 async def main() -> None:
     """Listen until stdin ends."""
     url, password, reading, idle = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    seen: dict[str, int] = {}
     streams = [await connect(url, password) for _ in range(reading + idle)]
-    tasks = [asyncio.create_task(read(reader, seen, str(number))) for number, (reader, _) in enumerate(streams[idle:])]
+    seen = [Seen() for _ in streams[idle:]]
+    tasks = [asyncio.create_task(read(reader, one)) for one, (reader, _) in zip(seen, streams[idle:], strict=True)]
     for reader, _ in streams[:idle]:
         reader._transport.pause_reading()  # pyright: ignore[reportAttributeAccessIssue] - a client that stops reading
     print("ready", flush=True)
     while (await asyncio.to_thread(sys.stdin.readline)).strip() == "count":
-        print(json.dumps(sorted(seen.values())), flush=True)
+        print(json.dumps([one.sums() for one in seen]), flush=True)
     for task in tasks:
         task.cancel()
 

@@ -1,25 +1,18 @@
 """No route can be reached without the password, from a foreign page, or by a foreign name: made from the route table."""
 
-import re
-
 import httpx
 import pytest
-from fastapi.routing import APIRoute
 
-from opencode_tui.server.app import ROUTERS
-from tests.support.http_face import ALLOWED, PASSWORD
+from tests.support.http_face import ALLOWED, PASSWORD, HttpFace
+from tests.support.route_table import every_route
 
-ROUTES = sorted(
-    (method, re.sub(r"\{\w+\}", "x", route.path))
-    for router in ROUTERS
-    for route in router.routes
-    if isinstance(route, APIRoute)
-    for method in route.methods or ()
-)
 RIGHT = httpx.BasicAuth("opencode", PASSWORD)
 THREATS = {
     "no password": (401, None, {}),
     "wrong password": (401, httpx.BasicAuth("opencode", PASSWORD + "r"), {}),
+    "half of the password": (401, httpx.BasicAuth("opencode", PASSWORD[:-1]), {}),
+    "empty password": (401, httpx.BasicAuth("opencode", ""), {}),
+    "empty token": (401, None, {"authorization": "Bearer"}),
     "wrong user": (401, httpx.BasicAuth("root", PASSWORD), {}),
     "wrong token": (401, None, {"authorization": "Bearer nonsense"}),
     "broken credentials": (401, None, {"authorization": "Basic ?"}),
@@ -36,18 +29,47 @@ THREATS = {
 }
 
 
-async def test_every_route_refuses_every_threat(serve):
-    assert len(ROUTES) >= 20
+FOREIGN = [name for name, (status, _, headers) in THREATS.items() if status == 403 and "content-type" not in headers]
+"""What not even a preflight may come from."""
+
+WELL_FORMED = {"requestID": "per_1", "permissionID": "per_1", "providerID": "openai"}
+
+
+async def requests_to_all(face: HttpFace) -> list[tuple[str, str]]:
+    """Return a request for each route that would reach what there is: a session, its answer, a part of it."""
+    session_id = await face.session(title="untouched")
+    message = (await face.say(session_id, "hello")).json()
+    ids = {
+        **WELL_FORMED,
+        "sessionID": session_id,
+        "messageID": message["info"]["id"],
+        "partID": message["parts"][-1]["id"],
+    }
+    return [(method, route.path.format(**ids)) for route in every_route() for method in sorted(route.methods or ())]
+
+
+async def state(face: HttpFace) -> object:
+    """Return what requests that were let in would change."""
+    sessions = (await face.http.get("/session")).json()
+    return sessions, [await face.messages(session["id"]) for session in sessions]
+
+
+async def test_every_route_refuses_every_threat_and_does_nothing_of_it(serve, paths):
     let_in: list[object] = []
     async with serve() as face:
+        routes = [*await requests_to_all(face), ("GET", "/no/such/route"), ("HEAD", "/session")]
+        before = await state(face)
         for threat, (status, auth, headers) in THREATS.items():
             named = {name: value.format(port=face.address.port) for name, value in headers.items()}
+            asked = [*routes, ("OPTIONS", "/session")] if threat in FOREIGN else routes
             async with httpx.AsyncClient(base_url=face.address.url, auth=auth, trust_env=False) as http:
-                for method, path in ROUTES:
+                for method, path in asked:
                     answer = await http.request(method, path, headers=named, content=b"{}" if method != "GET" else None)
                     if answer.status_code != status:
                         let_in.append((threat, method, path, answer.status_code))
-    assert let_in == []
+        after = await state(face)
+    assert let_in == [] and len(routes) > 100
+    assert after == before and not paths.auth.exists()
 
 
 async def test_the_right_password_opens_by_basic_and_by_bearer(serve):

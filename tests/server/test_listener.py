@@ -55,6 +55,22 @@ async def test_who_does_not_read_is_cut_off_and_who_reads_loses_nothing(monkeypa
     assert await idle.read() == b""
 
 
+async def test_what_waits_leaves_in_pieces_in_order_and_makes_room_as_it_goes(monkeypatch):
+    monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 10_000)
+    monkeypatch.setattr("opencode_tui.server.listener.PIECE", 2_000)
+    listener = Listener("/p")
+    for number in range(8):
+        listener.offer(structural(f"event {number}", size=1_000))
+    pieces = [parse(await listener.read())]
+    for number in range(8, 10):
+        listener.offer(structural(f"event {number}", size=1_000))
+    listener.close()
+    while data := await listener.read():
+        pieces.append(parse(data))
+    assert [len(piece) for piece in pieces] == [2] * 5
+    assert [event["type"] for piece in pieces for event in piece] == [f"event {number}" for number in range(10)]
+
+
 async def test_one_event_larger_than_the_queue_still_arrives(monkeypatch):
     monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 100)
     listener = Listener("/p")

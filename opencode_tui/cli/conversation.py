@@ -5,7 +5,7 @@ from datetime import datetime
 
 from opencode_tui.cli.style import Style
 from opencode_tui.cli.tool_line import tool_lines
-from opencode_tui.schema.error import StoredError
+from opencode_tui.schema.error import PROGRAM_ENDED, StoredError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.part import (
@@ -55,7 +55,8 @@ def _blocks(message: MessageWithParts, revert: RevertState | None, style: Style)
         yield from _part(part, style)
     if info.error is not None:
         is_stop = info.error.name == "MessageAbortedError"
-        sign, reason = ("■", "interrupted by you") if is_stop else ("✗", make_safe(_reason(info.error)))
+        by = "the program ended here" if _reason(info.error) == PROGRAM_ENDED else "interrupted by you"
+        sign, reason = ("■", by) if is_stop else ("✗", make_safe(_reason(info.error)))
         yield "end", [style.paint(style.words(f"{sign} {reason}"), "muted" if is_stop else "error")]
 
 

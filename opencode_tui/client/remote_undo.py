@@ -12,6 +12,10 @@ class RemoteUndo:
     def __init__(self, link: Link) -> None:
         self._link = link
 
+    async def mend(self, session_id: str) -> None:
+        """Close what a killed process left open."""
+        await self._link.value("POST", f"{OWN}/session/{session_id}/mend")
+
     async def preview(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None
     ) -> RevertPreview:

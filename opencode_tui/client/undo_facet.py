@@ -11,6 +11,10 @@ class UndoFacet(Protocol):
     All raise NotFoundError for an unknown session, BusyError while somebody works on it, SnapshotError when files cannot be read.
     """
 
+    async def mend(self, session_id: str) -> None:
+        """Close what a killed process left open in a session, in its records and in what it did to files."""
+        ...
+
     async def preview(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None
     ) -> RevertPreview:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from opencode_tui.schema.error import StoredAbortedError
+from opencode_tui.schema.error import PROGRAM_ENDED, StoredAbortedError
 from opencode_tui.schema.message import AnyMessage, AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateError
@@ -30,5 +30,6 @@ def end_of(info: AssistantMessage, items: Sequence[AnyItem]) -> ErrorItem | Stop
     item_id, ended = f"{info.id}:end", info.time.completed or info.time.created
     if isinstance(info.error, StoredAbortedError):
         is_told = any(isinstance(item, ToolItem) and is_interrupted(item.part) for item in items)
-        return StopItem(item_id, info.id, time=ended, is_told=is_told)
+        is_killed = info.error.data.message == PROGRAM_ENDED
+        return StopItem(item_id, info.id, time=ended, is_told=is_told, is_killed=is_killed)
     return ErrorItem(item_id, info.id, error=info.error, provider=info.provider_id, model=info.model_id, time=ended)

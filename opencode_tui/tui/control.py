@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.error import NotFoundError
+from opencode_tui.schema.error import BusyError, NotFoundError
 from opencode_tui.schema.event import BusLagged, Event, PartGrowth, PartUpdated
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
@@ -15,10 +15,14 @@ from opencode_tui.schema.screen_event import ScreenToastShown
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.tui.choice import Choice
 from opencode_tui.tui.conversation.wheel import Wheel
+from opencode_tui.tui.elsewhere import is_left_open
 from opencode_tui.tui.folder_state import Asking, FolderState
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.session_facts import SessionFacts
 from opencode_tui.tui.transcript import Transcript
+
+LOOK_S = 1.0
+"""Seconds between two looks whether another process is done with the shown session."""
 
 
 class Control:
@@ -49,6 +53,8 @@ class Control:
         self.is_stacked = False
         """Whether changes are to stand in one column also where two have room."""
         self.wheel = Wheel()
+        self.is_elsewhere = False
+        """Whether another process works on the shown session; what it does is seen when it is done."""
         self.interrupts = 0
         """How often the person has interrupted a run."""
         self._is_urgent = False
@@ -124,8 +130,12 @@ class Control:
 
     async def _open(self, session_id: str) -> None:
         info = await self.client.sessions.get(session_id)
-        facts = SessionFacts(info)
         messages = await self.client.messages.list(session_id)
+        self.is_elsewhere = False
+        if is_left_open(messages) and not self.folder.is_busy(session_id):
+            self.is_elsewhere = not await self._mended(session_id)
+            info, messages = await self.client.sessions.get(session_id), await self.client.messages.list(session_id)
+        facts = SessionFacts(info)
         facts.load(messages)
         facts.todos = await self.client.sessions.todos(session_id)
         facts.diffs = await self.client.sessions.diff(session_id)
@@ -136,9 +146,25 @@ class Control:
         self.transcript.load(messages, session=info, status=status, requests=requests)
         self._opened()
 
+    async def _mended(self, session_id: str) -> bool:
+        """Close what a killed process left open; False when a living one works there."""
+        try:
+            await self.client.undo.mend(session_id)
+        except BusyError:
+            return False
+        return True
+
+    async def follow_elsewhere(self) -> None:
+        """Show the session anew when the other process that works on it is done."""
+        session_id = self.session_id
+        while self.is_elsewhere and session_id is not None and session_id == self.session_id:
+            await asyncio.sleep(LOOK_S)
+            if session_id == self.session_id and await self._mended(session_id):
+                await self.open(session_id)
+
     def leave(self) -> None:
         """Show an empty conversation; its session is made with the first request."""
-        self.facts, self.transcript = None, Transcript()
+        self.facts, self.transcript, self.is_elsewhere = None, Transcript(), False
         self._opened()
 
     def take(self, event: Event) -> None:

@@ -167,12 +167,14 @@ class ErrorItem(Item):
 
 @dataclass(slots=True, eq=False)
 class StopItem(Item):
-    """A turn that the person interrupted while no tool ran."""
+    """A turn that the person interrupted while no tool ran, or that ended with its process."""
 
     kind: ClassVar[str] = "stop"
     time: int = 0
     is_told: bool = False
     """A call that was interrupted with it says so already."""
+    is_killed: bool = False
+    """Nobody stopped it: the program ended."""
 
     @property
     def is_hidden(self) -> bool:

@@ -27,6 +27,8 @@ def title_of(control: Control, *, is_folded: bool) -> Title:
 def activity_of(control: Control, now: int, *, interrupt_key: str) -> Activity:
     """What happens now in the shown session; an idle one when nothing does."""
     facts = control.facts
+    if facts is not None and control.is_elsewhere and not control.is_busy:
+        return Activity("asks", "Worked on in another terminal", "what it does is shown when it is done")
     if facts is None or not control.is_busy:
         return Activity()
     status = control.folder.status(facts.info.id)
@@ -63,12 +65,14 @@ def status_of(control: Control, *, is_folded: bool, is_asking: bool, width: int,
     """The status line; `key` names the key of an action."""
     agent = screen_line(control.choice.agent or "")
     variant = f" {control.choice.variant}" if control.choice.variant else ""
-    model = screen_line(f"{control.choice.model.model_id}{variant}") if control.choice.model else "no model"
+    chosen = control.choice.model
+    is_demo = chosen is not None and chosen.provider_id == "demo"
+    model = screen_line(f"{chosen if is_demo else chosen.model_id}{variant}") if chosen is not None else "no model"
     share, cost = "", ""
     if is_folded and control.facts is not None:
         share = share_text(control.facts.context, control.choice.limit)
         cost = money(control.facts.cost) if control.facts.cost else ""
-    return Status(agent, model, share, cost, _hints(is_asking=is_asking, width=width, key=key))
+    return Status(agent, model, share, cost, _hints(is_asking=is_asking, is_demo=is_demo, width=width, key=key))
 
 
 def share_text(used: int, limit: int) -> str:
@@ -78,11 +82,14 @@ def share_text(used: int, limit: int) -> str:
     return f"{round(100 * used / limit)} %" if limit else f"{amount(used)} tokens"
 
 
-def _hints(*, is_asking: bool, width: int, key: Callable[[str], str]) -> tuple[tuple[str, str, str], ...]:
+def _hints(
+    *, is_asking: bool, is_demo: bool, width: int, key: Callable[[str], str]
+) -> tuple[tuple[str, str, str], ...]:
     if is_asking:
         up, down = key("messages_page_up"), key("messages_page_down")
         return ((f"{up} {down}", "read the chat", ""),)
-    wanted = [("agent_cycle", "agent"), ("command_list", "commands"), ("help_view", "help")]
+    first = ("model_list", "models") if is_demo else ("agent_cycle", "agent")
+    wanted = [first, ("command_list", "commands"), ("help_view", "help")]
     if width < 100:
         wanted = [("sidebar_toggle", "sidebar"), ("command_list", "commands")]
     return tuple((key(action), word, action) for action, word in wanted if key(action))

@@ -52,8 +52,9 @@ class Welcome(Rows):
             self._sentence = (("Ask for something, or press up for what you asked before.", False),)
         groups += self._recent(control, is_demo=is_demo)
         groups += _told(control)
-        self._groups = groups
-        self.redraw()
+        if groups != self._groups:
+            self._groups = groups
+            self.redraw()
 
     def _recent(self, control: Control, *, is_demo: bool) -> list[Group]:
         infos = [one for one in control.folder.sessions.values() if one.parent_id is None and one.time.archived is None]

@@ -50,3 +50,16 @@ async def test_what_cannot_be_undone_is_said_by_its_class(door, paths):
     with pytest.raises(BusyError):
         await door.client.undo.revert(session.id)
     lock.release()
+
+
+async def test_nothing_is_to_mend_in_a_whole_session_and_nobody_mends_where_another_works(door, paths):
+    session = await door.new_session()
+    await door.say(session, "one")
+    before = await door.client.messages.list(session.id)
+    await door.client.undo.mend(session.id)
+    assert await door.client.messages.list(session.id) == before
+    lock = Locks(paths).session_run(session.id)
+    lock.try_acquire()
+    with pytest.raises(BusyError):
+        await door.client.undo.mend(session.id)
+    lock.release()

@@ -4,7 +4,7 @@ Afterwards no part is `pending` or `running`, no text is open, no message withou
 """
 
 from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.schema.error import aborted
+from opencode_tui.schema.error import PROGRAM_ENDED, aborted
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.message import AssistantMessage
@@ -20,7 +20,6 @@ UNCHANGING = frozenset(
     }
 )
 """Tools that change nothing, or nothing that was not recorded before."""
-INTERRUPTED_ANSWER = "The program ended before this answer was complete."
 
 
 async def repair(store: SessionStore, session_id: str, *, clock: Clock) -> int:
@@ -54,7 +53,7 @@ async def _close(store: SessionStore, message: MessageWithParts, now: int) -> No
             case _:
                 pass
     if isinstance(info, AssistantMessage) and info.time.completed is None:
-        error = info.error or aborted(INTERRUPTED_ANSWER)
+        error = info.error or aborted(PROGRAM_ENDED)
         await store.update_message(info.changed(time=info.time.changed(completed=now), error=error))
 
 

@@ -125,6 +125,11 @@ class SessionRevert:
             except NotFoundError:  # the session was deleted
                 await self._files.forget(key)
 
+    async def mend(self, session_id: str) -> None:
+        """Bring to its end what a dead process left open in a session. Raises as `revert`."""
+        async with self._held(session_id):
+            pass
+
     @asynccontextmanager
     async def _held(self, session_id: str) -> AsyncGenerator[SessionInfo]:
         """Hold the run lock and yield the record, with what a dead process began brought to its end."""

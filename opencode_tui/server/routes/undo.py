@@ -11,7 +11,7 @@ from opencode_tui.schema.header import OWN
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.undo import RevertPreview, RevertReport
-from opencode_tui.server.answer import answer_record
+from opencode_tui.server.answer import answer_record, answer_value
 from opencode_tui.server.request import FolderClient, SessionId
 
 router = APIRouter(tags=["session"])
@@ -51,6 +51,13 @@ async def unrevert_session(client: FolderClient, session_id: SessionId) -> Respo
     with suppress(NothingToRevertError):  # as OpenCode answers
         await client.undo.unrevert(session_id)
     return answer_record(await client.sessions.get(session_id))
+
+
+@own_router.post("/session/{sessionID}/mend", response_model=bool)
+async def mend_session(client: FolderClient, session_id: SessionId) -> Response:
+    """Close what a killed process left open in the session; true when that is done, an error while somebody works on it."""
+    await client.undo.mend(session_id)
+    return answer_value(True)
 
 
 @own_router.post("/session/{sessionID}/revert/preview", response_model=RevertPreview)

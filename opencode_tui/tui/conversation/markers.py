@@ -62,9 +62,9 @@ def draw_retries(item: RetryItem, page: Page, scene: Scene) -> list[Line]:
 
 
 def draw_stop(item: StopItem, page: Page, scene: Scene) -> list[Line]:
-    """Return the line of an answer that the person interrupted."""
+    """Return the line of an answer that the person interrupted, or that ended with its process."""
     pen = Pen(page).move(GUTTER).put(page.look.glyphs.interrupted, page.style("muted"))
-    pen.move(TEXT).begin_copy().put("Interrupted by you", page.style("muted"))
+    pen.move(TEXT).begin_copy().put("The program ended here" if item.is_killed else "Interrupted by you", page.style("muted"))
     time = clock(item.time)
     return [pen.move(page.right + 1 - width(time)).put(time, page.style("muted")).line()]
 

@@ -137,8 +137,10 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         if self._is_submitted:
             self.acts.writing.submit()
         if self.options.prompt:
+            typed = self.prompt.take()
             self.prompt.editor.put(self.options.prompt)
             self.acts.writing.submit()
+            self.prompt.put_back(typed)
 
     def _reload(self) -> None:
         if self.control is not None:
@@ -165,6 +167,8 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         self.welcome.display = control.facts is None
         if control.facts is None:
             self.welcome.show(control)
+        if control.is_elsewhere:
+            self.do(control.follow_elsewhere())
         self.settle()
 
     def offer_completions(self, control: "Control") -> None:
@@ -244,6 +248,7 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
 
     def leave(self, error: BaseException | None = None) -> None:
         """End the app; tells which session to come back to."""
+        self.prompt.keep_unsent()
         facts = self.control.facts if self.control else None
         self.app.exit(Ending(facts.info.id if facts else None, facts.title if facts else "", error))
 
@@ -280,6 +285,8 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
             self.prompt.recall(action_id)
         elif action_id == "input_submit" and editor is self.prompt.editor:
             self.submit()  # at once: letters behind the key belong to the next request
+        elif action_id == "input_clear" and editor is self.prompt.editor:
+            self.prompt.clear()
         elif isinstance(editor, Editor) and editor.can(action_id):
             editor.apply(action_id)
         elif self.acts is not None:

@@ -60,6 +60,8 @@ class Settling:
         doing = activity_of(control, now, interrupt_key=screen.keymap.first("session_interrupt"))
         screen.activity.show(doing if self._note is None else self._note)
         self._show_status()
+        if screen.welcome is not None and screen.welcome.display:
+            screen.welcome.show(control)
         if screen.sidebar is not None and screen.sidebar.display:
             screen.sidebar.show(sidebar_facts(control, screen.sidebar.look.glyphs, home=os.path.expanduser("~")))
         if control.is_busy and self._timer is None:

@@ -1,0 +1,54 @@
+"""A session whose process was killed, and one that another terminal works on, as the screen shows them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.model_server import ModelServer
+from tests.support.screen_terminal import ScreenTerminal
+
+Open = Callable[..., ScreenTerminal]
+
+BASH = 'go <<tool bash {"command":"sleep 60","description":"x"}>>\r'
+
+
+@pytest.fixture
+def start(tmp_path: Path, environ: dict[str, str]) -> Iterator[Open]:
+    with ModelServer() as server:
+        folder = tmp_path / "work"
+        folder.mkdir()
+        line = CommandLine(folder, environ, provider=server.config(), settings={"model": "fake/fake-model"})
+
+        def open_screen(*arguments: str, **options: Any) -> ScreenTerminal:
+            words = ["-m", "opencode_tui", *arguments]
+            return ScreenTerminal(words, folder=folder, environ=line.variables(), **options)
+
+        yield open_screen
+
+
+def test_what_a_killed_process_left_open_is_closed_when_the_session_is_shown(start: Open) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.type(BASH)
+        terminal.sees("Running sleep")
+        terminal.process.kill()
+    with start("-c") as terminal:
+        shown = terminal.sees("The program ended here")
+        assert "✗ Bash   sleep 60" in shown and "running" not in shown and "by you" not in shown
+
+
+def test_a_session_that_another_terminal_works_on_says_so_and_shows_the_rest_when_it_is_done(start: Open) -> None:
+    with start() as first:
+        first.sees("Ask anything")
+        first.type("count <<slow 20>> <<words 150>>\r")
+        first.sees("word5 ")
+        with start("-c") as second:
+            assert "word150" not in second.sees("Worked on in another terminal")
+            second.type("me too\r")
+            assert "▎ me too" in second.sees("✗"), "what could not be sent stands in the prompt"
+            first.sees("Done")
+            second.sees("word150")
+            second.sees_no_more("Worked on in another terminal")

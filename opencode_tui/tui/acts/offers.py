@@ -10,27 +10,40 @@ from opencode_tui.tui.quantity import amount
 from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.theme.themes import Themes
 
+FIRST_GROUP, LAST_GROUP = "Session", "Program"
+"""What one opens the list for, and what ends the program: enter on a list that has just opened does no harm."""
+
+NOTES = {
+    "session_compact": "sums up older messages",
+    "session_fork": "the source stays as it is",
+    "session_delete": "asks first",
+    "messages_undo": "shows first what goes",
+    "messages_redo": "until you send something new",
+}
+"""What an act does beside its name, where that calms."""
+
 
 def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence[CommandSummary]) -> list[Choice]:
     """Every act that makes sense now, by group, then the person's own slash commands."""
     acts = [action for action in ACTIONS if action.area in ("chat", "app") and can(action)]
-    order = list(dict.fromkeys(action.group for action in acts))
     choices = [
-        Choice(action.id, action.name, key=keymap.first(action.id), group=group)
-        for group in order
+        Choice(action.id, action.name, NOTES.get(action.id, ""), keymap.first(action.id), group)
+        for group in _groups()
         for action in acts
         if action.group == group and action.id != "command_list"
     ]
     mine = [
-        Choice(f"/{one.name}", screen_line(f"/{one.name}"), _line(one.description), group="Commands") for one in own
+        Choice(f"/{one.name}", screen_line(f"/{one.name}"), _line(one.description), group="Your commands")
+        for one in own
     ]
-    return [*choices, *mine]
+    at = next((at for at, one in enumerate(choices) if one.group != FIRST_GROUP), len(choices))
+    return [*choices[:at], *mine, *choices[at:]]
 
 
 def help_choices(keymap: Keymap) -> list[Choice]:
     """Every binding in force; what has no key is left out."""
     choices: list[Choice] = []
-    for group in dict.fromkeys(action.group for action in ACTIONS):
+    for group in _groups():
         for action in ACTIONS:
             keys = keymap.keys(action.id)
             if action.group == group and keys:
@@ -81,6 +94,11 @@ def theme_choices(themes: Themes, worn: str) -> list[Choice]:
         Choice(name, screen_line(name), "your own" if themes.is_own(name) else "", is_current=name == worn)
         for name in themes.names()
     ]
+
+
+def _groups() -> list[str]:
+    names = dict.fromkeys(action.group for action in ACTIONS)
+    return [FIRST_GROUP, *(one for one in names if one not in (FIRST_GROUP, LAST_GROUP)), LAST_GROUP]
 
 
 def _line(text: str | None) -> str:

@@ -177,9 +177,10 @@ class Listing(Rows, can_focus=True):
             (" ", fill),
             *self._letters(choice, hit, area, is_here),
         ]
-        if choice.note:
-            used = TEXT + cells(choice.text)
-            gap = max(2, NOTE - used)
+        used = TEXT + cells(choice.text)
+        gap = max(2, NOTE - used)
+        fits = used + gap + cells(choice.note) + cells(choice.key) + TEXT < width
+        if choice.note and (fits or not choice.key):
             left += [(" " * gap, fill), (choice.note, palette.style("muted", area))]
         right = (
             [(choice.key, palette.style("text" if is_here else "muted", area)), ("   ", fill)]

@@ -1,7 +1,7 @@
 """The prompt as it stands on the screen: a bar, the editor, a tone behind both; with its attachments and its history."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from textual.strip import Strip
 from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker
 from opencode_tui.tui.prompt.editor import Editor
-from opencode_tui.tui.prompt.history import History, append_history
+from opencode_tui.tui.prompt.history import MAX_LENGTH, History, append_history
 from opencode_tui.tui.prompt.markers import last_marker, marker_at
 from opencode_tui.tui.row import strip
 from opencode_tui.tui.rows import Rows
@@ -53,6 +53,8 @@ class PromptBox(Lasting, Horizontal):
         self._completer: Completer | None = None
         self._asked: Trigger | None = None
         self._attachments: dict[str, Attachment] = {}
+        self._aside: dict[str, Mapping[str, Attachment]] = {}
+        """Attachments of prompts that were not sent, by their texts."""
         self._history_file: Path | None = None
 
     def compose(self) -> ComposeResult:
@@ -63,9 +65,23 @@ class PromptBox(Lasting, Horizontal):
     def take(self) -> Draft:
         """What was written, with the pasted texts in it; the prompt is empty afterwards."""
         draft = Draft(self.editor.text, dict(self._attachments))
+        if self.history.begun:
+            self._aside[self.history.begun] = draft.attachments
         self.editor.put("")
         self._attachments.clear()
         return draft
+
+    def clear(self) -> None:
+        """Empty the prompt; what stood there is the first that `up` brings back, in this run."""
+        self._aside[self.editor.text] = dict(self._attachments)
+        self.history.set_aside(self.editor.text)
+        self.editor.put("")
+
+    def keep_unsent(self) -> None:
+        """Write what was not sent, put aside or still in the prompt, behind the prompts that the next run remembers. Blocks."""
+        if self._history_file is not None:
+            for draft in (*self.stash, Draft(self.editor.text, self._attachments)):
+                append_history(self._history_file, draft.whole if len(draft.whole) <= MAX_LENGTH else draft.text)
 
     def put_back(self, draft: Draft) -> None:
         """Write a draft again, before what was written meanwhile."""
@@ -195,6 +211,7 @@ class PromptBox(Lasting, Horizontal):
         """Show an earlier or a later prompt."""
         found = self.history.earlier(self.editor.text) if action_id == "history_previous" else self.history.later()
         if found is not None:
+            self._attachments.update(self._aside.get(found, {}))
             self.editor.put(found)
             if action_id == "history_previous":
                 self.editor.move_cursor((0, len(self.editor.document.get_line(0))))

@@ -19,11 +19,26 @@ class History:
         self._draft = ""
 
     def add(self, text: str) -> None:
-        """Remember a prompt that was sent."""
+        """Remember a prompt that was sent; before it the one that was begun, when an earlier one was sent instead."""
+        begun = self.begun
+        self._at, self._draft = len(self.entries), ""
+        if begun.strip() and begun != text:
+            self.add(begun)
         if text.strip() and len(text) <= MAX_LENGTH and (not self.entries or self.entries[-1] != text):
             self.entries.append(text)
             del self.entries[:-KEPT]
         self._at = len(self.entries)
+
+    def set_aside(self, text: str) -> None:
+        """Remember a prompt that was cleared; one that was only looked up is there already."""
+        if self.is_looking and self.entries[self._at] == text:
+            text = self._draft
+        self.add(text)
+
+    @property
+    def begun(self) -> str:
+        """What was being written when one began to look; empty while nothing is looked up."""
+        return self._draft if self.is_looking else ""
 
     def load(self, entries: Sequence[str]) -> None:
         """Put what earlier runs kept before what this one has."""

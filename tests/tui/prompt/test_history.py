@@ -21,6 +21,22 @@ def test_the_same_prompt_twice_is_kept_once() -> None:
     assert history.entries == ["a", "b"]
 
 
+def test_a_prompt_that_was_begun_is_found_again_when_an_earlier_one_was_sent_instead() -> None:
+    history = History(["one"])
+    assert history.earlier("begun") == "one"
+    history.add("one")
+    assert history.entries == ["one", "begun", "one"]
+
+
+def test_what_was_cleared_is_the_first_that_up_brings_back() -> None:
+    history = History(["one", "two"])
+    history.set_aside("cleared")
+    assert history.earlier("") == "cleared"
+    assert history.earlier("cleared") == "two"
+    history.set_aside("two")
+    assert history.entries == ["one", "two", "cleared"], "what was only looked up is there already"
+
+
 def test_it_is_kept_across_runs_in_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "state" / "prompt-history.jsonl"
     append_history(path, "first\nline")

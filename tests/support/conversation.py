@@ -241,6 +241,40 @@ def read(story: Story, path: str, lines: int) -> ToolPart:
     return story.tool("read", {"filePath": f"{ROOT}/{path}"}, output, title=path)
 
 
+def _mend_last_row(story: Story) -> list[str | AnyPart]:
+    return [
+        story.thought("The loop may end too early."),
+        read(story, "src/csvkit/parser.py", 180),
+        story.tool(
+            "task",
+            {"subagent_type": "explore", "description": "find CSV tests"},
+            "report",
+            seconds=9,
+            sessionId="ses_child",
+            tools=["grep"] * 5,
+        ),
+        "`rows_from()` loops over `range(len(lines) - 1)`, so the last line never reaches the parser. Every fixture ends with "
+        "a newline, which is why no test noticed. I will write a test that fails first, then move the bound.",
+        story.tool(
+            "write",
+            {"filePath": f"{ROOT}/tests/test_last_row.py"},
+            "",
+            title="tests/test_last_row.py",
+            exists=False,
+            filediff={"additions": 17, "deletions": 0},
+        ),
+        story.tool(
+            "bash",
+            {"command": "pytest -q tests/test_last_row.py"},
+            "",
+            seconds=1.4,
+            output="F\n=== 1 failed in 0.2s ===\n",
+            exit=1,
+        ),
+        edit(story),
+    ]
+
+
 def chat_dark() -> Story:
     """The picture `chat-dark`."""
     story = Story()
@@ -254,41 +288,7 @@ def chat_dark() -> Story:
         cost=0.01,
     )
     story.user("The last row of every CSV is dropped. Find out why and fix it.", "4")
-    story.answer(
-        [
-            story.thought("The loop may end too early."),
-            read(story, "src/csvkit/parser.py", 180),
-            story.tool(
-                "task",
-                {"subagent_type": "explore", "description": "find CSV tests"},
-                "report",
-                seconds=9,
-                sessionId="ses_child",
-                tools=["grep"] * 5,
-            ),
-            "`rows_from()` loops over `range(len(lines) - 1)`, so the last line never reaches the parser. Every fixture ends with "
-            "a newline, which is why no test noticed. I will write a test that fails first, then move the bound.",
-            story.tool(
-                "write",
-                {"filePath": f"{ROOT}/tests/test_last_row.py"},
-                "",
-                title="tests/test_last_row.py",
-                exists=False,
-                filediff={"additions": 17, "deletions": 0},
-            ),
-            story.tool(
-                "bash",
-                {"command": "pytest -q tests/test_last_row.py"},
-                "",
-                seconds=1.4,
-                output="F\n=== 1 failed in 0.2s ===\n",
-                exit=1,
-            ),
-            edit(story),
-        ],
-        at="4",
-        finish="tool-calls",
-    )
+    story.answer(_mend_last_row(story), at="4", finish="tool-calls")
     story.answer(
         [
             story.running(

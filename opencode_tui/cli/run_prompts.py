@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from opencode_tui.cli.style import Style
 from opencode_tui.cli.terminal import say
 from opencode_tui.cli.terminal_lines import TerminalLines
-from opencode_tui.client.client import Client
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.schema.error import NobodyToAskError, PermissionRefused
 from opencode_tui.schema.permission import PermissionRequest
@@ -14,12 +13,13 @@ from opencode_tui.schema.permission import PermissionRequest
 if TYPE_CHECKING:
     from opencode_tui.cli.permission_prompt import PermissionPrompt
     from opencode_tui.cli.question_prompt import QuestionPrompt
+    from opencode_tui.client.client import Client
 
 
 class RunPrompts:
     """How the person is asked; loaded with the first question. `policy` answers first: a server knows nothing of ours."""
 
-    def __init__(self, lines: TerminalLines | None, client: Client, style: Style, policy: Policy) -> None:
+    def __init__(self, lines: TerminalLines | None, client: "Client", style: Style, policy: Policy) -> None:
         self._policy = policy
         self._lines = lines
         self._client = client

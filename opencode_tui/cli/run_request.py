@@ -7,19 +7,28 @@ import asyncio
 import base64
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opencode_tui.client.client import Client
 from opencode_tui.engine.session.attachment import file_input
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.request import CommandInput, FileInput, PromptInput, PromptPart, TextInput
 
+if TYPE_CHECKING:
+    from opencode_tui.client.client import Client
+
 Request = PromptInput | CommandInput
 
 
 async def make_prompt(
-    client: Client, *, typed: str, piped: str, attached: Sequence[FileInput], model: ModelRef | None, agent: str | None
+    client: "Client",
+    *,
+    typed: str,
+    piped: str,
+    attached: Sequence[FileInput],
+    model: ModelRef | None,
+    agent: str | None,
 ) -> PromptInput:
     """Return the prompt for a message with attachments beside it."""
     parts: list[PromptPart] = [*attached]
@@ -27,11 +36,11 @@ async def make_prompt(
     if text:
         parts.append(TextInput(text=text))
     parts += (await client.prompts.expand(typed))[1:]
-    return PromptInput(model=model, agent=agent, parts=parts)
+    return PromptInput.trusted(model=model, agent=agent, parts=parts)
 
 
 async def make_command(
-    client: Client,
+    client: "Client",
     name: str,
     *,
     arguments: str,
@@ -56,7 +65,7 @@ async def make_command(
     )
 
 
-async def check(client: Client, request: Request, model: ModelRef | None) -> None:
+async def check(client: "Client", request: Request, model: ModelRef | None) -> None:
     """Return when a new session could answer; raises ConfigError or ModelNotFoundError otherwise."""
     if isinstance(request, PromptInput):
         await client.prompts.check(request)
@@ -64,7 +73,7 @@ async def check(client: Client, request: Request, model: ModelRef | None) -> Non
         await client.prompts.check(PromptInput(model=model, agent=request.agent, parts=[]))
 
 
-async def send(client: Client, session_id: str, request: Request) -> MessageWithParts:
+async def send(client: "Client", session_id: str, request: Request) -> MessageWithParts:
     """Send it and return the answer."""
     if isinstance(request, CommandInput):
         return await client.prompts.command(session_id, request)

@@ -5,18 +5,16 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from opencode_tui.cli.door import with_client, with_server
 from opencode_tui.cli.run_json import JsonReporter
 from opencode_tui.cli.run_prompts import RunPrompts, TellRefusals
 from opencode_tui.cli.run_request import Request, attach, check, make_command, make_prompt, send
 from opencode_tui.cli.run_scope import RunScope
-from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.terminal import say
 from opencode_tui.cli.terminal_lines import TerminalLines, open_terminal
-from opencode_tui.client.client import Client, EventReader
 from opencode_tui.client.local import choose_policy
 from opencode_tui.engine.permission.policy import AskPerson
 from opencode_tui.schema.error import ConfigError, OpencodeError
@@ -27,6 +25,9 @@ from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.session import SessionInfo, is_default_title
 from opencode_tui.schema.value import immutable
+
+if TYPE_CHECKING:
+    from opencode_tui.client.client import Client, EventReader
 
 TITLE_LENGTH = 50
 ABORT_GRACE_MS = 2_000
@@ -113,7 +114,7 @@ def run_turn(options: TurnOptions) -> int:
     lines = None if terminal is None else TerminalLines(terminal, err=sys.stderr)
     style = style_of(sys.stderr, os.environ)
 
-    async def work(client: Client) -> int:
+    async def work(client: "Client") -> int:
         told = await _tell_notices(client)
         request = await _request(client, options)
         session = await _choose_session(client, options, request)
@@ -135,7 +136,7 @@ def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> Repor
     return TerminalReporter(session.id, answer=answer, err=sys.stderr, style=style)
 
 
-async def _tell_notices(client: Client, told: Collection[str] = ()) -> set[str]:
+async def _tell_notices(client: "Client", told: Collection[str] = ()) -> set[str]:
     """Say what a person should know of their settings and was not told yet; returns all of it."""
     notices = await client.settings.notices()
     lines = [*notices.warnings, *notices.ignored]
@@ -146,7 +147,7 @@ async def _tell_notices(client: Client, told: Collection[str] = ()) -> set[str]:
 
 
 async def _answer(
-    client: Client, session: SessionInfo, request: Request, reporter: Reporter, prompts: RunPrompts
+    client: "Client", session: SessionInfo, request: Request, reporter: Reporter, prompts: RunPrompts
 ) -> int:
     """Send the request and show what follows, until the session is idle; returns the exit code.
 
@@ -173,7 +174,7 @@ async def _answer(
     return 0
 
 
-async def _follow(events: EventReader, scope: RunScope, reporter: Reporter, prompts: RunPrompts) -> None:
+async def _follow(events: "EventReader", scope: RunScope, reporter: Reporter, prompts: RunPrompts) -> None:
     async for envelope in events:
         event = envelope.event
         if scope.has(event):
@@ -189,7 +190,7 @@ async def _follow(events: EventReader, scope: RunScope, reporter: Reporter, prom
 
 
 async def _end(
-    client: Client, session: SessionInfo, follower: "asyncio.Task[None]", turn: "asyncio.Task[MessageWithParts]"
+    client: "Client", session: SessionInfo, follower: "asyncio.Task[None]", turn: "asyncio.Task[MessageWithParts]"
 ) -> None:
     """Wait for both tasks: a turn that is not over is aborted, and has some time to close its records."""
     if not turn.done():
@@ -201,7 +202,7 @@ async def _end(
 
 
 def _show_rest(
-    events: EventReader, scope: RunScope, reporter: Reporter, turn: "asyncio.Task[MessageWithParts]"
+    events: "EventReader", scope: RunScope, reporter: Reporter, turn: "asyncio.Task[MessageWithParts]"
 ) -> None:
     """Show what the turn told before it ended."""
     try:
@@ -213,8 +214,10 @@ def _show_rest(
         reporter.close()
 
 
-async def _choose_session(client: Client, options: TurnOptions, request: Request) -> SessionInfo:
+async def _choose_session(client: "Client", options: TurnOptions, request: Request) -> SessionInfo:
     if options.session_id:
+        from opencode_tui.cli.session_choice import choose_session  # a new session is not chosen
+
         return await _continue(client, options, await choose_session(client, options.session_id))
     if options.is_continued:
         latest = await client.sessions.latest()
@@ -225,7 +228,7 @@ async def _choose_session(client: Client, options: TurnOptions, request: Request
     return await client.sessions.create(CreateSession(title=options.title or _first_words(options)))
 
 
-async def _continue(client: Client, options: TurnOptions, session: SessionInfo) -> SessionInfo:
+async def _continue(client: "Client", options: TurnOptions, session: SessionInfo) -> SessionInfo:
     """Return the session, or a fork of it, which takes the name that was given for a new one."""
     here, there = client.directory, Path(session.directory)
     if not (here.is_relative_to(there) or there.is_relative_to(here)):
@@ -245,7 +248,7 @@ def _first_words(options: TurnOptions) -> str:
     return " ".join(words)[:TITLE_LENGTH].rstrip()
 
 
-async def _request(client: Client, options: TurnOptions) -> Request:
+async def _request(client: "Client", options: TurnOptions) -> Request:
     attached = await attach(options.files, is_elsewhere=options.attach is not None)
     if options.command is not None:
         return await make_command(

@@ -2,16 +2,19 @@
 
 import difflib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from opencode_tui.client.client import Client
 from opencode_tui.schema.error import NotFoundError, SessionError
 from opencode_tui.schema.session import SessionInfo
+
+if TYPE_CHECKING:
+    from opencode_tui.client.client import Client
 
 _NEAREST = 3
 _TITLE_LENGTH = 40
 
 
-async def choose_session(client: Client, session_id: str) -> SessionInfo:
+async def choose_session(client: "Client", session_id: str) -> SessionInfo:
     """Return the session. Raises NotFoundError with the nearest ids and titles of this project when there is none."""
     try:
         return await client.sessions.get(session_id)

@@ -20,16 +20,16 @@ from opencode_tui.schema.catalog import (
     ToolSummary,
 )
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.project import Places, ProjectInfo
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.screen_event import ScreenEvent
-from opencode_tui.schema.trust import TrustReport
 
 if TYPE_CHECKING:
     from opencode_tui.engine.file.browser import FileBrowser
     from opencode_tui.engine.file.finder import FileFinder
+    from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+    from opencode_tui.schema.trust import TrustReport
 
 
 class LocalCatalog:
@@ -104,7 +104,7 @@ class LocalSettings:
         """Return the settings in force, secrets covered."""
         return redact(self._instance.config.effective)
 
-    async def trust_report(self) -> TrustReport:
+    async def trust_report(self) -> "TrustReport":
         """Return what needs trust."""
         from opencode_tui.config.trust_review import report_trust  # only who decides needs it
 
@@ -137,25 +137,25 @@ class LocalFiles:
         project = self._instance.project
         return FileBrowser(directory=project.directory, worktree=project.worktree)
 
-    async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> Sequence[str]:
+    async def find(self, query: str, *, kind: "FindKind" = "all", limit: int = 100) -> Sequence[str]:
         """Find by name."""
         return await self._finder.find(query, kind=kind, limit=limit)
 
-    async def search(self, pattern: str, *, limit: int = 100) -> Sequence[LineMatch]:
+    async def search(self, pattern: str, *, limit: int = 100) -> Sequence["LineMatch"]:
         """Find by content."""
         from opencode_tui.engine.file.line_search import search_lines  # as above
 
         return await search_lines(self._instance.directory, pattern, limit=limit)
 
-    async def list(self, path: str) -> Sequence[FileEntry]:
+    async def list(self, path: str) -> Sequence["FileEntry"]:
         """List a folder."""
         return await asyncio.to_thread(self._browser.entries, path)
 
-    async def read(self, path: str) -> FileContent:
+    async def read(self, path: str) -> "FileContent":
         """Read a file."""
         return await asyncio.to_thread(self._browser.read, path)
 
-    async def changed(self) -> Sequence[ChangedFile]:
+    async def changed(self) -> Sequence["ChangedFile"]:
         """Compare with the last commit."""
         from opencode_tui.engine.file.git_status import changed_files  # as above
         from opencode_tui.engine.project.safe_git import SafeGit

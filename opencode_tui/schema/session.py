@@ -9,6 +9,8 @@ from opencode_tui.schema.record import Record, absent
 
 DEFAULT_TITLE = "New session - "
 DEFAULT_CHILD_TITLE = "Child session - "
+UNDO_KEY = "undo"
+"""The key of `metadata` for an `UndoNote`."""
 
 
 class SessionTime(Record):

@@ -8,9 +8,6 @@ from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session import RevertState
 
-UNDO_KEY = "undo"
-"""The key of `session.metadata` for an `UndoNote`."""
-
 
 class UndoTarget(Record):
     """Where an undo is to begin: at a message, at a part of it, or without a message at the person's last turn."""

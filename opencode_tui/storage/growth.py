@@ -26,6 +26,8 @@ Failed = Callable[[Key, StorageError], None]
 
 @dataclass(slots=True, eq=False)
 class _Growing:
+    """A record that waits to be written, or is being written."""
+
     key: Key
     render: Render
     failed: Failed | None

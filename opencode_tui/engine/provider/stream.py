@@ -5,19 +5,18 @@ Names of events are those of seed 000's table. Every adapter feeds the same norm
     (text-start text-delta* text-end | reasoning-start reasoning-delta* reasoning-end
      | tool-input-start tool-input-delta* tool-input-end tool-call)*  finish-step
 
-None of these values is changed once it is made; they are not frozen because there are tens of thousands in an answer, and a frozen
-one takes three times as long to make. Blocks of different ids may interleave. A stream that ends without `FinishStep` has raised
-`ProviderError`.
+Blocks of different ids may interleave. A stream that ends without `FinishStep` has raised `ProviderError`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.value import immutable
 
 
-@dataclass(slots=True)
+@immutable
 class Usage:
     """Tokens of one call; `input` is without what came from the cache, `output` includes reasoning. 0 when unknown."""
 
@@ -29,14 +28,14 @@ class Usage:
     total: int | None = None
 
 
-@dataclass(slots=True)
+@immutable
 class TextStart:
     """A block of text begins."""
 
     id: str
 
 
-@dataclass(slots=True)
+@immutable
 class TextDelta:
     """Text to append to block `id`."""
 
@@ -44,21 +43,21 @@ class TextDelta:
     text: str
 
 
-@dataclass(slots=True)
+@immutable
 class TextEnd:
     """Block `id` is whole."""
 
     id: str
 
 
-@dataclass(slots=True)
+@immutable
 class ReasoningStart:
     """A block of thoughts begins."""
 
     id: str
 
 
-@dataclass(slots=True)
+@immutable
 class ReasoningDelta:
     """Thoughts to append to block `id`."""
 
@@ -66,7 +65,7 @@ class ReasoningDelta:
     text: str
 
 
-@dataclass(slots=True)
+@immutable
 class ReasoningEnd:
     """Block `id` is whole; `metadata` is what the provider needs to get it back (a signature), under the provider's name."""
 
@@ -74,7 +73,7 @@ class ReasoningEnd:
     metadata: dict[str, Any] | None = None
 
 
-@dataclass(slots=True)
+@immutable
 class ToolInputStart:
     """The model begins to write a call; `id` is its call id, unique in the stream."""
 
@@ -82,7 +81,7 @@ class ToolInputStart:
     tool: str
 
 
-@dataclass(slots=True)
+@immutable
 class ToolInputDelta:
     """A piece of the arguments' JSON."""
 
@@ -90,14 +89,14 @@ class ToolInputDelta:
     text: str
 
 
-@dataclass(slots=True)
+@immutable
 class ToolInputEnd:
     """The arguments are whole."""
 
     id: str
 
 
-@dataclass(slots=True)
+@immutable
 class ToolCall:
     """A call to run. With `error` its arguments are unusable (`raw` holds them): it must never be executed."""
 
@@ -112,7 +111,7 @@ class ToolCall:
 FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other", "unknown"]
 
 
-@dataclass(slots=True)
+@immutable
 class FinishStep:
     """The answer is whole: why it ended and what it used."""
 
@@ -135,7 +134,7 @@ StreamEvent = (
 )
 
 
-@dataclass(slots=True)
+@immutable
 class TextBlock:
     """Text of a message; `cache` asks the provider to keep everything up to here in its prompt cache.
 
@@ -147,7 +146,7 @@ class TextBlock:
     part: str | None = field(default=None, compare=False)
 
 
-@dataclass(slots=True)
+@immutable
 class MediaBlock:
     """An image or document; `data` is base64."""
 
@@ -157,7 +156,7 @@ class MediaBlock:
     part: str | None = field(default=None, compare=False)
 
 
-@dataclass(slots=True)
+@immutable
 class ThinkingBlock:
     """The model's earlier thoughts with the metadata that came with them."""
 
@@ -166,7 +165,7 @@ class ThinkingBlock:
     part: str | None = field(default=None, compare=False)
 
 
-@dataclass(slots=True)
+@immutable
 class CallBlock:
     """A tool call that the model made; always answered by a `ResultBlock` in the next entry."""
 
@@ -177,7 +176,7 @@ class CallBlock:
     part: str | None = field(default=None, compare=False)
 
 
-@dataclass(slots=True)
+@immutable
 class ResultBlock:
     """The answer to the call `id`."""
 
@@ -189,21 +188,21 @@ class ResultBlock:
     part: str | None = field(default=None, compare=False)
 
 
-@dataclass(slots=True)
+@immutable
 class UserEntry:
     """What the person (or the program in their name) said."""
 
     content: tuple[TextBlock | MediaBlock, ...]
 
 
-@dataclass(slots=True)
+@immutable
 class AssistantEntry:
     """What the model said and called, in order."""
 
     content: tuple[TextBlock | ThinkingBlock | CallBlock, ...]
 
 
-@dataclass(slots=True)
+@immutable
 class ToolEntry:
     """The answers to all calls of the assistant entry before, in the calls' order."""
 
@@ -213,7 +212,7 @@ class ToolEntry:
 ModelMessage = UserEntry | AssistantEntry | ToolEntry
 
 
-@dataclass(slots=True)
+@immutable
 class ToolSpec:
     """A tool as the model sees it; `parameters` is a JSON schema of type object."""
 
@@ -222,7 +221,7 @@ class ToolSpec:
     parameters: dict[str, Any]
 
 
-@dataclass(slots=True)
+@immutable
 class LlmRequest:
     """One model call. `system` is one or two segments, the first the same in every call (prompt caching).
 

@@ -27,7 +27,7 @@ class SessionStatuses:
             self._busy.pop(session_id, None)
         else:
             self._busy[session_id] = status
-        self._publish(SessionStatusChanged(session_id=session_id, status=status))
+        self._publish(SessionStatusChanged.trusted(session_id=session_id, status=status))
         if isinstance(status, IdleStatus):
             self._publish(SessionIdle(session_id=session_id))
 

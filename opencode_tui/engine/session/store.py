@@ -85,8 +85,8 @@ class SessionStore:
         self._remember(info)
         await self._storage.write(self._key(info), info.to_json())
         self._open[info.id] = _Open()
-        self._publisher.publish(SessionCreated(info=info))
-        self._publisher.publish(SessionUpdated(info=info))
+        self._publisher.publish(SessionCreated.trusted(info=info))
+        self._publisher.publish(SessionUpdated.trusted(info=info))
         return info
 
     async def get(self, session_id: str) -> SessionInfo:
@@ -131,7 +131,7 @@ class SessionStore:
 
         data = await self._storage.update(key, apply, self._locks.session_write(session_id))
         info = SessionInfo.model_validate(data)
-        self._publisher.publish(SessionUpdated(info=info))
+        self._publisher.publish(SessionUpdated.trusted(info=info))
         return info
 
     async def remove(self, session_id: str) -> None:
@@ -193,13 +193,13 @@ class SessionStore:
         """Store a message, new or changed, and tell."""
         await self._storage.write(("message", info.session_id, info.id), info.to_json())
         self._records(info.session_id).messages[info.id] = info
-        self._publisher.publish(MessageUpdated(info=info))
+        self._publisher.publish(MessageUpdated.trusted(info=info))
 
     async def update_part(self, part: AnyPart) -> None:
         """Store a part, new or with a new state, and tell; ends its growth."""
         await self._storage.write(("part", part.message_id, part.id), part.to_json())
         self._keep_part(part)
-        self._publisher.publish(PartUpdated(part=part))
+        self._publisher.publish(PartUpdated.trusted(part=part))
 
     def grow_part(self, session_id: str, message_id: str, live: LiveText, delta: str) -> None:
         """Tell of text that was appended and write the part behind."""

@@ -9,8 +9,7 @@ from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Clock
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.undo import UNDO_KEY
+from opencode_tui.schema.session import UNDO_KEY, SessionInfo
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.revert import SessionRevert

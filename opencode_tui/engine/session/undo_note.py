@@ -3,8 +3,8 @@
 from pydantic import ValidationError
 
 from opencode_tui.engine.snapshot.report import Remark, Report
-from opencode_tui.schema.session import RevertState, SessionInfo
-from opencode_tui.schema.undo import UNDO_KEY, PendingUndo, RevertReport, UndoNote
+from opencode_tui.schema.session import UNDO_KEY, RevertState, SessionInfo
+from opencode_tui.schema.undo import PendingUndo, RevertReport, UndoNote
 
 
 def read_note(info: SessionInfo) -> UndoNote:

@@ -2,13 +2,13 @@
 
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StorePlace:
     """The folder of one worktree's snapshots with what lies in it; `name` is made from the worktree's real path."""
 

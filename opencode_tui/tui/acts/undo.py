@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from opencode_tui.schema.part import TextPart
-from opencode_tui.schema.undo import UNDO_KEY, RevertPreview, RevertReport, UndoFiles, UndoNote
+from opencode_tui.schema.session import UNDO_KEY
+from opencode_tui.schema.undo import RevertPreview, RevertReport, UndoFiles, UndoNote
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.dialogs.undo import UndoPanel
 from opencode_tui.tui.undo_words import undone_files

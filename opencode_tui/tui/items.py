@@ -17,6 +17,8 @@ class Turn:
     """A request and everything that answers it; times in milliseconds since 1970, cost in USD."""
 
     started: int = 0
+    begun: int = 0
+    """When its first answer began: a queued request waits for the turn before."""
     ended: int | None = None
     costs: dict[str, float] = field(default_factory=dict[str, float])
     last_tool: "ToolItem | None" = None

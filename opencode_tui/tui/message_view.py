@@ -247,6 +247,7 @@ class MessageView:
         assert isinstance(info, AssistantMessage)
         changed: list[AnyItem] = []
         self.turn.costs[info.id] = info.cost
+        self.turn.begun = self.turn.begun or info.time.created
         if not info.summary:
             self.turn.ended = None if self.goes_on or has_failed(info) else info.time.completed
         if self.turn.user is not None:

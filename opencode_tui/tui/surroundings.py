@@ -6,6 +6,7 @@ from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.status import RetryStatus
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.quantity import amount, duration, money
+from opencode_tui.tui.retry_words import waits_for
 from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.session_facts import SessionFacts
 from opencode_tui.tui.status.activity import Activity
@@ -34,7 +35,7 @@ def activity_of(control: Control, now: int, *, interrupt_key: str) -> Activity:
     status = control.folder.status(facts.info.id)
     if isinstance(status, RetryStatus):
         left = max(0, status.next - now + 999) // 1000
-        word = screen_line(" ".join(status.message.split())).rstrip(".")
+        word = waits_for(control.transcript.items, status.message)
         most = f" of {status.attempts}" if status.attempts else ""
         told = f"next try in {duration(left)}, attempt {status.attempt}{most}"
         return Activity("retry", word, told, interrupt_key, "stop trying")

@@ -175,7 +175,7 @@ class Story:
             state=ToolStateError(input=given, error=error, time=time),
         )
 
-    def retry(self, at: str, *, status: int = 529, message: str = "Overloaded") -> RetryPart:
+    def retry(self, at: str, *, status: int | None = 529, message: str = "Overloaded") -> RetryPart:
         error = StoredApiError(data=ApiData(message=message, status_code=status, is_retryable=True))
         return RetryPart(**self._owner(), attempt=1, error=error, time=RetryTime(created=moment(at)))
 
@@ -347,7 +347,8 @@ def compaction_and_retry() -> Story:
     story.user("Find the slow test.", "30")
     story.answer(
         [story.failed("bash", {"command": "pytest -q --count 50"}, "Tool execution aborted", seconds=72)],
-        at="31",
+        at="30",
+        end="31",
         tokens=Tokens(input=148_000),
     )
     story.compaction("41", "## Goal\n\nFix the parser.", before=148_000, after=2_000)

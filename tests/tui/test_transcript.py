@@ -21,7 +21,7 @@ from opencode_tui.schema.part import AnyPart, PartTime, TextPart
 from opencode_tui.schema.permission import ToolCallRef
 from opencode_tui.schema.session import RevertState
 from opencode_tui.schema.status import BusyStatus, IdleStatus
-from opencode_tui.tui.items import UndoneFile
+from opencode_tui.tui.items import UndoneFile, UserItem
 from opencode_tui.tui.transcript import Transcript
 from tests.support.conversation import NOON, SESSION, Story, chat_dark, compaction_and_retry, refused_key
 
@@ -350,3 +350,13 @@ def test_a_compaction_tells_what_the_next_step_was_sent() -> None:
     story.answer(["three"], tokens=Tokens(input=30_000))
     give(transcript, story.messages[-1])
     assert marker.after == 21_000  # pyright: ignore[reportAttributeAccessIssue] - it is the marker
+
+
+def test_a_queued_request_took_as_long_as_its_answer_not_as_its_wait() -> None:
+    story = Story()
+    story.user("first", "1")
+    story.user("queued", "1:05")
+    story.answer(["one"], at="1", end="3", parent_id=story.messages[0].info.id)
+    story.answer(["two"], at="3", end="3:04")
+    queued = next(item for item in story.transcript().items if isinstance(item, UserItem) and item.text == "queued")
+    assert queued.turn.ended is not None and queued.turn.ended - queued.turn.begun == 4_000

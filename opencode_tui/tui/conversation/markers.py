@@ -8,6 +8,7 @@ from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.conversation.user import clock
 from opencode_tui.tui.items import CompactionItem, RetryItem, StopItem, ThoughtItem, UndoItem, UndoneFile
 from opencode_tui.tui.quantity import amount, duration, plural
+from opencode_tui.tui.retry_words import failed_by
 from opencode_tui.tui.safe_text import screen_line
 
 _GAP = 1
@@ -49,7 +50,7 @@ def draw_retries(item: RetryItem, page: Page, scene: Scene) -> list[Line]:
     """Return the line that tells of failed attempts."""
     count = len(item.attempts)
     last = item.attempts[-1]
-    cause = _cause(last.error.data.status_code, last.error.data.message)
+    cause = failed_by(last.error.data.status_code, last.error.data.message)
     text = f"Retried {plural(count, 'time')}, {screen_line(item.provider)} {cause}"
     lost = max(0, last.time.created - item.began) / 1000
     pen = Pen(page).move(GUTTER).put(page.look.glyphs.retried, page.style("muted"))
@@ -64,7 +65,9 @@ def draw_retries(item: RetryItem, page: Page, scene: Scene) -> list[Line]:
 def draw_stop(item: StopItem, page: Page, scene: Scene) -> list[Line]:
     """Return the line of an answer that the person interrupted, or that ended with its process."""
     pen = Pen(page).move(GUTTER).put(page.look.glyphs.interrupted, page.style("muted"))
-    pen.move(TEXT).begin_copy().put("The program ended here" if item.is_killed else "Interrupted by you", page.style("muted"))
+    pen.move(TEXT).begin_copy().put(
+        "The program ended here" if item.is_killed else "Interrupted by you", page.style("muted")
+    )
     time = clock(item.time)
     return [pen.move(page.right + 1 - width(time)).put(time, page.style("muted")).line()]
 
@@ -185,17 +188,3 @@ def _prose(text: str, page: Page) -> list[Line]:
 
 def _put_right(pen: Pen, spans: list[Span], page: Page) -> None:
     pen.move(max(pen.at, page.right + 1 - sum(width(text) for text, _ in spans))).put_all(spans)
-
-
-def _cause(status: int | None, message: str) -> str:
-    """Return why a call was tried again, in a few words."""
-    text = message.lower()
-    if status == 429 or "rate limit" in text or "too many" in text:
-        return "limited the rate"
-    if status == 529 or "overload" in text:
-        return "was overloaded"
-    if "timeout" in text or "timed out" in text:
-        return "did not answer in time"
-    if status is not None and status >= 500:
-        return f"failed ({status})"
-    return "could not be reached" if status is None else f"answered {status}"

@@ -49,7 +49,7 @@ def _facts(item: UserItem, page: Page) -> str:
     turn = item.turn
     facts = [clock(turn.started)]
     if turn.ended is not None:
-        seconds = (turn.ended - turn.started) / 1000
+        seconds = (turn.ended - (turn.begun or turn.started)) / 1000
         facts += [duration(seconds)] if seconds >= 1 else []
         facts += [money(turn.cost)] if turn.cost > 0 else []
     separator = f" {page.look.glyphs.separator} "

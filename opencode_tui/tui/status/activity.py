@@ -8,6 +8,7 @@ from textual import events
 from textual.strip import Strip
 from textual.timer import Timer
 
+from opencode_tui.tui.cells import width as cells
 from opencode_tui.tui.row import Piece, clip_middle, measure, row
 from opencode_tui.tui.rows import Rows
 from opencode_tui.tui.status.pressed import Pressed, pressed, pressing
@@ -83,10 +84,7 @@ class ActivityLine(Rows):
             (" ", fill),
             (f"{self._sign()} ", palette.style(self._hue(), bold=True)),
             (word, palette.style(loud if self.activity.kind == "retry" else "text")),
-            (
-                self.look.words(f"  {self.activity.facts}") if self.activity.facts else "",
-                palette.style(self._facts_token()),
-            ),
+            (self._facts(width - measure(end) - cells(word) - 4), palette.style(self._facts_token())),
         ]
         return [row(width, left, end, fill=fill, mark=mark)]
 
@@ -108,6 +106,13 @@ class ActivityLine(Rows):
             (shown.key, palette.style("text") + meta),
             (f"{act}  ", palette.style("muted") + meta),
         ]
+
+    def _facts(self, room: int) -> str:
+        """As many of the facts as there is room for, the last ones left out; what is left of one where it is the only one."""
+        facts = self.activity.facts.split(" · ")
+        while len(facts) > 1 and cells(" · ".join(facts)) + 2 > room:
+            facts.pop()
+        return self.look.words(f"  {' · '.join(facts)}") if facts[0] else ""
 
     def _facts_token(self) -> str:
         return "text" if self.activity.kind == "retry" else "muted"

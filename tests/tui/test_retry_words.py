@@ -1,0 +1,27 @@
+"""Why a model is asked again, in words."""
+
+import pytest
+
+from opencode_tui.tui.retry_words import failed_by, waits_for
+from tests.support.conversation import Story
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "waits", "past"),
+    [
+        (429, "This request would exceed your account's rate", "Rate limited by anthropic", "limited the rate"),
+        (529, "Overloaded", "anthropic is overloaded", "was overloaded"),
+        (500, "upstream exploded", "anthropic failed (500)", "failed (500)"),
+        (None, "connection reset", "anthropic could not be reached", "could not be reached"),
+    ],
+)
+def test_a_wait_names_the_party_and_the_cause(status: int | None, message: str, waits: str, past: str) -> None:
+    story = Story()
+    story.user("go", "1")
+    story.answer([story.retry("1:02", status=status, message=message)], at="1", end=None)
+    assert waits_for(story.transcript().items, f"anthropic: {message} (HTTP {status})") == waits
+    assert failed_by(status, message) == past
+
+
+def test_a_wait_that_the_chat_knows_nothing_of_is_told_as_it_came() -> None:
+    assert waits_for((), "Rate limited\nby anthropic.") == "Rate limited by anthropic"

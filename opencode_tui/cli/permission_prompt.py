@@ -17,7 +17,7 @@ from opencode_tui.schema.error import OpencodeError, StorageError
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionRequest, Reply, Rule
-from opencode_tui.tui.permission_words import subject_of
+from opencode_tui.tui.permission_words import short_source, subject_of
 from opencode_tui.tui.safe_text import make_safe
 
 _RECENT_MESSAGES = 5
@@ -66,8 +66,8 @@ class PermissionPrompt:
 
     async def _question(self, request: PermissionRequest) -> Question:
         part, agent = await self._call(request)
-        rules = await self._rules(agent) if agent else []
-        return Question(request, judge(request, rules), Path.cwd(), part)
+        rules, stands = await self._rules(agent) if agent else ([], [])
+        return Question(request, judge(request, rules, stands), Path.cwd(), part)
 
     async def _call(self, request: PermissionRequest) -> tuple[ToolPart | None, str | None]:
         """Return the call that asks, and its agent."""
@@ -80,12 +80,13 @@ class PermissionPrompt:
                 return part, message.info.agent or message.info.mode
         return None, None
 
-    async def _rules(self, agent: str) -> list[Rule]:
+    async def _rules(self, agent: str) -> tuple[Sequence[Rule], Sequence[str]]:
+        """Return the rules of an agent and where each stands."""
         try:
-            described = await self._client.catalog.describe_agent(agent)
+            found, places = await self._client.rules.list(agent), await self._client.project.places()
         except OpencodeError:
-            return []  # an agent that is gone: the question is put without its rules
-        return [Rule.model_validate(rule) for rule in described["rules"]]
+            return [], []  # an agent that is gone: the question is put without its rules
+        return found.rules, [short_source(source, places) for source in found.sources]
 
     async def _read_answer(self, terminal: TerminalLines, request: PermissionRequest) -> tuple[Reply, str]:
         """Return the answer, with a word to the agent if it is a no; the end of input is one."""

@@ -17,9 +17,12 @@ class Verdict:
     reason: str
 
 
-def judge(request: PermissionRequest, rules: Sequence[Rule]) -> list[Verdict]:
-    """Return a verdict for each pattern; `rules` are the agent's, the last match wins."""
-    return [_verdict(request, pattern, rules) for pattern in request.patterns]
+def judge(request: PermissionRequest, rules: Sequence[Rule], stands: Sequence[str] = ()) -> list[Verdict]:
+    """Return a verdict for each pattern; `rules` are the agent's, the last match wins.
+
+    `stands` tell of each rule the file that it stands in, as it is to be named; empty for one that is built in.
+    """
+    return [_verdict(request, pattern, rules, stands) for pattern in request.patterns]
 
 
 def explain(request: PermissionRequest, verdicts: Sequence[Verdict], directory: Path) -> list[str]:
@@ -44,13 +47,15 @@ def explain(request: PermissionRequest, verdicts: Sequence[Verdict], directory: 
     return sentences or ["Your rules allow it in general, but only one that names it word for word counts here."]
 
 
-def _verdict(request: PermissionRequest, pattern: str, rules: Sequence[Rule]) -> Verdict:
+def _verdict(request: PermissionRequest, pattern: str, rules: Sequence[Rule], stands: Sequence[str]) -> Verdict:
     rule = evaluate(request.permission, pattern, rules)
+    at = next((at for at, known in enumerate(rules) if known is rule), None)
+    name = _name(rule, stands[at] if at is not None and at < len(stands) else "")
     if rule.action == "allow":
-        return Verdict(pattern, True, f"{_name(rule)} allows it")
-    reason = f"{_name(rule)} asks" if any(rule is known for known in rules) else "no rule allows it"
-    return Verdict(pattern, False, reason)
+        return Verdict(pattern, True, f"{name} allows it")
+    return Verdict(pattern, False, f"{name} asks" if at is not None else "no rule allows it")
 
 
-def _name(rule: Rule) -> str:
-    return f"rule {rule.permission}: {rule.pattern}" if rule.permission != "*" else f"rule {rule.pattern}"
+def _name(rule: Rule, stand: str) -> str:
+    name = f"rule {rule.permission}: {rule.pattern}" if rule.permission != "*" else f"rule {rule.pattern}"
+    return f"{name} in {stand}" if stand else name

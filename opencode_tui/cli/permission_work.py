@@ -10,6 +10,8 @@ from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, print_result, say
 from opencode_tui.client.local import LocalClient
 from opencode_tui.schema.permission import Action, PermissionReport, PermissionRules, Rule, Verdict
+from opencode_tui.schema.project import Places
+from opencode_tui.tui.permission_words import short_source
 from opencode_tui.tui.safe_text import make_safe
 
 _WORDS: dict[Action, str] = {"allow": "allowed", "ask": "asked for", "deny": "denied"}
@@ -18,17 +20,18 @@ _WORDS: dict[Action, str] = {"allow": "allowed", "ask": "asked for", "deny": "de
 def list_rules(*, agent: str | None, style: str) -> None:
     """Print the rules in order and the grants."""
 
-    async def work(client: LocalClient) -> PermissionRules:
-        return await client.rules.list(agent)
+    async def work(client: LocalClient) -> tuple[PermissionRules, Places]:
+        return await client.rules.list(agent), await client.project.places()
 
-    found = with_client(work)
+    found, places = with_client(work)
     if style == "json":
         print_json(found.to_dict())
         return
     look = style_of(sys.stdout, os.environ)
     print_result(f"Rules of agent {found.agent}, the last that matches wins")
-    rows = [_row(rule) for rule in found.rules]
-    sys.stdout.write(render_table(["PERMISSION", "PATTERN", "ACTION"], rows, look) + "\n")
+    stands = [short_source(source, places) or "built in" for source in found.sources]
+    rows = [[*_row(rule), place] for rule, place in zip(found.rules, stands, strict=True)]
+    sys.stdout.write(render_table(["PERMISSION", "PATTERN", "ACTION", "FROM"], rows, look) + "\n")
     if found.grants:
         print_result("\nAllowed for good in this worktree (`permission revoke` forgets it)")
         rows = [_row(rule)[:2] for rule in found.grants]
@@ -38,26 +41,27 @@ def list_rules(*, agent: str | None, style: str) -> None:
 def explain(name: str, subject: str, *, agent: str | None, style: str) -> None:
     """Print the verdicts on an act."""
 
-    async def work(client: LocalClient) -> PermissionReport:
-        return await client.rules.explain(name, subject, agent=agent)
+    async def work(client: LocalClient) -> tuple[PermissionReport, Places]:
+        return await client.rules.explain(name, subject, agent=agent), await client.project.places()
 
-    report = with_client(work)
+    report, places = with_client(work)
     if style == "json":
         print_json(report.to_dict())
     else:
-        print_result(_render(report))
+        print_result(_render(report, places))
 
 
 def try_rule(name: str, pattern: str, action: str, subject: str, *, agent: str | None) -> None:
     """Print what a rule would change."""
     rule = Rule.model_validate({"permission": name, "pattern": pattern, "action": action})
 
-    async def work(client: LocalClient) -> tuple[PermissionReport, PermissionReport]:
+    async def work(client: LocalClient) -> tuple[PermissionReport, PermissionReport, Places]:
         now = await client.rules.explain(name, subject, agent=agent)
-        return now, await client.rules.explain(name, subject, agent=agent, extra=[rule])
+        then = await client.rules.explain(name, subject, agent=agent, extra=[rule])
+        return now, then, await client.project.places()
 
-    now, then = with_client(work)
-    print_result(f"now: {_WORDS[now.action]}; with this rule last: {_WORDS[then.action]}\n\n{_render(then)}")
+    now, then, places = with_client(work)
+    print_result(f"now: {_WORDS[now.action]}; with this rule last: {_WORDS[then.action]}\n\n{_render(then, places)}")
     if now.to_dict() == then.to_dict():
         say("the rule changes nothing for this act")
 
@@ -79,24 +83,26 @@ def revoke(name: str, pattern: str | None, *, dry_run: bool) -> int:
     return 0
 
 
-def _render(report: PermissionReport) -> str:
+def _render(report: PermissionReport, places: Places) -> str:
     lines = [f"{_WORDS[report.action]}"]
     for verdict in report.verdicts:
         lines.append(f"  {verdict.action.ljust(5)}  {verdict.permission}  {make_safe(verdict.pattern)}")
-        lines.append(f"         {_reason(verdict)}")
+        lines.append(f"         {_reason(verdict, places)}")
     if report.action == "ask" and report.always:
         lines.append(f"\n`always` would allow: {', '.join(make_safe(pattern) for pattern in report.always)}")
     return "\n".join(lines)
 
 
-def _reason(verdict: Verdict) -> str:
+def _reason(verdict: Verdict, places: Places) -> str:
     if verdict.grant is not None:
         return f"you allowed {make_safe(verdict.grant.pattern)} for good"
     if verdict.note is not None:
         return verdict.note
     if verdict.rule is None:
         return "no rule speaks of it, so it is asked for"
-    return f"rule {verdict.rule.permission} {make_safe(verdict.rule.pattern)}: {verdict.rule.action}"
+    place = f"in {short_source(verdict.source, places)}" if verdict.source else "built in"
+    rule = verdict.rule
+    return f"rule {rule.permission} {make_safe(rule.pattern)}: {rule.action}, {make_safe(place)}"
 
 
 def _row(rule: Rule) -> list[str]:

@@ -7,9 +7,8 @@ no effect and stands in `ignored`. Nothing is fetched, started, imported or writ
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-from opencode_tui.config import permission
 from opencode_tui.config.check import SettingsCheck, describe_unknown, find_unknown_keys, find_unsupported
 from opencode_tui.config.consistency import check_consistency
 from opencode_tui.config.flags import Flags
@@ -132,7 +131,7 @@ class _Loading:
         for key, value in layer.value.items():
             (self._filled.discard if written.get(key) == value else self._filled.add)(key)
         if layer.origin == "administrator" and "permission" in layer.value:
-            self._merged.value = _put_last(self._merged.value, layer.value["permission"])
+            self._merged.put_rules_last(layer.value["permission"], layer.source)
 
     def _shadowing(self, layer: Layer) -> list[Notice]:
         path = Path(layer.source)
@@ -204,15 +203,3 @@ class _Loading:
 def _distinct(gated: list[Gated]) -> list[Gated]:
     """Return one of each key: a text with two placeholders is gated twice."""
     return list({dotted(one.path): one for one in gated}.values())
-
-
-def _put_last(settings: JsonObject, rules: Any) -> JsonObject:
-    """Return the settings with the administrator's rules behind those of each agent, which would otherwise win."""
-    agents = settings.get("agent")
-    if not isinstance(agents, dict) or not isinstance(rules, dict):
-        return settings
-    stricter: JsonObject = {}
-    for name, agent in cast("dict[str, JsonObject]", agents).items():
-        own = agent.get("permission")
-        stricter[name] = {**agent, "permission": permission.merge(own, cast("JsonObject", rules))} if own else agent
-    return {**settings, "agent": stricter}

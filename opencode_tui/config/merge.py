@@ -1,9 +1,10 @@
 """Several layers of settings as one: objects are merged, lists replaced, except that `plugin` and `instructions` are united.
 
-Rules of permissions keep their order (`config/permission.py`). For every value the source that set it last is remembered.
+Rules of permissions keep their order (`config/permission.py`). For every value the source that set it last is remembered, for
+every rule of permissions the one that wrote it, wherever later layers have moved it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from opencode_tui.config import permission
@@ -21,19 +22,54 @@ class Merged:
     def __init__(self) -> None:
         self.value: JsonObject = {}
         self.sources: dict[str, str] = {}
+        self._rules: dict[KeyPath, JsonObject] = {}
+        """Rules by the path of their table: as in the settings, with the source in the place of the action."""
 
     def add(self, value: JsonObject, source: str) -> None:
         """Lay the settings of one source over what is there."""
         self.value = _merge(self.value, value, ())
         self._note(value, source, ())
+        for path in _rule_tables(value):
+            self._add_rules(path, _at(value, path), source)
+
+    def put_rules_last(self, rules: Any, source: str) -> None:
+        """Lay rules behind those of each agent, which would otherwise win over them."""
+        agents = self.value.get("agent")
+        if not isinstance(agents, dict) or not isinstance(rules, dict):
+            return
+        stricter: JsonObject = {}
+        for name, agent in cast("dict[str, JsonObject]", agents).items():
+            own = agent.get("permission")
+            stricter[name] = {**agent, "permission": permission.merge(own, cast("JsonObject", rules))} if own else agent
+            if own:
+                self._add_rules(("agent", name, "permission"), rules, source)
+        self.value = {**self.value, "agent": stricter}
 
     def present_sources(self) -> dict[str, str]:
         """Return the sources of the values that are still there, in the order of the settings."""
         present: dict[str, str] = {}
         for path in _paths(self.value, ()):
             around = present.get(dotted(path[:-1]), "")  # a rule that changed its form keeps the source of its tool
-            present[dotted(path)] = self.sources.get(dotted(path), around)
+            present[dotted(path)] = self._rule_source(path) or self.sources.get(dotted(path), around)
         return present
+
+    def _add_rules(self, path: KeyPath, rules: Any, source: str) -> None:
+        told: JsonObject = {}
+        for tool, pattern, _ in permission.iterate(permission.normalise(rules)):
+            told.setdefault(tool, {})[pattern] = source
+        self._rules[path] = permission.merge(self._rules.get(path, {}), told)
+
+    def _rule_source(self, path: KeyPath) -> str:
+        """Return who wrote the rule at a path; empty for what is none."""
+        for table, rules in self._rules.items():
+            rest = path[len(table) :]
+            if path[: len(table)] != table or not rest:
+                continue
+            patterns: Mapping[str, str] = rules.get(str(rest[0]), {})
+            if len(rest) == 2:
+                return patterns.get(str(rest[1]), "")
+            return patterns.get("*", "") if len(rest) == 1 and not isinstance(_at(self.value, path), dict) else ""
+        return ""
 
     def _note(self, value: Any, source: str, path: KeyPath) -> None:
         if path:
@@ -41,6 +77,29 @@ class Merged:
         if isinstance(value, dict):
             for key, inner in cast("JsonObject", value).items():
                 self._note(inner, source, (*path, key))
+
+
+def sources_after(before: JsonObject, after: JsonObject, sources: Mapping[str, str], source: str) -> dict[str, str]:
+    """Return the sources of settings that `source` has changed as a whole: what is as before keeps its own."""
+    return {
+        dotted(path): sources.get(dotted(path), source) if _at(before, path) == _at(after, path) else source
+        for path in _paths(after, ())
+    }
+
+
+def _at(value: Any, path: KeyPath) -> Any:
+    for part in path:
+        value = cast("Any", value).get(part) if isinstance(value, dict) else None
+    return value
+
+
+def _rule_tables(value: JsonObject) -> Iterator[KeyPath]:
+    if "permission" in value:
+        yield ("permission",)
+    agents = value.get("agent")
+    for name, agent in cast("JsonObject", agents).items() if isinstance(agents, dict) else ():
+        if isinstance(agent, dict) and "permission" in agent:
+            yield ("agent", name, "permission")
 
 
 def _paths(value: Any, path: KeyPath) -> Iterator[KeyPath]:

@@ -46,9 +46,19 @@ class _Questions:
 
 
 async def explain(
-    act: Act, *, rules: Sequence[Rule], grants: Sequence[Rule], directory: Path, worktree: Path, home: Path
+    act: Act,
+    *,
+    rules: Sequence[Rule],
+    origins: Sequence[str],
+    grants: Sequence[Rule],
+    directory: Path,
+    worktree: Path,
+    home: Path,
 ) -> PermissionReport:
-    """Return the verdicts on an act under these rules and grants; nothing is run or stored."""
+    """Return the verdicts on an act under these rules and grants; nothing is run or stored.
+
+    `origins` tell of each rule where it stands, empty for one that is built in.
+    """
     questions = _Questions()
     context = ToolContext(
         session_id="",
@@ -67,16 +77,22 @@ async def explain(
         await questions(act.permission, place.read_patterns if act.permission == "read" else place.edit_patterns)
     else:
         await questions(act.permission, [act.subject])
-    verdicts = [_verdict(query, pattern, rules, grants) for query in questions.asked for pattern in query.patterns]
+    verdicts = [
+        _verdict(query, pattern, rules=rules, origins=origins, grants=grants)
+        for query in questions.asked
+        for pattern in query.patterns
+    ]
     always = [pattern for query in questions.asked for pattern in query.always]
     actions: list[Action] = ["allow", *(verdict.action for verdict in verdicts)]
     action = max(actions, key=strictness)
     return PermissionReport(action=action, verdicts=verdicts, always=always)
 
 
-def _verdict(query: Query, pattern: str, rules: Sequence[Rule], grants: Sequence[Rule]) -> Verdict:
+def _verdict(
+    query: Query, pattern: str, *, rules: Sequence[Rule], origins: Sequence[str], grants: Sequence[Rule]
+) -> Verdict:
     rule = evaluate(query.permission, pattern, rules)
-    is_matched = rule in rules
+    at = next((at for at, one in enumerate(rules) if one is rule), None)
     note = UNKNOWABLE if pattern in query.must_ask and rule.pattern != pattern else None
     action = "ask" if note and rule.action == "allow" else rule.action
     grant = None
@@ -86,7 +102,8 @@ def _verdict(query: Query, pattern: str, rules: Sequence[Rule], grants: Sequence
         permission=query.permission,
         pattern=pattern,
         action="allow" if grant else action,
-        rule=rule if is_matched else None,
+        rule=rule if at is not None else None,
+        source=(origins[at] or None) if at is not None else None,
         grant=grant,
         note=note,
     )

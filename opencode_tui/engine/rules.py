@@ -10,6 +10,9 @@ from opencode_tui.engine.project.discover import Project
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
 
+TRIED = "what you try"
+"""Where a rule stands that only this question knows."""
+
 
 class Rules:
     """What the agents of one folder may do."""
@@ -23,7 +26,12 @@ class Rules:
     async def list(self, agent: str | None) -> PermissionRules:
         """Return an agent's rules (the default one's without a name) and the grants of this worktree."""
         chosen = self._agent(agent)
-        return PermissionRules(agent=chosen.name, rules=chosen.permission, grants=[*await self._grants.listed()])
+        return PermissionRules(
+            agent=chosen.name,
+            rules=chosen.permission,
+            grants=[*await self._grants.listed()],
+            sources=self._agents.origins(chosen),
+        )
 
     async def explain(
         self, permission: str, subject: str, *, agent: str | None = None, extra: Sequence[Rule] = ()
@@ -31,9 +39,11 @@ class Rules:
         """Return why an act would be allowed, asked for or denied; `extra` rules are tried as if they stood last."""
         from opencode_tui.engine.permission_report import Act, explain  # loads the shell tool's machinery
 
+        chosen = self._agent(agent)
         return await explain(
             Act(permission, subject),
-            rules=[*self._agent(agent).permission, *extra],
+            rules=[*chosen.permission, *extra],
+            origins=[*self._agents.origins(chosen), *[TRIED] * len(extra)],
             grants=await self._grants.listed(),
             directory=self._project.directory,
             worktree=self._project.worktree,

@@ -165,6 +165,7 @@ def _build_agents(core: Core, extensions: Extensions) -> AgentRegistry:
         entries=config.effective.get("agent") or {},
         permission=config.effective.get("permission") or {},
         default=config.settings.default_agent,
+        sources=config.sources,
     )
 
 

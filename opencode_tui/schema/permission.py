@@ -48,12 +48,16 @@ class PermissionReply(Record):
 
 
 class Verdict(Record):
-    """What rules say of one pattern: `rule` decided it (none: nothing matched), `grant` is an `always` that covers it."""
+    """What rules say of one pattern: `rule` decided it (none: nothing matched), `grant` is an `always` that covers it.
+
+    `source` is the file (absolute) or the variable that the rule stands in; absent for one that is built in.
+    """
 
     permission: str
     pattern: str
     action: Action
     rule: Rule | None = absent()
+    source: str | None = absent()
     grant: Rule | None = absent()
     note: str | None = absent()
 
@@ -67,8 +71,12 @@ class PermissionReport(Record):
 
 
 class PermissionRules(Record):
-    """The rules of an agent in order (the last match wins), and what the person allowed for good in this worktree."""
+    """The rules of an agent in order (the last match wins), and what the person allowed for good in this worktree.
+
+    `sources` tell of each rule the file (absolute) or the variable that it stands in; empty for one that is built in.
+    """
 
     agent: str
     rules: list[Rule]
     grants: list[Rule]
+    sources: list[str] = Field(default_factory=list[str])

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -75,3 +76,45 @@ def test_revoking_nothing_is_told(line):
     done = line.run("permission", "revoke", "webfetch")
     assert (done.code, done.stdout) == (1, "")
     assert "nothing was allowed for good for webfetch" in done.stderr
+
+
+def places_of_rules(line):
+    """Write settings of the person, of the folder and of an agent's file."""
+    config = line.environ.get("XDG_CONFIG_HOME", f"{line.environ['HOME']}/.config")
+    person = Path(config) / "opencode-tui" / "opencode.json"
+    person.parent.mkdir(parents=True, exist_ok=True)
+    person.write_text(json.dumps({"permission": {"webfetch": {"https://a.*": "deny", "https://b.*": "ask"}}}))
+    (line.folder / "opencode.json").write_text(json.dumps({"permission": {"webfetch": {"https://b.*": "deny"}}}))
+    agents = line.folder / ".opencode" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "careful.md").write_text("---\npermission:\n  edit: ask\n---\nBe careful.\n")
+
+
+@pytest.mark.parametrize(
+    ("act", "agent", "told"),
+    [
+        (("webfetch", "https://a.org"), "build", "https://a.*: deny, in ~/.config/opencode-tui/opencode.json"),
+        (("webfetch", "https://b.org"), "build", "rule webfetch https://b.*: deny, in opencode.json"),
+        (("bash", "ls"), "build", "rule bash ls*: allow, in OPENCODE_CONFIG_CONTENT"),
+        (("edit", "a.py"), "careful", "rule edit *: ask, in .opencode/agents/careful.md"),
+        (("read", ".env"), "careful", "rule read *.env: ask, built in"),
+    ],
+)
+def test_each_rule_is_told_with_the_file_that_it_stands_in(line, act, agent, told):
+    places_of_rules(line)
+    assert told in line.run("permission", "explain", *act, "--agent", agent).stdout
+
+
+def test_the_list_tells_where_each_rule_stands(line):
+    places_of_rules(line)
+    rows = [row.split() for row in line.run("permission", "list", "--agent", "careful").stdout.splitlines()]
+    assert ["edit", "*", "ask", ".opencode/agents/careful.md"] in rows
+    assert ["webfetch", "https://b.*", "deny", "opencode.json"] in rows
+    assert ["doom_loop", "*", "ask", "built", "in"] in rows
+    listed = json.loads(line.run("permission", "list", "--format", "json").stdout)
+    assert len(listed["sources"]) == len(listed["rules"]) and str(line.folder / "opencode.json") in listed["sources"]
+
+
+def test_a_rule_that_is_tried_stands_nowhere_yet(line):
+    done = line.run("permission", "try", "bash", "touch *", "allow", "touch a")
+    assert "rule bash touch *: allow, in what you try" in done.stdout

@@ -76,6 +76,14 @@ def test_the_last_rule_that_matches_is_the_one_named():
     ]
 
 
+def test_a_rule_is_named_with_the_file_that_it_stands_in():
+    stands = ["", "~/.config/opencode-tui/opencode.json", ""]
+    assert judge(asked("bash", "rm x", "ls"), RULES, stands) == [
+        Verdict("rm x", False, "rule bash: rm * in ~/.config/opencode-tui/opencode.json asks"),
+        Verdict("ls", True, "rule * allows it"),
+    ]
+
+
 def test_a_folder_outside_is_named_with_the_call_that_needs_it():
     lines = shown(asked("external_directory", "/etc/*"), call=call("c", "bash"))
     assert (lines[1], lines[3]) == ("    /etc", "  Needed by Bash: a")

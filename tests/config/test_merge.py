@@ -32,10 +32,32 @@ def test_the_source_is_the_last_one_that_set_a_value() -> None:
     assert result.present_sources() == {"tui": "two", "tui.scroll_speed": "two", "tui.diff_style": "one"}
 
 
-def test_a_rule_that_changed_its_form_keeps_a_source() -> None:
+def test_a_rule_that_changed_its_form_keeps_its_source() -> None:
     result = merged(("one", {"permission": {"bash": "ask"}}), ("two", {"permission": {"bash": {"ls": "allow"}}}))
     assert result.value == {"permission": {"bash": {"*": "ask", "ls": "allow"}}}
-    assert set(result.present_sources().values()) == {"two"}
+    assert result.present_sources() == {
+        "permission": "two", "permission.bash": "two", "permission.bash.*": "one", "permission.bash.ls": "two",
+    }  # fmt: skip
+
+
+def test_a_rule_that_a_wildcard_took_over_keeps_its_source() -> None:
+    result = merged(
+        ("one", {"permission": {"todo*": {"a": "deny"}, "todoread": {"b": "ask"}}}),
+        ("two", {"permission": {"todoread": {"c": "allow"}}}),
+        ("three", {"permission": {"todo*": {"d": "deny"}}}),
+    )
+    rules = {"b": "ask", "c": "allow", "d": "deny"}
+    assert result.value == {"permission": {"todoread": rules, "todo*": {"a": "deny", "d": "deny"}}}
+    sources = result.present_sources()
+    assert [sources[f"permission.todoread.{one}"] for one in rules] == ["one", "two", "three"]
+    assert [sources[f"permission.todo*.{one}"] for one in "ad"] == ["one", "three"]
+
+
+def test_rules_that_are_put_last_tell_their_source_at_each_agent() -> None:
+    result = merged(("one", {"agent": {"build": {"permission": {"bash": {"ls": "allow"}}}, "plan": {"steps": 3}}}))
+    result.put_rules_last({"bash": "deny"}, "admin")
+    assert result.value["agent"] == {"build": {"permission": {"bash": "deny"}}, "plan": {"steps": 3}}
+    assert result.present_sources()["agent.build.permission.bash"] == "admin"
 
 
 def test_rules_of_agents_are_merged_as_rules() -> None:

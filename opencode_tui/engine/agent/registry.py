@@ -8,7 +8,8 @@ loosens that), and the full texts of cut outputs can be read unless exactly thei
 from collections.abc import Mapping, Sequence
 
 from opencode_tui.engine.agent.agents import PLAN_FILES, AgentInfo, built_in_agents
-from opencode_tui.engine.agent.settings import apply_entry, entry_rules
+from opencode_tui.engine.agent.rule_origins import BUILT_IN, rule_origins
+from opencode_tui.engine.agent.settings import apply_entry, entry_rules, entry_table
 from opencode_tui.engine.permission.defaults import (
     PermissionFolders,
     default_rules,
@@ -24,9 +25,23 @@ from opencode_tui.schema.record import JsonObject
 class AgentRegistry:
     """The agents by the keys under which they are asked for."""
 
-    def __init__(self, agents: Mapping[str, AgentInfo], *, default: str | None = None) -> None:
+    def __init__(
+        self,
+        agents: Mapping[str, AgentInfo],
+        *,
+        default: str | None = None,
+        origins: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        """`origins` tell of each agent's rules, in their order, where they stand."""
         self._agents = dict(agents)
         self._default = default
+        self._origins = dict(origins or {})
+
+    def origins(self, agent: AgentInfo) -> list[str]:
+        """Return for each rule of an agent the file or variable that it stands in; empty for one that is built in."""
+        key = next((key for key, one in self._agents.items() if one is agent), agent.name)
+        known = self._origins.get(key, ())
+        return [*known, *[BUILT_IN] * (len(agent.permission) - len(known))]
 
     def get(self, name: str) -> AgentInfo | None:
         """Return an agent by its key, else by the name that its entry gave it; None when there is none."""
@@ -72,14 +87,23 @@ def build_registry(
     entries: Mapping[str, JsonObject],
     permission: JsonObject | str,
     default: str | None = None,
+    sources: Mapping[str, str] | None = None,
 ) -> AgentRegistry:
-    """Return the agents for the settings' `agent` entries, global `permission` and `default_agent`. Raises ConfigError."""
+    """Return the agents for the settings' `agent` entries, global `permission` and `default_agent`. Raises ConfigError.
+
+    `sources` are the files and variables that set the values, by dotted key.
+    """
+    sources = sources or {}
     global_rules = from_config(permission, home=folders.home)
+    global_origins = rule_origins(permission, "permission", sources)
     defaults = default_rules(folders)
     agents: dict[str, AgentInfo] = {}
+    origins: dict[str, list[str]] = {}
     for agent in built_in_agents(folders):
         rules = merge(defaults, agent.permission, global_rules)
-        agents[agent.name] = agent.changed(permission=[*rules, *_limits(agent.name, rules)])
+        limits = _limits(agent.name, rules)
+        agents[agent.name] = agent.changed(permission=[*rules, *limits])
+        origins[agent.name] = [*_built_in(defaults, agent.permission), *global_origins, *_built_in(limits)]
     for key, entry in entries.items():
         if entry.get("disable") is True:
             agents.pop(key, None)
@@ -87,7 +111,14 @@ def build_registry(
         base = agents.get(key) or AgentInfo(name=key, mode="all", permission=merge(defaults, global_rules))
         own_rules = entry_rules(key, entry, home=folders.home)
         agents[key] = apply_entry(base, key, entry).changed(permission=[*base.permission, *own_rules])
-    return AgentRegistry({key: _with_tool_output(agent, folders) for key, agent in agents.items()}, default=default)
+        earlier = origins.get(key, [*_built_in(defaults), *global_origins])
+        origins[key] = [*earlier, *rule_origins(entry_table(entry), f"agent.{key}.permission", sources)]
+    made = {key: _with_tool_output(agent, folders) for key, agent in agents.items()}
+    return AgentRegistry(made, default=default, origins=origins)
+
+
+def _built_in(*rulesets: Sequence[Rule]) -> list[str]:
+    return [BUILT_IN] * sum(map(len, rulesets))
 
 
 def _limits(name: str, rules: Sequence[Rule]) -> list[Rule]:

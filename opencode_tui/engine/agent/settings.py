@@ -31,12 +31,17 @@ def apply_entry(agent: AgentInfo, key: str, entry: JsonObject) -> AgentInfo:
 
 def entry_rules(key: str, entry: JsonObject, *, home: Path) -> list[Rule]:
     """Return the rules that an entry adds: those of its old `tools`, except where its `permission` speaks of the same."""
-    permission: JsonObject | str = entry.get("permission") or {}
-    table: JsonObject = {"*": permission} if isinstance(permission, str) else permission
     try:
-        return from_config({**_tool_permissions(entry.get("tools")), **table}, home=home)
+        return from_config(entry_table(entry), home=home)
     except ConfigError as error:
         raise ConfigError(f"agent.{key}.{error}") from error
+
+
+def entry_table(entry: JsonObject) -> JsonObject:
+    """Return the rules of an entry as one settings value."""
+    permission: JsonObject | str = entry.get("permission") or {}
+    table: JsonObject = {"*": permission} if isinstance(permission, str) else permission
+    return {**_tool_permissions(entry.get("tools")), **table}
 
 
 def _tool_permissions(tools: Any) -> JsonObject:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from opencode_tui.config.check import SettingsCheck
 from opencode_tui.config.layer import Layer
 from opencode_tui.config.load import LoadedConfig
+from opencode_tui.config.merge import sources_after
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.schema.error import ConfigError
 
@@ -21,4 +22,5 @@ async def change_config(hooks: Hooks, config: LoadedConfig) -> LoadedConfig:
     except ConfigError as error:
         hooks.refuse("config", str(error))
         return config
-    return replace(config, settings=settings, effective=changed)
+    sources = sources_after(config.effective, changed, config.sources, "a plugin")
+    return replace(config, settings=settings, effective=changed, sources=sources)

@@ -6,9 +6,9 @@ from typing import Literal
 from opencode_tui.schema.permission import Reply, Verdict
 from opencode_tui.tui.cells import breaks, clip, pad, width
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
-from opencode_tui.tui.dialogs.permission_case import PermissionCase, reason_of
+from opencode_tui.tui.dialogs.permission_case import PermissionCase
 from opencode_tui.tui.diff_cells import code_rows, one_column, two_columns
-from opencode_tui.tui.row import Piece
+from opencode_tui.tui.row import Piece, measure
 from opencode_tui.tui.safe_text import screen_line, screen_lines
 from opencode_tui.tui.status.header import change_counts
 
@@ -85,7 +85,7 @@ class PermissionPanel(Panel):
         return left, facts
 
     def _counts(self) -> list[Piece]:
-        changed = [line for line in self.case.diff.splitlines() if line[:3] not in ("+++", "---")]
+        changed = [line for line in self.case.diff.split("\n") if line[:3] not in ("+++", "---")]
         added, removed = (sum(line.startswith(sign) for line in changed) for sign in "+-")
         return change_counts(self.look, added, removed, "surface")
 
@@ -101,7 +101,7 @@ class PermissionPanel(Panel):
         elif self.case.request.permission != "edit":
             lines += self._subject(room)
         if len(self.case.verdicts) > 1:
-            lines += [[], *self._verdicts()]
+            lines += [[], *self._verdicts(room)]
         if why := self._sentence(self.case.why, room):
             lines += [[], *why]
         return lines
@@ -114,25 +114,30 @@ class PermissionPanel(Panel):
             for start, end in breaks(line, room - 2)
         ]
 
-    def _verdicts(self) -> list[Line]:
+    def _verdicts(self, room: int) -> list[Line]:
         names = [clip(screen_line(one.pattern), WIDEST_PART) for one in self.case.verdicts]
         widest = max(width(name) for name in names)
-        return [self._verdict(one, pad(name, widest)) for one, name in zip(self.case.verdicts, names, strict=True)]
+        pairs = zip(self.case.verdicts, names, strict=True)
+        return [line for one, name in pairs for line in self._verdict(one, pad(name, widest), room)]
 
-    def _verdict(self, verdict: Verdict, name: str) -> Line:
+    def _verdict(self, verdict: Verdict, name: str, room: int) -> list[Line]:
+        """A part, what becomes of it, and why; the reason stands below where there is no room for it."""
         palette, glyphs = self.look.palette, self.look.glyphs
         sign, token, word = {
             "allow": (glyphs.done, "success", "allowed"),
             "ask": (glyphs.asks, "warning", "asks"),
             "deny": (glyphs.failed, "error", "denied"),
         }[verdict.action]
-        hue = palette.style(token, "surface")
-        return [
+        head: list[Piece] = [
             (f"{sign} ", palette.style(token, "surface", bold=verdict.action == "ask")),
             (f"{name}     ", palette.style("text", "surface")),
-            (f"{word:<7}   ", hue),
-            (screen_line(reason_of(verdict)), palette.style("muted", "surface")),
+            (f"{word:<7}   ", palette.style(token, "surface")),
         ]
+        reason, muted = screen_line(self.case.reason(verdict)), palette.style("muted", "surface")
+        if measure(head) + width(reason) <= room:
+            return [[*head, (reason, muted)]]
+        below = [reason[start:end] for start, end in breaks(reason, room - 2)]
+        return [head, *([(f"  {line}", muted)] for line in below)]
 
     def _sentence(self, text: str, room: int) -> list[Line]:
         muted = self.look.palette.style("muted", "surface")

@@ -1,6 +1,7 @@
 """What a permission question is about, with what the rules say of it: read before it is shown."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from opencode_tui.client.client import Client
@@ -8,8 +9,9 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Verdict
+from opencode_tui.schema.project import Places
 from opencode_tui.schema.value import immutable
-from opencode_tui.tui.permission_words import once_of, subject_of, title_of
+from opencode_tui.tui.permission_words import once_of, rule_words, subject_of, title_of
 
 
 @immutable
@@ -22,6 +24,8 @@ class PermissionCase:
     call: ToolPart | None = None
     agent: str = ""
     origin: str = ""
+    places: Places | None = None
+    """The folders by which files are named in short; without them they are named in full."""
 
     @property
     def title(self) -> str:
@@ -71,25 +75,26 @@ class PermissionCase:
             told.append(f"{one}, so the whole command asks.")
         elif asking:
             who = f"Agent {self.agent} asks" if self.agent else "It asks"
-            told.append(f"{who} before this ({reason_of(asking[0])}).")
+            told.append(f"{who} before this ({self.reason(asking[0])}).")
         return told
 
     def _place(self) -> list[str]:
-        return [f"It runs in {self.directory}."] if self.request.permission == "bash" else []
+        if self.request.permission != "bash":
+            return []
+        home = self.places.home.rstrip("/") if self.places is not None else ""
+        folder = str(self.directory)
+        short = f"~{folder[len(home) :]}" if home and folder.startswith(f"{home}/") else folder
+        return [f"It runs in {short}."]
 
-
-def reason_of(verdict: Verdict) -> str:
-    """Why the rules say so, in a few words; raw."""
-    if verdict.grant is not None:
-        return f"you allowed {verdict.grant.pattern} for good"
-    if verdict.note:
-        return verdict.note
-    if verdict.rule is None:
-        return "no rule names it"
-    where = (
-        verdict.rule.pattern if verdict.rule.permission == "*" else f"{verdict.rule.permission} {verdict.rule.pattern}"
-    )
-    return f"rule {where}"
+    def reason(self, verdict: Verdict) -> str:
+        """Why the rules say so, in a few words, with the file that the rule stands in; raw."""
+        if verdict.grant is not None:
+            return f"you allowed {verdict.grant.pattern} for good"
+        if verdict.note:
+            return verdict.note
+        if verdict.rule is None:
+            return "no rule names it"
+        return rule_words(verdict.rule, verdict.permission, verdict.source, self.places)
 
 
 async def load_case(client: Client, request: PermissionRequest, *, origin: str) -> PermissionCase:
@@ -97,10 +102,11 @@ async def load_case(client: Client, request: PermissionRequest, *, origin: str) 
     call, agent = await _call(client, request)
     case = PermissionCase(request, client.directory, None, call, agent, origin)
     try:
+        places = await client.project.places()
         report = await client.rules.explain(request.permission, case.subject, agent=agent or None)
     except OpencodeError:
-        report = None  # an agent that is gone: the question is put without its rules
-    return PermissionCase(request, client.directory, report, call, agent, origin)
+        return case  # an agent that is gone: the question is put without its rules
+    return replace(case, report=report, places=places)
 
 
 async def _call(client: Client, request: PermissionRequest) -> tuple[ToolPart | None, str]:

@@ -30,7 +30,7 @@ async def test_each_part_of_a_command_stands_with_its_verdict(environ: dict[str,
     async with screen(environ, folder, Answer(calls=(TOUCH,)), settings=ASKS) as page:
         await page.send("make it")
         text = await page.sees("run once")
-        assert "! touch made     asks" in text
+        assert "! touch made     asks" in text and " in OPENCODE_CONFIG_CONTENT" in text
         assert "✓ ls -la         allowed" in text
         assert "One part asks, so the whole command asks." in text
 

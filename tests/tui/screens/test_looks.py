@@ -92,7 +92,7 @@ def working() -> Script:
         family(), story.messages, statuses, [asking], todos=TODOS, diffs=DIFFS, commands=[
             CommandSummary(name="commit", description="write a commit message", template=""),
             CommandSummary(name="comment-api", description="docstrings for public functions", template=""),
-        ], directory=Path(ROOT),
+        ], directory=Path(ROOT), costs={SESSION: 0.41, "ses_child": 0.01, "ses_fork": 0.11, "ses_dark": 0.57, "ses_cjk": 0.08},
     )  # fmt: skip
 
 
@@ -147,7 +147,13 @@ def asks_bash() -> Script:
     allowed = Rule(permission="bash", pattern="pip install *", action="allow")
     verdicts = [
         Verdict(permission="bash", pattern="rm -rf build dist", action="ask"),
-        Verdict(permission="bash", pattern='pip install -e ".[test]"', action="allow", rule=allowed),
+        Verdict(
+            permission="bash",
+            pattern='pip install -e ".[test]"',
+            action="allow",
+            rule=allowed,
+            source=f"{ROOT}/opencode.json",
+        ),
     ]
     script.messages, script.statuses = story.messages, {SESSION: BusyStatus()}
     script.permissions, script.report = [request, other], PermissionReport(action="ask", verdicts=verdicts)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Rule, Verdict
 from opencode_tui.schema.session import RevertState, SessionInfo, SessionSummary
 from opencode_tui.schema.status import AnyStatus, BusyStatus
 from opencode_tui.schema.undo import RevertReport, UndoNote, UndoScope
-from tests.support.conversation import SESSION
+from tests.support.conversation import ROOT, SESSION
 from tests.support.scripted_client import Script, session
 from tests.tui.screens.test_looks import (
     DARK,
@@ -19,6 +19,9 @@ from tests.tui.screens.test_looks import (
     NOW_MS,
     PLAIN,
     Situation,
+    asks_bash,
+    asks_edit,
+    listen,
     opened_app,
     press,
     working,
@@ -68,6 +71,38 @@ def many_sessions() -> Script:
     return script
 
 
+def asks_by_many_rules() -> Script:
+    """A command whose parts fall under rules of several places."""
+    script = asks_bash()
+    rules = [("rm -rf build", "rm *", "ask", "/home/you/.config/opencode-tui/opencode.json"),
+             ("git push", "git push *", "allow", f"{ROOT}/.opencode/agents/build.md"),
+             ("pip list", "*", "allow", None)]  # fmt: skip
+    verdicts = [
+        Verdict(
+            permission="bash", pattern=part, action=action, source=source,
+            rule=Rule(permission="bash", pattern=pattern, action=action),
+        )
+        for part, pattern, action, source in rules
+    ]  # fmt: skip
+    script.report = PermissionReport(action="ask", verdicts=verdicts)
+    return script
+
+
+def asks_edit_by_agent() -> Script:
+    """An edit that the agent's own file wants to be asked for."""
+    script = asks_edit()
+    rule = Rule(permission="edit", pattern="*", action="ask")
+    verdict = Verdict(
+        permission="edit",
+        pattern="src/csvkit/writer.py",
+        action="ask",
+        rule=rule,
+        source=f"{ROOT}/.opencode/agents/build.md",
+    )
+    script.report = PermissionReport(action="ask", verdicts=[verdict])
+    return script
+
+
 LIST = press("ctrl+x", "l")
 
 SITUATIONS: dict[str, Situation] = {
@@ -75,6 +110,9 @@ SITUATIONS: dict[str, Situation] = {
     "sessions-with-their-costs-light": Situation(many_sessions, (140, 35), LIGHT, LIST),
     "sessions-in-100-columns": Situation(many_sessions, (100, 30), DARK, LIST),
     "sessions-in-60-columns": Situation(many_sessions, (60, 30), DARK, LIST),
+    "permission-with-the-files-of-its-rules": Situation(asks_by_many_rules, (110, 33), DARK, listen()),
+    "permission-with-the-files-of-its-rules-in-60-columns": Situation(asks_by_many_rules, (60, 33), LIGHT, listen()),
+    "permission-for-an-edit-by-the-agents-file": Situation(asks_edit_by_agent, (110, 33), DARK, listen()),
     "sessions-in-16-colours-and-ascii": Situation(many_sessions, (120, 30), PLAIN, LIST),
 }
 

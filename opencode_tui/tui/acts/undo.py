@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from opencode_tui.schema.part import TextPart
-from opencode_tui.schema.session import UNDO_KEY
-from opencode_tui.schema.undo import RevertPreview, RevertReport, UndoFiles, UndoNote
+from opencode_tui.schema.undo import RevertPreview, RevertReport, UndoFiles
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.dialogs.undo import UndoPanel
 from opencode_tui.tui.undo_words import undone_files
@@ -61,11 +60,11 @@ class UndoActs:
         return lambda: self._screen.do(self._show_diff(session_id, scope.message_id))
 
     async def _show_diff(self, session_id: str, message_id: str) -> None:
-        from opencode_tui.tui.screens.diff import DiffScreen  # only when it is asked for
+        from opencode_tui.tui.screens.diff import TURN, DiffScreen  # only when it is asked for
 
         diffs = await self._control.client.sessions.diff(session_id, message_id)
         if diffs:
-            self._screen.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked))
+            self._screen.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=TURN))
         else:
             self._screen.tell("note", "No file changes are known", "of this turn")
 
@@ -144,9 +143,3 @@ class UndoActs:
     def _close(self) -> None:
         assert self._screen.panels is not None
         self._screen.panels.close()
-
-
-def stored_note(metadata: Mapping[str, object] | None) -> RevertReport | None:
-    """The report of the undo that is in force, as the session keeps it; None without one."""
-    found = (metadata or {}).get(UNDO_KEY)
-    return UndoNote.model_validate(found).report if isinstance(found, dict) else None

@@ -3,79 +3,38 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.strip import Strip
 
 from opencode_tui.schema.diff import FileDiff
-from opencode_tui.tui.cells import clip_front
-from opencode_tui.tui.diff_cells import CodeRow, change_starts, code_rows, one_column, two_columns, unified
+from opencode_tui.tui.cells import clip_front, pad
+from opencode_tui.tui.change_columns import change_columns
+from opencode_tui.tui.diff_cells import code_rows, half_of, unified
 from opencode_tui.tui.lasting import Lasting
-from opencode_tui.tui.row import Piece
-from opencode_tui.tui.rows import Rows
+from opencode_tui.tui.row import Piece, measure
 from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.tui.screens.diff_body import BEFORE, BEHIND, NOTHING, DiffBody, FileChange, change_of
 from opencode_tui.tui.screens.page import PageFoot, PageHead, PageKey, Preview
 from opencode_tui.tui.status.header import change_counts
 
 SPLIT = 110
 """Cells of the diff's own width from which two columns are the first choice."""
 
+WIDE, FILES = 120, 40
+"""Cells of the screen from which the list of files is shown, and of that list."""
 
-class DiffBody(Rows, can_focus=True):
-    """One file's change, scrolled by rows."""
+NARROW = 90
+"""Cells of the change below which one column is all that can be read, and keys have fewer words."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.code: Sequence[CodeRow] = ()
-        self.note = ""
-        self.is_split = False
-        self.top = 0
+LOW = 20
+"""Rows of the screen below which the columns are not named."""
 
-    def show(self, code: Sequence[CodeRow], note: str) -> None:
-        """Take another file's rows, or a note in their place."""
-        self.code, self.note, self.top = code, note, 0
-        self.redraw()
-
-    def scroll(self, rows: int) -> None:
-        """Move; it stops at its ends."""
-        count = len(self._all(self.size.width))
-        self.top = min(max(0, self.top + rows), max(0, count - self.size.height))
-        self.redraw()
-
-    def to_change(self, step: int) -> None:
-        """Go to the next change, or the one before."""
-        starts = change_starts(self.code, is_split=self.is_split)
-        found = [at for at in starts if at > self.top + 2] if step > 0 else [at for at in starts if at < self.top + 2]
-        if found:
-            self.top = max(0, (found[0] if step > 0 else found[-1]) - 2)
-            self.scroll(0)
-
-    def on_mouse_scroll_down(self) -> None:
-        """Scroll."""
-        self.scroll(3)
-
-    def on_mouse_scroll_up(self) -> None:
-        """Scroll."""
-        self.scroll(-3)
-
-    def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """The rows in sight."""
-        return self._all(width)[self.top : self.top + height]
-
-    def _all(self, width: int) -> list[Strip]:
-        palette = self.look.palette
-        fill = palette.area("background")
-        room = width - 5
-        draw = two_columns if self.is_split else one_column
-        strips = draw(self.code, self.look, room, "background")
-        if self.note:
-            strips = [Strip.blank(0), *[_text(self.note, room, palette.style("muted"))]]
-        edge, end = Strip.blank(3, fill), Strip.blank(2, fill)
-        return [Strip.join([edge, one.adjust_cell_length(room, fill), end]) for one in strips]
+SESSION = ("before the session", "now")
+TURN = ("before the turn", "behind it")
+"""What the two columns show."""
 
 
 class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
@@ -90,11 +49,14 @@ class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
     DiffScreen.-wide Preview { display: block; }
     """
 
-    def __init__(self, diffs: Sequence[FileDiff], *, is_stacked: bool = False) -> None:
+    def __init__(
+        self, diffs: Sequence[FileDiff], *, is_stacked: bool = False, sides: tuple[str, str] = SESSION
+    ) -> None:
         super().__init__()
         self._diffs = diffs
         self._is_stacked = is_stacked
-        self._read: dict[int, tuple[Sequence[CodeRow], str]] = {}
+        self._sides = sides
+        self._read: dict[int, FileChange] = {}
         self._at = 0
         self.head = PageHead()
         self.body = DiffBody()
@@ -118,9 +80,20 @@ class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
 
     def on_resize(self, event: events.Resize) -> None:
         """Show the files where there is room, two columns where those have room."""
-        self.set_class(event.size.width >= 120, "-wide")
-        has_room = event.size.width - (40 if event.size.width >= 120 else 0) >= SPLIT
-        self.body.is_split = has_room and not self._is_stacked
+        self.set_class(event.size.width >= WIDE, "-wide")
+        self._arrange(is_split=self._room() >= SPLIT and not self._is_stacked)
+
+    def _room(self) -> int:
+        """Cells of the change, its margins included."""
+        width = self.size.width
+        return width - (FILES if width >= WIDE else 0)
+
+    def _arrange(self, *, is_split: bool | None = None, is_wrapped: bool | None = None) -> None:
+        body = self.body
+        body.show_as(
+            is_split=body.is_split if is_split is None else is_split,
+            is_wrapped=body.is_wrapped if is_wrapped is None else is_wrapped,
+        )
         self._show()
 
     def _open(self, at: int) -> None:
@@ -135,42 +108,60 @@ class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
             self._show()
 
     def _show(self) -> None:
-        diff = self._diffs[self._at]
-        code, note = self._read.get(self._at, ((), ""))
-        self.body.show(code, note)
-        palette = self.body.look.palette
-        left: list[Piece] = [(screen_line(diff.file), palette.style("text", bold=True))]
-        left.append((f"  file {self._at + 1} of {len(self._diffs)}", palette.style("muted")))
-        self.head.show([(left, change_counts(self.body.look, diff.additions, diff.deletions, "background"))])
+        self.body.show(self._read.get(self._at, NOTHING))
+        self.head.show(self._heads())
         self.files.redraw()
-        self.foot.show(
-            [
-                PageKey("n", "next change", lambda: None),
-                PageKey("p", "previous", lambda: None),
-                PageKey("tab", "next file", lambda: None),
-                PageKey("u", "one column" if self.body.is_split else "side by side", lambda: None),
-                PageKey("escape", "back", lambda: None),
-            ]
-        )
+        self.foot.show(self._keys())
+
+    def _heads(self) -> list[tuple[Sequence[Piece], Sequence[Piece]]]:
+        diff, palette = self._diffs[self._at], self.body.look.palette
+        title = [(screen_line(diff.file), palette.style("text", bold=True))]
+        title.append((f"  file {self._at + 1} of {len(self._diffs)}", palette.style("muted")))
+        counts = change_counts(self.body.look, diff.additions, diff.deletions, "background")
+        if not self.body.is_split or self.size.height < LOW:
+            return [(title, counts)]
+        before, after = self._sides
+        half = half_of(self._room() - BEFORE - BEHIND) + 2
+        return [(title, counts), ((), ()), ([(pad(before, half) + after, palette.style("muted"))], ())]
+
+    def _keys(self) -> list[PageKey]:
+        """The keys; with little room those that matter there, in fewer words."""
+        is_split, is_wrapped, is_narrow = self.body.is_split, self.body.is_wrapped, self._room() < NARROW
+        shown = [
+            ("n", "next" if is_narrow else "next change"),
+            ("p", "previous"),
+            *([("tab", "next file")] if len(self._diffs) > 1 else []),
+            *([] if is_narrow else [("u", "unified" if is_split else "side by side")]),
+            ("w", ("cut" if is_narrow else "cut lines") if is_wrapped else "wrap"),
+            ("escape", "back"),
+        ]
+        acts = self._acts()
+        return [PageKey(key, words, acts[key]) for key, words in shown]
 
     def _file_list(self, room: int) -> list[list[Piece]]:
         look = self.body.look
-        palette = look.palette
         added, removed = sum(one.additions for one in self._diffs), sum(one.deletions for one in self._diffs)
-        bold = palette.style("text", "panel", bold=True)
-        lines: list[list[Piece]] = [[("Changes   ", bold), *change_counts(look, added, removed, "panel")], []]
-        for at, diff in enumerate(self._diffs):
-            area = "selection" if at == self._at else "panel"
-            letter = {"added": "A", "deleted": "D"}.get(diff.status or "", "M")
-            counts = change_counts(look, diff.additions, diff.deletions, area)
-            used = sum(len(text) for text, _ in counts)
-            path = clip_front(screen_line(diff.file), room - used - 4, look.glyphs.ellipsis)
-            fill = " " * max(1, room - 2 - len(path) - used)
-            text = palette.style("text", area, bold=at == self._at)
-            lines.append(
-                [(f"{letter} ", palette.style("muted", area)), (path, text), (fill, palette.area(area)), *counts]
-            )
-        return lines
+        title = [("Changes", look.palette.style("text", "panel", bold=True))]
+        head = _to_edge(title, change_counts(look, added, removed, "panel"), room, look.palette.area("panel"))
+        return [head, [], *(self._file(at, room) for at in self._files_in_sight())]
+
+    def _file(self, at: int, room: int) -> list[Piece]:
+        diff, look = self._diffs[at], self.body.look
+        area = "selection" if at == self._at else "panel"
+        letter = {"added": "A", "deleted": "D"}.get(diff.status or "", "M")
+        counts = change_columns(look, diff.additions, diff.deletions, area)
+        path = clip_front(screen_line(diff.file), room - measure(counts) - 4, look.glyphs.ellipsis)
+        left = [
+            (f"{letter} ", look.palette.style("muted", area)),
+            (path, look.palette.style("text", area, bold=at == self._at)),
+        ]
+        return _to_edge(left, counts, room, look.palette.area(area))
+
+    def _files_in_sight(self) -> range:
+        """The numbers of the files that the list has room for, the shown one among them."""
+        rows = max(1, self.files.size.height - 3)
+        first = max(0, min(self._at - rows // 2, len(self._diffs) - rows))
+        return range(first, min(first + rows, len(self._diffs)))
 
     def _acts(self) -> Mapping[str, Callable[[], object]]:
         page = max(1, self.body.size.height - 2)
@@ -179,7 +170,8 @@ class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
             "p": lambda: self.body.to_change(-1),
             "tab": lambda: self._open(self._at + 1),
             "shift+tab": lambda: self._open(self._at - 1),
-            "u": self._toggle,
+            "u": lambda: self._arrange(is_split=not self.body.is_split),
+            "w": lambda: self._arrange(is_wrapped=not self.body.is_wrapped),
             "up": lambda: self.body.scroll(-1),
             "k": lambda: self.body.scroll(-1),
             "down": lambda: self.body.scroll(1),
@@ -194,12 +186,6 @@ class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
             "ctrl+c": lambda: self.dismiss(None),
         }
 
-    def _toggle(self) -> None:
-        self.body.is_split = not self.body.is_split
-        top = self.body.top
-        self._show()
-        self.body.scroll(top)
-
     def on_key(self, event: events.Key) -> None:
         """Move, or go back."""
         event.stop()
@@ -208,12 +194,12 @@ class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
             act()
 
 
-def _read(diff: FileDiff) -> tuple[Sequence[CodeRow], str]:
+def _to_edge(left: Sequence[Piece], right: Sequence[Piece], room: int, fill: Style) -> list[Piece]:
+    return [*left, (" " * max(1, room - measure(left) - measure(right)), fill), *right]
+
+
+def _read(diff: FileDiff) -> FileChange:
     text = unified(diff)
     if not text:
-        return (), "No lines to show: the file is not text, or too large."
-    return code_rows(text, diff.file), ""
-
-
-def _text(words: str, room: int, style: Style) -> Strip:
-    return Strip([Segment(words[:room], style)])
+        return change_of((), "No lines to show: the file is not text, or too large.")
+    return change_of(code_rows(text, diff.file, after=diff.after))

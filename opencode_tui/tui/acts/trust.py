@@ -57,6 +57,7 @@ def lines_of(items: Sequence[TrustItem]) -> list[str]:
     """What would be started or loosened, by file."""
     lines: list[str] = []
     for item in items:
-        lines.append(f"{item.name}{'  changed since you trusted it' if item.verdict == 'changed' else ''}")
+        lines.append(item.name)
+        lines += ["  changed since you trusted it"] if item.verdict == "changed" else []
         lines += [f"  {effect.removeprefix(f'{item.name}: ')}" for effect in item.effects]
     return lines

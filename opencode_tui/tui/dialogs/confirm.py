@@ -48,5 +48,10 @@ class ConfirmPanel(Panel):
 
 
 def _wrapped(texts: Sequence[str], room: int, style: Style) -> list[Line]:
-    safe = [screen_line(text) for text in texts]
-    return [[(line[start:end], style)] for line in safe for start, end in breaks(line, room)]
+    """The texts; what a line takes from the next row on stands below its first letter, so that no row passes for another line."""
+    lines: list[Line] = []
+    for line in map(screen_line, texts):
+        words = line.lstrip(" ")
+        indent = min(len(line) - len(words), room // 2)
+        lines += [[(" " * indent + words[start:end], style)] for start, end in breaks(words, room - indent)]
+    return lines

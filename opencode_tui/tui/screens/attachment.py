@@ -30,6 +30,10 @@ class AttachmentScreen(FullTextScreen):
         self._one = one
         self._acts = acts
 
+    def told(self) -> str:
+        """What becomes of it."""
+        return "sent with the prompt"
+
     def page_keys(self) -> Sequence[PageKey]:
         """The keys beside escape."""
         keys = [PageKey("d", "remove it", lambda: self._done(self._acts.remove))]
@@ -51,4 +55,4 @@ def image_facts(one: Attachment) -> Sequence[str]:
     if one.data.startswith(b"\x89PNG") and len(one.data) >= 24:
         width, height = (int.from_bytes(one.data[at : at + 4], "big") for at in (16, 20))
         lines.append(f"{width} × {height} pixels")
-    return [*lines, "", "It is sent with the prompt."]
+    return lines

@@ -1,7 +1,7 @@
 """A text that is too long for the conversation, on a screen of its own; drawn line by line, however long it is."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -41,6 +41,12 @@ class _Text(ScrollView, can_focus=True):
         """Say how long it is."""
         self.virtual_size = Size(1, len(self._lines))
 
+    def scroll_to(
+        self, x: float | None = None, y: float | None = None, *, animate: bool = False, **options: Any
+    ) -> None:
+        """Be there with the next frame: gliding would draw every page a dozen times, which a slow line feels."""
+        super().scroll_to(x, y, animate=False, **options)
+
     def render_line(self, y: int) -> Strip:
         """One line, made safe when it comes into sight."""
         palette = look_of(self).palette
@@ -48,7 +54,7 @@ class _Text(ScrollView, can_focus=True):
         text = output_line(self._lines[at][:MAX_LINE]) if at < len(self._lines) else ""
         pieces = [("   ", palette.area("background")), (text, palette.style("text"))]
         mark = look_of(self).glyphs.goes_on
-        return row(self.size.width, pieces, fill=palette.area("background"), mark=mark)
+        return row(self.scrollable_content_region.width, pieces, fill=palette.area("background"), mark=mark)
 
 
 class _Head(Rows):
@@ -82,11 +88,14 @@ class FullTextScreen(Lasting, Screen[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Title, text, keys."""
-        lines = self._full.text.count("\n") + 1
-        told = f"{lines} lines" + (f"   whole: {screen_line(self._full.path)}" if self._full.path else "")
-        yield _Head(screen_line(self._full.title), told)
+        yield _Head(screen_line(self._full.title), self.told())
         yield _Text(self._full.text)
         yield self._foot
+
+    def told(self) -> str:
+        """What stands beside the title."""
+        lines = self._full.text.count("\n") + 1
+        return f"{lines} lines" + (f"   whole: {screen_line(self._full.path)}" if self._full.path else "")
 
     def page_keys(self) -> Sequence[PageKey]:
         """The keys beside escape."""

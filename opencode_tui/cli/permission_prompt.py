@@ -66,7 +66,7 @@ class PermissionPrompt:
 
     async def _question(self, request: PermissionRequest) -> Question:
         part, agent = await self._call(request)
-        rules, stands = await self._rules(agent) if agent else ([], [])
+        rules, stands = await self._rules(agent)
         return Question(request, judge(request, rules, stands), Path.cwd(), part)
 
     async def _call(self, request: PermissionRequest) -> tuple[ToolPart | None, str | None]:
@@ -80,8 +80,10 @@ class PermissionPrompt:
                 return part, message.info.agent or message.info.mode
         return None, None
 
-    async def _rules(self, agent: str) -> tuple[Sequence[Rule], Sequence[str]]:
+    async def _rules(self, agent: str | None) -> tuple[Sequence[Rule], Sequence[str]]:
         """Return the rules of an agent and where each stands."""
+        if not agent:
+            return [], []
         try:
             found, places = await self._client.rules.list(agent), await self._client.project.places()
         except OpencodeError:

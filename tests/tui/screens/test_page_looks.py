@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Rule, Verdict
+from opencode_tui.schema.permission import Action, PermissionReport, PermissionRequest, Rule, Verdict
 from opencode_tui.schema.session import RevertState, SessionInfo, SessionSummary
 from opencode_tui.schema.status import AnyStatus, BusyStatus
 from opencode_tui.schema.undo import RevertReport, UndoNote, UndoScope
@@ -74,9 +74,11 @@ def many_sessions() -> Script:
 def asks_by_many_rules() -> Script:
     """A command whose parts fall under rules of several places."""
     script = asks_bash()
-    rules = [("rm -rf build", "rm *", "ask", "/home/you/.config/opencode-tui/opencode.json"),
-             ("git push", "git push *", "allow", f"{ROOT}/.opencode/agents/build.md"),
-             ("pip list", "*", "allow", None)]  # fmt: skip
+    rules: list[tuple[str, str, Action, str | None]] = [
+        ("rm -rf build", "rm *", "ask", "/home/you/.config/opencode-tui/opencode.json"),
+        ("git push", "git push *", "allow", f"{ROOT}/.opencode/agents/build.md"),
+        ("pip list", "*", "allow", None),
+    ]
     verdicts = [
         Verdict(
             permission="bash", pattern=part, action=action, source=source,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.error import BusyError, NotFoundError
-from opencode_tui.schema.event import BusLagged, Event, PartGrowth, PartUpdated
+from opencode_tui.schema.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
 from opencode_tui.schema.screen_event import ScreenToastShown
@@ -20,6 +20,7 @@ from opencode_tui.tui.folder_state import Asking, FolderState
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.session_facts import SessionFacts
 from opencode_tui.tui.transcript import Transcript
+from opencode_tui.tui.undo_words import stored_report, undone_files
 
 LOOK_S = 1.0
 """Seconds between two looks whether another process is done with the shown session."""
@@ -144,6 +145,7 @@ class Control:
         requests = [one for one in self.folder.asking.values() if isinstance(one, PermissionRequest)]
         status = self.folder.status(session_id)
         self.transcript.load(messages, session=info, status=status, requests=requests)
+        self._tell_undone(info)
         self._opened()
 
     async def _mended(self, session_id: str) -> bool:
@@ -185,6 +187,14 @@ class Control:
         if self.facts is not None:
             self.facts.apply(event)
             self.transcript.apply(event)
+            if isinstance(event, SessionUpdated) and event.info.id == self.facts.info.id:
+                self._tell_undone(event.info)
+
+    def _tell_undone(self, info: SessionInfo) -> None:
+        """Have the chat list what the undo in force did with files, whoever undid."""
+        report = stored_report(info)
+        if report is not None and report.scope is not None:
+            self.transcript.tell_undone(report.scope.message_id, undone_files(report, self.client.directory))
 
     def take_urgent(self) -> bool:
         """Tell whether something came since the last call that should be seen at once."""

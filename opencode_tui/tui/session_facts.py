@@ -52,7 +52,9 @@ class SessionFacts:
             self._take_message(message.info)
             for part in message.parts:
                 self._take_part(part)
-        self._phase = ""
+        newest = messages[-1].parts[-1] if messages and messages[-1].parts else None
+        if not isinstance(newest, TextPart | ReasoningPart) or newest.time is None or newest.time.end is not None:
+            self._phase = ""
 
     def apply(self, event: Event) -> bool:
         """Take in one event; tells whether it was about this session and changed anything here."""

@@ -163,8 +163,9 @@ class Transcript:
 
     def tell_undone(self, message_id: str, files: Sequence[UndoneFile]) -> None:
         """Take what the active undo, which goes back to this message, did with files."""
-        self._cut.files = (message_id, files)
-        self._rebuild()
+        if self._cut.files != (message_id, files):
+            self._cut.files = (message_id, files)
+            self._rebuild()
 
     @property
     def cut_at(self) -> int | None:

@@ -4,7 +4,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from opencode_tui.schema.undo import UndoFile, UndoFiles
+from pydantic import ValidationError
+
+from opencode_tui.schema.session import UNDO_KEY, SessionInfo
+from opencode_tui.schema.undo import RevertReport, UndoFile, UndoFiles, UndoNote
 from opencode_tui.tui.items import UndoneFile
 from opencode_tui.tui.safe_text import screen_line
 
@@ -22,6 +25,17 @@ def undone_files(report: UndoFiles, root: Path) -> list[UndoneFile]:
         *(_file(one, root, "kept") for one in left),
     ]
     return sorted(rows, key=lambda one: (one.fate == "kept", one.path))
+
+
+def stored_report(info: SessionInfo) -> RevertReport | None:
+    """The report of the undo that is in force, as the session keeps it; None without one, or one of another program."""
+    found = (info.metadata or {}).get(UNDO_KEY)
+    if info.revert is None or not isinstance(found, dict):
+        return None
+    try:
+        return UndoNote.model_validate(found).report
+    except ValidationError:
+        return None
 
 
 def _file(file: UndoFile, root: Path, fate: Fate) -> UndoneFile:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from opencode_tui.tui.options import StartOptions
 from tests.support.model_script import Answer, Call
 from tests.support.screen import screen
 
@@ -27,3 +28,21 @@ async def test_the_undo_panel_opens_the_turns_diff_and_asks_on_afterwards(
         await page.answer("y")
         await page.sees("undone")
         assert not (folder / "notes.md").exists()
+
+
+async def test_a_session_that_is_opened_again_lists_what_its_undo_did_with_files(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "csvkit"
+    folder.mkdir()
+    async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
+        await page.send("write it")
+        await page.sees("Done")
+        control = page.app.chat.control
+        session_id = control.session_id if control is not None else None
+        await page.press("ctrl+x", "u")
+        await page.sees("show the diff")
+        await page.answer("y")
+        await page.sees("undone")
+    async with screen(environ, folder, options=StartOptions(folder, session_id=session_id)) as page:
+        assert "A notes.md   removed, the agent made it" in await page.sees("3 messages undone · 1 file restored")

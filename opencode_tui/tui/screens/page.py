@@ -204,11 +204,13 @@ class Preview(Rows):
         fill = palette.area(self.area)
         first = (self.look.glyphs.divider if not palette.tones else " ", palette.style("border", self.area))
         room = width - 4
-        rows: list[Strip] = [Strip.blank(width, fill)]
+        ruled = Strip([Segment(*first), Segment(" " * (width - 1), fill)], width)
+        empty = Strip.blank(width, fill) if palette.tones else ruled
+        rows: list[Strip] = [empty]
         for line in self.draw(room):
             inside = line.adjust_cell_length(room, fill) if isinstance(line, Strip) else row(room, line, fill=fill)
             rows.append(Strip([Segment(*first), Segment(" ", fill), *inside, Segment("  ", fill)], width))
-        return rows[:height]
+        return [*rows, *[empty] * (height - len(rows))][:height]
 
 
 class PageScreen(Lasting, Screen[str | None], inherit_bindings=False):

@@ -89,3 +89,10 @@ def test_the_screen_leaves_the_engine_for_after_its_first_frame(tmp_path: Path, 
     names, threads, stdout = loaded_after("import opencode_tui.tui.app", tmp_path, environ)
     assert (threads, stdout) == (1, "")
     assert names & (set(HEAVY) - {"textual", "rich", "platformdirs"}) == set()
+
+
+def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[str, str]) -> None:
+    others = ["schema.context", "schema.compaction", "schema.file", "schema.trust", "schema.undo", "client.client"]
+    names = [f"opencode_tui.{name}" for name in [*others, "cli.session_choice"]]
+    code = f"import opencode_tui.cli.run_turn\nprint([name for name in {names!r} if name in sys.modules])"
+    assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"

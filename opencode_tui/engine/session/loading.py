@@ -1,4 +1,4 @@
-"""Reads a session's messages and parts from the disk, in order; one damaged record costs only itself. Blocks."""
+"""Reads a session's messages and parts from the disk into memory, in order; one damaged record costs only itself. Blocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,12 +19,44 @@ _HALF_FIELD = 1 << 47
 
 
 @dataclass(slots=True)
+class OpenRecords:
+    """An open session's messages in order, and the parts of each in order, all by id."""
+
+    messages: dict[str, AnyMessage] = field(default_factory=dict[str, AnyMessage])
+    parts: dict[str, dict[str, AnyPart]] = field(default_factory=dict[str, dict[str, AnyPart]])
+
+    def together(self) -> list[MessageWithParts]:
+        """Return all messages with their parts, oldest first."""
+        return [with_parts(info, self.parts_of(message_id)) for message_id, info in self.messages.items()]
+
+    def parts_of(self, message_id: str) -> list[AnyPart]:
+        """Return the parts of a message, in order."""
+        return list(self.parts.get(message_id, {}).values())
+
+    def put_part(self, part: AnyPart) -> None:
+        """Take a new part, or a new state of one."""
+        self.parts.setdefault(part.message_id, {})[part.id] = part
+
+    def forget(self, message_id: str) -> tuple[str, ...]:
+        """Take a message out, with its parts; return their ids."""
+        self.messages.pop(message_id, None)
+        return tuple(self.parts.pop(message_id, {}))
+
+
+@dataclass(slots=True)
 class Loaded:
     """Messages in order, and what could not be read; `is_copying`: some came from the session that this one was forked from."""
 
     messages: list[MessageWithParts] = field(default_factory=list[MessageWithParts])
     damaged: list[StorageError] = field(default_factory=list[StorageError])
     is_copying: bool = False
+
+    def opened(self) -> OpenRecords:
+        """Return the records as an open session keeps them."""
+        return OpenRecords(
+            messages={message.info.id: message.info for message in self.messages},
+            parts={message.info.id: {part.id: part for part in message.parts} for message in self.messages},
+        )
 
 
 def load_session(storage: Storage, session_id: str, session: Key | None = None) -> Loaded:

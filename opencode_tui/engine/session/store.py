@@ -9,12 +9,11 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, KeysView
-from dataclasses import dataclass, field
 
 from pydantic import ConfigDict, TypeAdapter
 
 from opencode_tui.engine.session.live import LiveText, LiveTool
-from opencode_tui.engine.session.loading import Loaded, load_session, load_tail
+from opencode_tui.engine.session.loading import Loaded, OpenRecords, load_session, load_tail
 from opencode_tui.engine.session.publisher import Publisher
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import NotFoundError
@@ -29,7 +28,7 @@ from opencode_tui.schema.event import (
     SessionDeleted,
     SessionUpdated,
 )
-from opencode_tui.schema.history import MessageWithParts, with_parts
+from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.message import AnyMessage
 from opencode_tui.schema.part import AnyPart
@@ -47,14 +46,6 @@ _DIFFS: TypeAdapter[list[FileDiff]] = TypeAdapter(list[FileDiff], config=ConfigD
 
 SIBLINGS = ("session_diff", "todo", "share", "session_share")
 """Kinds of records that belong to a session, one each, and go with it."""
-
-
-@dataclass(slots=True)
-class _Open:
-    """An open session's records, in order."""
-
-    messages: dict[str, AnyMessage] = field(default_factory=dict[str, AnyMessage])
-    parts: dict[str, dict[str, AnyPart]] = field(default_factory=dict[str, dict[str, AnyPart]])
 
 
 class SessionStore:
@@ -78,13 +69,13 @@ class SessionStore:
         self._publisher = publisher
         self._clock = clock
         self._projects: dict[str, str] = {}
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, OpenRecords] = {}
 
     async def create(self, info: SessionInfo) -> SessionInfo:
         """Store a new session and tell."""
         self._remember(info)
         await self._storage.write(self._key(info), info.to_json())
-        self._open[info.id] = _Open()
+        self._open[info.id] = OpenRecords()
         self._publisher.publish(SessionCreated.trusted(info=info))
         self._publisher.publish(SessionUpdated.trusted(info=info))
         return info
@@ -154,10 +145,7 @@ class SessionStore:
             return
         loaded = await asyncio.to_thread(load_session, self._storage, session_id, await self._find(session_id))
         self._note(session_id, loaded)
-        self._open[session_id] = _Open(
-            messages={message.info.id: message.info for message in loaded.messages},
-            parts={message.info.id: {part.id: part for part in message.parts} for message in loaded.messages},
-        )
+        self._open[session_id] = loaded.opened()
 
     def drop(self, session_id: str) -> None:
         """Forget what is in memory, because another process has changed the records."""
@@ -166,11 +154,7 @@ class SessionStore:
     async def messages(self, session_id: str) -> list[MessageWithParts]:
         """Return all messages with their parts, oldest first; opens the session."""
         await self.open(session_id)
-        records = self._open[session_id]
-        return [
-            with_parts(info, list(records.parts.get(message_id, {}).values()))
-            for message_id, info in records.messages.items()
-        ]
+        return self._open[session_id].together()
 
     def message_ids(self, session_id: str) -> KeysView[str] | None:
         """Return the ids of an open session's messages in order, None when it is not open."""
@@ -179,7 +163,7 @@ class SessionStore:
 
     def parts(self, session_id: str, message_id: str) -> list[AnyPart]:
         """Return the parts of a message of an open session, in order."""
-        return list(self._records(session_id).parts.get(message_id, {}).values())
+        return self._records(session_id).parts_of(message_id)
 
     async def tail(self, session_id: str, limit: int) -> list[MessageWithParts]:
         """Return the newest `limit` messages, oldest first, reading no others from the disk."""
@@ -198,7 +182,7 @@ class SessionStore:
     async def update_part(self, part: AnyPart) -> None:
         """Store a part, new or with a new state, and tell; ends its growth."""
         await self._storage.write(("part", part.message_id, part.id), part.to_json())
-        self._keep_part(part)
+        self._records(part.session_id).put_part(part)
         self._publisher.publish(PartUpdated.trusted(part=part))
 
     def grow_part(self, session_id: str, message_id: str, live: LiveText, delta: str) -> None:
@@ -209,7 +193,7 @@ class SessionStore:
     def progress_part(self, live: LiveTool) -> None:
         """Tell of a running tool's news and write its part behind."""
         part = live.part
-        self._keep_part(part)
+        self._records(part.session_id).put_part(part)
         self._storage.write_behind(("part", part.message_id, part.id), lambda: live.part.to_json())
         self._publisher.publish(PartProgress(part.session_id, part.message_id, part.id, live))
 
@@ -221,9 +205,7 @@ class SessionStore:
 
     async def take_back(self, session_id: str, message_id: str) -> None:
         """Delete a message that nobody has read yet: readers miss it at once, then the disk, then all are told."""
-        records = self._records(session_id)
-        parts = tuple(records.parts.pop(message_id, {}))
-        records.messages.pop(message_id, None)
+        parts = self._records(session_id).forget(message_id)
         await self._storage.remove_tree(("part", message_id))
         await self._storage.remove(("message", session_id, message_id))
         for part_id in parts:
@@ -236,8 +218,7 @@ class SessionStore:
             await self.remove_part(session_id, message_id, part_id)
         await self._storage.remove_tree(("part", message_id))
         await self._storage.remove(("message", session_id, message_id))
-        self._records(session_id).messages.pop(message_id, None)
-        self._records(session_id).parts.pop(message_id, None)
+        self._records(session_id).forget(message_id)
         self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
 
     async def diff(self, session_id: str) -> list[FileDiff]:
@@ -262,11 +243,8 @@ class SessionStore:
         await self._storage.flush()
         await self._storage.sync()
 
-    def _records(self, session_id: str) -> _Open:
-        return self._open.setdefault(session_id, _Open())
-
-    def _keep_part(self, part: AnyPart) -> None:
-        self._records(part.session_id).parts.setdefault(part.message_id, {})[part.id] = part
+    def _records(self, session_id: str) -> OpenRecords:
+        return self._open.setdefault(session_id, OpenRecords())
 
     def _remember(self, info: SessionInfo) -> None:
         self._projects[info.id] = info.project_id

@@ -464,11 +464,12 @@ async def test_a_very_long_answer_is_read_to_its_end_by_and_by() -> None:
     story.answer(["word " * 100_000 + "end"])
     app = app_of(story)
     async with app.run_test(size=SIZE) as pilot:
-        for _ in range(100):
+        for _ in range(600):
             await pilot.pause(0.05)
-            if not app.view._viewport.layout.is_behind:
+            if shown(app)[-1].endswith("end"):
                 break
         assert shown(app)[-1].endswith("end")
+        assert not app.view._viewport.layout.is_behind
 
 
 async def test_a_link_under_the_pointer_is_underlined() -> None:

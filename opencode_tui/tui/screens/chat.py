@@ -109,6 +109,7 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         from opencode_tui.tui.acts.acts import Acts  # all of these only after the first frame
         from opencode_tui.tui.control import Control
         from opencode_tui.tui.pump import Pump
+        from opencode_tui.tui.screens.orders import obeying
         from opencode_tui.tui.screens.panel_host import PanelHost
         from opencode_tui.tui.screens.settling import Settling
         from opencode_tui.tui.sidebar.sidebar import Sidebar
@@ -120,7 +121,7 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         self.acts = Acts(self, control)
         self.panels = PanelHost(self, control)
         self._settling = Settling(self, control)
-        pump = Pump(client, take=control.take, settle=self.settle_soon)
+        pump = Pump(client, take=obeying(self, control.take), settle=self.settle_soon)
         self.run_worker(self._begin(control, pump), exit_on_error=False)
 
     async def _begin(self, control: "Control", pump: "Pump") -> None:

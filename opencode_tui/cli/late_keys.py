@@ -22,16 +22,19 @@ class LateKeys:
         self._terminal = terminal
         self._before = _attributes(terminal)
 
-    def wait_for_quiet(self) -> None:
+    def wait_for_quiet(self, *, is_expected: bool) -> None:
         """Return when nobody types any more, after three seconds in any case. Blocks.
 
-        For a screen that closes by itself: who writes a sentence at that moment ends it, and presses enter, before looking up.
+        A line goes as a whole: half of one would be another command. With `is_expected` who does not type already is not waited
+        for; of a screen that closes by itself a person learns while writing.
         """
         deadline = time.monotonic() + PATIENCE_S
+        patience = 0.0 if is_expected else QUIET_S
         while self._is_ours() and time.monotonic() < deadline:
-            if not select.select([self._terminal], [], [], QUIET_S)[0]:
+            if not select.select([self._terminal], [], [], patience)[0]:
                 return
             self._drop()
+            patience = QUIET_S
 
     def restore(self) -> None:
         """Drop what was typed and make the terminal as it was, in one step."""

@@ -46,17 +46,16 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
         return 2
     keys = LateKeys(sys.stdin.fileno())
     atexit.register(keys.restore)  # as late as can be: every moment behind it belongs to the shell
+    is_expected = False
     try:
         ending = asyncio.run(_show(start, log_level, opening))
-        if ending is None:
-            return 0
-        _tell_way_back(ending, start.server)
-        if ending.error is not None:
-            raise ending.error
-    except Exception:
-        keys.wait_for_quiet()
-        raise
+        if ending is not None:
+            _tell_way_back(ending, start.server)
+            if ending.error is not None:
+                raise ending.error
+        is_expected = True
     finally:
+        keys.wait_for_quiet(is_expected=is_expected)
         gc.freeze()  # Python looks for garbage once more at its end; there is nothing to be found that matters
     return 0
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.cli import PACKAGE_ROOT
 from tests.support.screen_terminal import ScreenTerminal
 
@@ -42,10 +44,15 @@ def test_what_is_typed_while_it_closes_is_dropped(tmp_path: Path, environ: dict[
         assert "reads b''" in text and "leaked" not in text
 
 
-def test_a_sentence_that_was_begun_is_waited_for(tmp_path: Path, environ: dict[str, str]) -> None:
-    with run(tmp_path, environ, "-c", LEAVES.format(act="keys.wait_for_quiet()")) as terminal:
+@pytest.mark.parametrize("is_expected", [True, False])
+def test_a_line_that_was_begun_is_dropped_as_a_whole(
+    tmp_path: Path, environ: dict[str, str], is_expected: bool
+) -> None:
+    act = f"keys.wait_for_quiet(is_expected={is_expected})"
+    with run(tmp_path, environ, "-c", LEAVES.format(act=act)) as terminal:
         terminal.sees("closing")
-        for letter in "echo leaked\n":
+        terminal.type("ec")
+        for letter in "ho leaked\n":
             terminal.type(letter)
             terminal.settle(0.04)
         text = terminal.sees("has its terminal again")

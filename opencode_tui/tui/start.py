@@ -65,7 +65,7 @@ async def _prepare_prompt(screen: "ChatScreen", control: Control, state: Path) -
     box.keep_history(path)
     screen.offer_completions(control)
     if is_demo and not earlier:
-        box.editor.hints = ("Ask anything, or press up for an example", "/ commands", "@ files")
+        box.has_examples = True
     box.editor.refresh()
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.status import RetryStatus
 from opencode_tui.tui.control import Control
+from opencode_tui.tui.prompt.editor import HINTS
 from opencode_tui.tui.quantity import amount, duration, money
 from opencode_tui.tui.retry_words import waits_for
 from opencode_tui.tui.safe_text import screen_line
@@ -12,6 +13,9 @@ from opencode_tui.tui.session_facts import SessionFacts
 from opencode_tui.tui.status.activity import Activity
 from opencode_tui.tui.status.header import Title
 from opencode_tui.tui.status.line import Status
+
+PLAN = "plan"
+"""The agent that looks and thinks."""
 
 
 def title_of(control: Control, *, is_folded: bool) -> Title:
@@ -74,6 +78,13 @@ def status_of(control: Control, *, is_folded: bool, is_asking: bool, width: int,
         share = share_text(control.facts.context, control.choice.limit)
         cost = money(control.facts.cost) if control.facts.cost else ""
     return Status(agent, model, share, cost, _hints(is_asking=is_asking, is_demo=is_demo, width=width, key=key))
+
+
+def prompt_hints(control: Control, *, has_examples: bool) -> tuple[str, ...]:
+    """What stands in an empty prompt."""
+    if control.choice.agent == PLAN:
+        return ("Plan only, nothing is edited", *HINTS[1:])
+    return ("Ask anything, or press up for an example", *HINTS[1:3]) if has_examples else HINTS
 
 
 def share_text(used: int, limit: int) -> str:

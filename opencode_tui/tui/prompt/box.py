@@ -49,6 +49,8 @@ class PromptBox(Lasting, Horizontal):
         self.editor.can_wonder = True
         self.history = History()
         self.stash: list[Draft] = []
+        self.has_examples = False
+        """Whether `up` brings examples: nothing was ever asked."""
         self.completions: Completions | None = None
         self._completer: Completer | None = None
         self._asked: Trigger | None = None
@@ -65,6 +67,7 @@ class PromptBox(Lasting, Horizontal):
     def take(self) -> Draft:
         """What was written, with the pasted texts in it; the prompt is empty afterwards."""
         draft = Draft(self.editor.text, dict(self._attachments))
+        self.has_examples = False
         if self.history.begun:
             self._aside[self.history.begun] = draft.attachments
         self.editor.put("")

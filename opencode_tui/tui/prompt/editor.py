@@ -94,6 +94,12 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
         """Return a line as it is drawn: letter for letter what was typed, flags as letters."""
         return Text(spell_flags(self.document.get_line(line_index)), end="", no_wrap=True)
 
+    def show_hints(self, hints: tuple[str, ...]) -> None:
+        """Let something else stand in the empty editor."""
+        if hints != self.hints:
+            self.hints = hints
+            self.refresh()
+
     def _hint_row(self) -> Strip:
         palette = look_of(self).palette
         muted = palette.style("muted", "surface")

@@ -9,7 +9,7 @@ from opencode_tui.tui.control import Control
 from opencode_tui.tui.notify import Notifier
 from opencode_tui.tui.sidebar.facts import sidebar_facts
 from opencode_tui.tui.status.activity import Activity
-from opencode_tui.tui.surroundings import activity_of, end_of_turn, status_of, title_of
+from opencode_tui.tui.surroundings import activity_of, end_of_turn, prompt_hints, status_of, title_of
 
 if TYPE_CHECKING:
     from opencode_tui.tui.app import OpenCodeApp
@@ -60,6 +60,7 @@ class Settling:
         doing = activity_of(control, now, interrupt_key=screen.keymap.first("session_interrupt"))
         screen.activity.show(doing if self._note is None else self._note)
         self._show_status()
+        screen.prompt.editor.show_hints(prompt_hints(control, has_examples=screen.prompt.has_examples))
         if screen.welcome is not None and screen.welcome.display:
             screen.welcome.show(control)
         if screen.sidebar is not None and screen.sidebar.display:

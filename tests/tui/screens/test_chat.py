@@ -365,7 +365,7 @@ async def test_the_timeline_undoes_back_to_a_request(environ: dict[str, str], fo
         await page.send("write it")
         await page.sees("✓ Done")
         await page.press("ctrl+x", "g")
-        await page.sees("Undo back to")
+        await page.sees("Reverting to")
         await page.sees("removed")
         await page.press("r")
         await page.sees("Undo everything after this point?")
@@ -548,3 +548,11 @@ async def test_a_key_is_named_only_where_it_acts(environ: dict[str, str], folder
         await page.sees("28 lines more   enter open")
         await page.press("enter")
         await page.sees("│ 28")
+
+
+async def test_the_prompt_says_that_a_plan_edits_nothing(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.press("tab")
+        await page.sees("Plan only, nothing is edited")
+        await page.press("shift+tab")
+        await page.sees("Ask anything")

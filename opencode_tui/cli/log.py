@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 from opencode_tui.storage.paths import ensure
-from opencode_tui.tui.safe_text import make_safe
 
 MAX_BYTES = 5 * 1024 * 1024
 FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
@@ -37,6 +36,8 @@ class _SafeFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, with its traceback if there is one."""
+        from opencode_tui.tui.safe_text import make_safe  # a run with nothing to tell needs it late, if at all
+
         return make_safe(super().format(record), multiline=True)
 
 

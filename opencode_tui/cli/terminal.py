@@ -5,29 +5,28 @@ Every text from outside (file names, settings, answers of a model) goes through 
 
 import json
 import os
-import re
 import sys
 from contextlib import suppress
 from typing import TextIO
 
-from opencode_tui.tui.safe_text import make_safe
-
-_WIRE_UNSAFE = re.compile(r"\x7f")
-
 
 def print_result(text: str) -> None:
     """Write text with a line feed to stdout, made safe."""
+    from opencode_tui.tui.safe_text import make_safe  # a turn is on its way before it has anything to say
+
     sys.stdout.write(make_safe(text, multiline=True) + "\n")
 
 
 def print_json(value: object) -> None:
     """Write one JSON value to stdout, pure ASCII, without any control character but line feeds."""
     text = json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False)
-    sys.stdout.write(_WIRE_UNSAFE.sub("\\\\u007f", text) + "\n")
+    sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
 
 
 def say(message: str) -> None:
     """Write one line to stderr with the name of the program before it."""
+    from opencode_tui.tui.safe_text import make_safe  # as above
+
     sys.stderr.write(f"opencode-tui: {make_safe(message.strip())}\n")
 
 

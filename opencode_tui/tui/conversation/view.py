@@ -81,6 +81,7 @@ class ConversationView(LineView, can_focus=True):
         if self._frames is not None:
             transcript.call_on_change(self.wake)
             self._frame()
+            self.refresh()  # rows of the transcript before, also those below the end of a shorter one
 
     def wake(self) -> None:
         """Draw what is new with the next frame; cheap, may be called for each token."""

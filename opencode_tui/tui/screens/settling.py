@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from opencode_tui.tui.app import OpenCodeApp
     from opencode_tui.tui.screens.chat import ChatScreen
 
+IDLE_S = 20
+"""Seconds between two looks while nothing happens: how long ago things were goes on."""
+
 SETTLE_S = 0.25
 """Seconds between two looks at numbers that grow with every token."""
 
@@ -29,6 +32,7 @@ class Settling:
         self._note: Activity | None = None
         self._busy: tuple[str, int] | None = None
         self._timer: Timer | None = None
+        screen.set_interval(IDLE_S, self.settle)
 
     def tell(self, note: Activity | None) -> None:
         """Say something in the activity line until the next key or the next run; None takes it away."""

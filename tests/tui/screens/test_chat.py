@@ -556,3 +556,22 @@ async def test_the_prompt_says_that_a_plan_edits_nothing(environ: dict[str, str]
         await page.sees("Plan only, nothing is edited")
         await page.press("shift+tab")
         await page.sees("Ask anything")
+
+
+async def test_nothing_of_a_longer_session_stays_below_a_shorter_one(environ: dict[str, str], folder: Path) -> None:
+    long = Answer(text="\n\n".join(f"paragraph {n}" for n in range(8)))
+    async with screen(environ, folder, long, Answer(text="A title."), Answer(text="Short.")) as page:
+        await page.send("first")
+        await page.sees("✓ Done")
+        first = page.app.chat.control.session_id if page.app.chat.control is not None else None
+        await page.press("ctrl+x", "n")
+        await page.sees("Lately here")
+        await page.send("second")
+        await page.sees("✓ Done")
+        second = page.app.chat.control.session_id if page.app.chat.control is not None else None
+        assert page.app.chat.acts is not None and first is not None and second is not None
+        page.app.chat.acts.session.open(first)
+        await page.sees("paragraph 7")
+        page.app.chat.acts.session.open(second)
+        await page.sees("▎ second")
+        assert "paragraph" not in page.text()

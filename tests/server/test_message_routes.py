@@ -1,6 +1,7 @@
 """A request over HTTP: checked before the head of the answer, stored by then, answered at the end of the turn."""
 
 import asyncio
+import threading
 import time
 
 from tests.support.http_face import MODEL
@@ -82,6 +83,22 @@ async def test_a_turn_that_fails_answers_with_the_message_that_says_so(serve, mo
     error = answer.json()["info"]["error"]
     assert (answer.status_code, error["name"], answer.json()) == (200, "APIError", stored[-1])
     assert "no such thing" in error["data"]["message"]
+
+
+async def test_who_reads_while_the_model_pauses_gets_all_that_was_told(serve, model):
+    go_on = threading.Event()
+    model.script(Answer(text="told so far and the rest", delta_size=12, holds=(("and", go_on),)))
+    async with serve() as face, face.events() as events:
+        session_id = await face.session(title="named")
+        turn = asyncio.create_task(face.say(session_id, "x"))
+        while "delta" not in (await events.read())["properties"]:
+            pass
+        whole, newest = await face.messages(session_id), events.seen[-1]["properties"]["part"]
+        tail = (await face.http.get(f"/session/{session_id}/message", params={"limit": 1})).json()
+        go_on.set()
+        answer = (await turn).json()
+    assert whole[-1]["parts"][-1] == tail[0]["parts"][-1] == newest and newest["text"] == "told so far "
+    assert texts(answer) == ["told so far and the rest"]
 
 
 async def test_an_interrupted_turn_answers_with_what_there_was(serve):

@@ -19,6 +19,7 @@ Without directives the answer is `Echo: TEXT`; after tool steps `Done: TEXT | to
 
 import json
 import re
+import threading
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -52,8 +53,8 @@ class Answer:
     """One answer: what it says, how fast, and how it breaks.
 
     `delta_size` is characters a delta (0: word by word). `usage` is (input, output, cached). `fault` strikes after
-    `fault_after` pieces. `chunks` replaces everything: these bytes are written one by one as the body. `body` is a whole
-    body for `status`.
+    `fault_after` pieces. `holds` are words, each with the event that lets go the delta which carries it. `chunks` replaces
+    everything: these bytes are written one by one as the body. `body` is a whole body for `status`.
     """
 
     text: str = ""
@@ -69,6 +70,7 @@ class Answer:
     chunks: tuple[bytes, ...] | None = None
     fault: Fault | None = None
     fault_after: int = 2
+    holds: tuple[tuple[str, threading.Event], ...] = ()
     is_gzip: bool = False
     is_burst: bool = False
 

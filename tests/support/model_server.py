@@ -333,6 +333,10 @@ async def _send_answer(writer: asyncio.StreamWriter, answer: Answer, pieces: lis
         if answer.delay_ms:
             await writer.drain()
             await asyncio.sleep(answer.delay_ms / 1000)
+        for event in (event for word, event in answer.holds if word.encode() in piece):
+            await writer.drain()
+            while not event.is_set():
+                await asyncio.sleep(0.01)
         if piece:
             writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
     await writer.drain()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
+from opencode_tui.engine.session.live import LiveText
 from opencode_tui.engine.session.stored_history import StoredHistory, open_history
 from opencode_tui.schema.error import CorruptRecordError, StorageError
 from opencode_tui.schema.history import MessageWithParts, with_parts
@@ -20,27 +21,41 @@ _HALF_FIELD = 1 << 47
 
 @dataclass(slots=True)
 class OpenRecords:
-    """An open session's messages in order, and the parts of each in order, all by id."""
+    """An open session's messages in order, and the parts of each in order, all by id; and the texts that grow just now."""
 
     messages: dict[str, AnyMessage] = field(default_factory=dict[str, AnyMessage])
     parts: dict[str, dict[str, AnyPart]] = field(default_factory=dict[str, dict[str, AnyPart]])
+    growing: dict[str, LiveText] = field(default_factory=dict[str, LiveText])
 
     def together(self) -> list[MessageWithParts]:
         """Return all messages with their parts, oldest first."""
         return [with_parts(info, self.parts_of(message_id)) for message_id, info in self.messages.items()]
 
     def parts_of(self, message_id: str) -> list[AnyPart]:
-        """Return the parts of a message, in order."""
-        return list(self.parts.get(message_id, {}).values())
+        """Return the parts of a message, in order; of a text that grows all that there is of it."""
+        return [self._now(part) for part in self.parts.get(message_id, {}).values()]
+
+    def _now(self, part: AnyPart) -> AnyPart:
+        live = self.growing.get(part.id)
+        return part if live is None else live.record()
 
     def put_part(self, part: AnyPart) -> None:
-        """Take a new part, or a new state of one."""
+        """Take a new part, or a new state of one; ends its growth."""
+        self.growing.pop(part.id, None)
         self.parts.setdefault(part.message_id, {})[part.id] = part
+
+    def forget_part(self, message_id: str, part_id: str) -> None:
+        """Take a part out."""
+        self.growing.pop(part_id, None)
+        self.parts.get(message_id, {}).pop(part_id, None)
 
     def forget(self, message_id: str) -> tuple[str, ...]:
         """Take a message out, with its parts; return their ids."""
         self.messages.pop(message_id, None)
-        return tuple(self.parts.pop(message_id, {}))
+        parts = tuple(self.parts.pop(message_id, {}))
+        for part_id in parts:
+            self.growing.pop(part_id, None)
+        return parts
 
 
 @dataclass(slots=True)

@@ -186,7 +186,8 @@ class SessionStore:
         self._publisher.publish(PartUpdated.trusted(part=part))
 
     def grow_part(self, session_id: str, message_id: str, live: LiveText, delta: str) -> None:
-        """Tell of text that was appended and write the part behind."""
+        """Tell of text that was appended and write the part behind; who reads from now on gets it."""
+        self._records(session_id).growing[live.id] = live
         self._storage.write_behind(("part", message_id, live.id), lambda: live.record().to_json())
         self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live))
 
@@ -200,7 +201,7 @@ class SessionStore:
     async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
         """Delete a part and tell."""
         await self._storage.remove(("part", message_id, part_id))
-        self._records(session_id).parts.get(message_id, {}).pop(part_id, None)
+        self._records(session_id).forget_part(message_id, part_id)
         self._publisher.publish(PartRemoved(session_id=session_id, message_id=message_id, part_id=part_id))
 
     async def take_back(self, session_id: str, message_id: str) -> None:

@@ -100,6 +100,23 @@ async def test_text_that_still_grows_reaches_the_disk_by_itself(paths):
                     await asyncio.sleep(0.02)
 
 
+async def test_who_reads_while_a_text_grows_gets_all_of_it_and_of_a_dropped_one_nothing(paths):
+    message = belonging(assistant())
+    start = TextPart(id="prt_1", session_id="ses_1", message_id=message.info.id, text="", time=PartTime(start=1))
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await put(opened.store, message)
+        live = LiveText(start)
+        await opened.store.update_part(live.record())
+        live.append("so far")
+        opened.store.grow_part("ses_1", message.info.id, live, "so far")
+        growing = await opened.store.messages("ses_1")
+        await opened.store.remove_part("ses_1", message.info.id, "prt_1")
+        dropped = opened.store.parts("ses_1", message.info.id)
+    assert growing[0].parts[-1] == start.changed(text="so far")
+    assert start.id not in {part.id for part in dropped}
+
+
 async def test_updates_of_two_processes_are_both_kept(paths):
     async with open_store(paths) as one, open_store(paths) as two:
         await one.store.create(session_info())

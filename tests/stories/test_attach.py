@@ -4,13 +4,18 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from opencode_tui.client.remote import open_remote
 from opencode_tui.schema.event import PartGrowth, SessionIdle
 from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.request import PromptInput
 from tests.support.http_face import MODEL, PASSWORD, served
+from tests.support.model_script import Answer
+
+HELLO = {"model": MODEL, "parts": [{"type": "text", "text": "hi"}]}
 
 
 @pytest.fixture
@@ -84,23 +89,40 @@ async def test_a_wrong_password_is_one_line(project, environ, server, attach):
     assert (code, out) == (1, "") and "OPENCODE_SERVER_PASSWORD" in err and "Traceback" not in err
 
 
-async def test_two_terminals_see_the_same_turn_and_one_that_leaves_ends_nothing(project, environ, server):
+async def test_two_clients_are_told_the_same_turn_and_the_one_that_sent_it_leaves_and_ends_nothing(
+    project, environ, server
+):
+    both_look, one_is_gone = threading.Event(), threading.Event()
+    server.script(Answer(text="begun both end", holds=(("both", both_look), ("end", one_is_gone))))
     async with (
         served(project.path, environ, provider=server.config()) as face,
         open_remote(face.address.url, password=PASSWORD) as staying,
     ):
-        session = await face.session()
+        session = await face.session(title="named")
         with staying.events() as events:
             async with open_remote(face.address.url, password=PASSWORD) as leaving:
                 with leaving.events() as others:
-                    body = {"model": MODEL, "parts": [{"type": "text", "text": "hi <<words 20>> <<slow 20>>"}]}
-                    assert (await face.http.post(f"/session/{session}/prompt_async", json=body)).status_code == 204
-                    for reader in (events, others):
-                        async for envelope in reader:
-                            if isinstance(envelope.event, PartGrowth):
-                                break
+                    turn = asyncio.create_task(leaving.prompts.prompt(session, PromptInput.model_validate(HELLO)))
+                    for let_go, word in ((None, "begun"), (both_look, "both")):
+                        if let_go is not None:
+                            let_go.set()
+                        assert [await grown(reader) for reader in (events, others)] == [word, word]
+                    turn.cancel()
+                    await asyncio.wait({turn})
+            running = await staying.prompts.status()
+            one_is_gone.set()
             async for envelope in events:
                 if isinstance(envelope.event, SessionIdle):
                     break
         answer = (await staying.messages.list(session))[-1]
+    assert session in running
     assert isinstance(answer.info, AssistantMessage) and answer.info.finish == "stop"
+    assert [part.text for part in answer.parts if part.type == "text"] == ["begun both end"]
+
+
+async def grown(reader) -> str:
+    """Wait until text grows and return what came."""
+    async for envelope in reader:
+        if isinstance(envelope.event, PartGrowth):
+            return envelope.event.delta.strip()
+    raise AssertionError("the stream has ended")

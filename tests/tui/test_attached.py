@@ -1,10 +1,15 @@
 """Two terminals on one server: both show the same session live, and leaving one ends nothing."""
 
+import os
 import re
+import signal
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from tests.support.cli import CommandLine
@@ -57,23 +62,45 @@ def served(project: Repo, environ: dict[str, str], server: ModelServer) -> Serve
     return Served(project, environ, server)
 
 
+@pytest.mark.parametrize("is_hung_up", [False, True], ids=["left", "hung-up"])
 def test_two_terminals_show_one_turn_live_and_closing_one_leaves_it_running(
-    served: Served, server: ModelServer
+    served: Served, server: ModelServer, is_hung_up: bool
 ) -> None:
-    words = " ".join(f"word{n}" for n in range(80)) + " the-end"
-    server.script(Answer(text=words, delay_ms=80))
+    both_look, one_is_gone = threading.Event(), threading.Event()
+    server.script(
+        Answer(text="begun seen-by-both the-end", holds=(("seen-by-both", both_look), ("the-end", one_is_gone)))
+    )
     with served.serve(), served.attach() as first:
         first.sees("Ask")
         first.type("count slowly\r")
-        first.sees("word3")
+        first.sees("begun")
         session = re.search(r"ses_\w+", _session_ids(served)) or pytest.fail("no session was made")
         with served.attach("-s", session.group()) as second:
-            second.sees("count slowly")
-            second.sees("word")
-            first.press("ctrl+x", "q")
-            assert first.ends() == 0
-            assert "opencode-tui attach" in first.text
+            second.sees("begun")
+            both_look.set()
+            first.sees("seen-by-both")
+            second.sees("seen-by-both")
+            _close(first, is_hung_up=is_hung_up)
+            one_is_gone.set()
             second.sees("the-end")
+            second.sees_no_more("interrupt")
+        assert _last_message(served, session.group())["info"]["finish"] == "stop"
+
+
+def _close(terminal: ScreenTerminal, *, is_hung_up: bool) -> None:
+    """Leave by the keys, or as a window does that is closed."""
+    if is_hung_up:
+        os.killpg(terminal.process.pid, signal.SIGHUP)
+        terminal.ends()
+        return
+    terminal.press("ctrl+x", "q")
+    assert terminal.ends() == 0
+    assert "opencode-tui attach" in terminal.text
+
+
+def _last_message(served: Served, session_id: str) -> Any:
+    with httpx.Client(base_url=f"http://127.0.0.1:{served.port}", auth=("opencode", PASSWORD), trust_env=False) as http:
+        return http.get(f"/session/{session_id}/message", params={"limit": 1}).json()[-1]
 
 
 def test_a_lost_connection_is_told_and_so_is_that_it_is_back(served: Served, server: ModelServer) -> None:

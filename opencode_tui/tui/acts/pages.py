@@ -1,5 +1,6 @@
 """Acts that open a full screen: context, changes, timeline, status."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -71,12 +72,16 @@ class PageActs:
             self._screen.tell("note", "No file changes", "in this session so far")
 
     async def _timeline(self) -> None:
-        from opencode_tui.tui.screens.timeline import TimelineScreen, forks_of, moments
+        from opencode_tui.tui.screens.timeline import TimelineScreen
+        from opencode_tui.tui.screens.timeline_moments import branches_of, moments
 
         session_id = self._session()
         if session_id is None:
             return
-        found = moments(await self._control.client.messages.list(session_id), forks_of(self._control))
+        branches = branches_of(self._control.folder.sessions, session_id)
+        root = str(self._control.client.directory)
+        messages = await self._control.client.messages.list(session_id)
+        found = await asyncio.to_thread(moments, messages, branches, root=root)
         self._screen.app.push_screen(TimelineScreen(self._control, found, self._from_timeline))
 
     def _from_timeline(self, what: str, chosen: str) -> None:

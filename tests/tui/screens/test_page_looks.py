@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.message import Tokens, UserSummary
+from opencode_tui.schema.part import PatchPart, ToolPart
 from opencode_tui.schema.permission import Action, PermissionReport, PermissionRequest, Rule, Verdict
 from opencode_tui.schema.session import RevertState, SessionInfo, SessionSummary
 from opencode_tui.schema.status import AnyStatus, BusyStatus
-from opencode_tui.schema.undo import RevertReport, UndoNote, UndoScope
-from tests.support.conversation import ROOT, SESSION
+from opencode_tui.schema.undo import RevertPreview, RevertReport, UndoFile, UndoNote, UndoScope
+from tests.support.conversation import NOON, ROOT, SESSION, Story, edit
 from tests.support.scripted_client import Script, session
 from tests.tui.screens.test_looks import (
     DARK,
@@ -21,6 +24,7 @@ from tests.tui.screens.test_looks import (
     Situation,
     asks_bash,
     asks_edit,
+    idle,
     listen,
     opened_app,
     press,
@@ -105,6 +109,96 @@ def asks_edit_by_agent() -> Script:
     return script
 
 
+WRITER = """class Writer:
+    def __init__(self, out, dialect):
+        self.out = out
+        self.dialect = dialect
+
+{gap}
+
+    def row(self, values):
+        for i in range(len(values) - 1):
+            self.write(values[i])
+"""
+BEFORE = WRITER.replace("{gap}", "\n".join(f"    # note {number}" for number in range(24)))
+AFTER = BEFORE.replace("out = out\n", "out = out or sys.stdout\n").replace(
+    "(values) - 1):\n            self.write(values[i])\n",
+    "(values)):\n            self.write(values[i])\n        self.end()\n",
+)
+
+
+def changed(file: str, additions: int, deletions: int, *, before: str = "", after: str = "") -> FileDiff:
+    status = "modified" if deletions or before else "added"
+    return FileDiff(file=file, before=before, after=after, additions=additions, deletions=deletions, status=status)
+
+
+def edited(story: Story, path: str, additions: int, deletions: int) -> ToolPart:
+    """An edit with so many lines."""
+    return edit(story, path, "@@ -1 +1 @@\n" + "-a\n" * deletions + "+b\n" * additions)
+
+
+def long_timeline() -> Script:
+    """The session of the design's picture: five turns, a fork, a compaction, a file that a command made."""
+    script = idle()
+    story = Story()
+    story.user("Which function turns the text into rows?", "1")
+    story.answer(["`rows_from()` in `src/csvkit/parser.py`."], at="1")
+    last_row = [changed("tests/test_last_row.py", 17, 0), changed("src/csvkit/parser.py", 1, 1)]
+    story.user(
+        "The last row of every CSV is dropped. Find out why and fix it.", "4", summary=UserSummary(diffs=last_row)
+    )
+    write = story.tool(
+        "write",
+        {"filePath": f"{ROOT}/tests/test_last_row.py"},
+        "",
+        title="tests/test_last_row.py",
+        filediff={"additions": 17, "deletions": 0},
+    )
+    story.answer([write, edit(story), "Fixed."], at="5")
+    changelog = story.user(
+        "Also add a line to the changelog.", "9", summary=UserSummary(diffs=[changed("CHANGELOG.md", 2, 0)])
+    )
+    story.answer([edited(story, "CHANGELOG.md", 2, 0), "Added."], at="10")
+    writer = [changed("src/csvkit/writer.py", 4, 2, before=BEFORE, after=AFTER), changed("docs/table.md", 2, 0)]
+    same = story.user(
+        "Does the writer have the same bug? If so, fix it there too.", "14", summary=UserSummary(diffs=writer)
+    )
+    regen = story.tool("bash", {"command": "python -m csvkit.regen"}, "", output="")
+    files = [f"{ROOT}/{one.file}" for one in writer]
+    patch = PatchPart(id="prt_patch", session_id=SESSION, message_id="msg_x", hash="0" * 40, files=files)
+    story.answer(
+        [edited(story, "src/csvkit/writer.py", 4, 2), regen, patch, "It had."],
+        at="15",
+        tokens=Tokens(input=147_000, output=1_000),
+    )
+    story.compaction("41", "What was done.", before=146_000, after=2_000)
+    story.user(
+        "Now make the dialect sniffer handle a lone quote.", "43",
+        summary=UserSummary(diffs=[changed("src/csvkit/sniff.py", 6, 2)]),
+    )  # fmt: skip
+    sent = Tokens(input=20_000, output=1_000)
+    story.answer(
+        [edited(story, "src/csvkit/sniff.py", 6, 2), "214 passed\n\nA lone quote is text."], at="44", tokens=sent
+    )
+    script.messages = story.messages
+    origin = {"forkedFrom": {"sessionID": SESSION, "messageID": changelog.info.id}}
+    fork = session("try a generator", id="ses_fork", updated=NOON + 20 * MINUTE, metadata=origin)
+    script.sessions = [one for one in script.sessions if one.id != "ses_fork"] + [fork]
+    gone = [one.info.id for one in story.messages if one.info.id >= same.info.id]
+    script.undo = RevertPreview(
+        scope=UndoScope(message_id=same.info.id, messages=gone, requests=2, answers=3),
+        restored=[
+            UndoFile(path=f"{ROOT}/src/csvkit/sniff.py", status="modified", additions=6, deletions=2),
+            UndoFile(path=f"{ROOT}/src/csvkit/writer.py", status="modified", additions=4, deletions=2),
+        ],
+        kept=[
+            UndoFile(path=f"{ROOT}/docs/table.md", status="modified", additions=2, changed_at=NOON + 30 * MINUTE),
+        ],
+    )
+    return script
+
+
+TIMELINE = press("ctrl+x", "g", "up")
 LIST = press("ctrl+x", "l")
 
 SITUATIONS: dict[str, Situation] = {
@@ -115,6 +209,10 @@ SITUATIONS: dict[str, Situation] = {
     "permission-with-the-files-of-its-rules": Situation(asks_by_many_rules, (110, 33), DARK, listen()),
     "permission-with-the-files-of-its-rules-in-60-columns": Situation(asks_by_many_rules, (60, 33), LIGHT, listen()),
     "permission-for-an-edit-by-the-agents-file": Situation(asks_edit_by_agent, (110, 33), DARK, listen()),
+    "timeline-of-five-turns": Situation(long_timeline, (140, 33), DARK, TIMELINE),
+    "timeline-of-five-turns-light": Situation(long_timeline, (140, 33), LIGHT, TIMELINE),
+    "timeline-in-60-columns": Situation(long_timeline, (60, 33), DARK, TIMELINE),
+    "timeline-in-16-colours-and-ascii": Situation(long_timeline, (120, 33), PLAIN, TIMELINE),
     "sessions-in-16-colours-and-ascii": Situation(many_sessions, (120, 30), PLAIN, LIST),
 }
 

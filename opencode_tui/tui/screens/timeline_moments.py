@@ -1,0 +1,175 @@
+"""What the timeline tells of a conversation: its requests, with the steps that changed files, its forks and summaries; pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.fork import fork_origin
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import AssistantMessage, UserMessage
+from opencode_tui.schema.part import CompactionPart, PatchPart, TextPart, ToolPart
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.tui.session_tree import name_of as session_name
+from opencode_tui.tui.tool_words import argument_of, name_of, relative
+
+FILE_TOOLS = frozenset({"write", "edit", "multiedit", "patch", "apply_patch"})
+NO_CHANGE = "no file changed"
+
+
+@dataclass(slots=True)
+class Step:
+    """Something in a turn that is worth a row: a change of files, a fork, the answer. Texts are safe."""
+
+    name: str
+    text: str
+    additions: int = 0
+    deletions: int = 0
+    session_id: str = ""
+    messages: int = 0
+    """Of a fork: how many messages it took over."""
+    time: int = 0
+    is_change: bool = False
+    is_path: bool = False
+
+
+@dataclass(slots=True)
+class Moment:
+    """One request, or a compaction (`is_rule`), with its steps; `diffs` are what its turn changed, as it was summed up."""
+
+    message_id: str
+    time: int
+    text: str
+    is_rule: bool = False
+    steps: list[Step] = field(default_factory=list[Step])
+    diffs: Sequence[FileDiff] = ()
+
+    @property
+    def additions(self) -> int:
+        """Lines that its turn added."""
+        return sum(one.additions for one in self.diffs or self.steps)
+
+    @property
+    def deletions(self) -> int:
+        """Lines that its turn removed."""
+        return sum(one.deletions for one in self.diffs or self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A fork: when it was made, its title (safe), its session, the first message that it left out (empty for none)."""
+
+    time: int
+    title: str
+    session_id: str
+    before: str = ""
+
+
+def branches_of(sessions: Mapping[str, SessionInfo], session_id: str | None) -> list[Branch]:
+    """The forks of a session, the oldest first."""
+    found: list[Branch] = []
+    for info in sessions.values():
+        origin = fork_origin(info)
+        if origin is not None and origin.session_id == session_id:
+            found.append(Branch(info.time.created, session_name(info)[1], info.id, origin.message_id or ""))
+    return sorted(found, key=lambda one: (one.time, one.session_id))
+
+
+def moments(messages: Sequence[MessageWithParts], branches: Sequence[Branch], *, root: str = "") -> list[Moment]:
+    """The requests in order; files below `root` are told from there."""
+    found: list[Moment] = []
+    at: list[Moment | None] = []
+    """The moment that each message belongs to."""
+    for message in messages:
+        if isinstance(message.info, UserMessage):
+            if (made := _request(message)) is not None:
+                found.append(made)
+        elif found:
+            found[-1].steps += _steps(message, found[-1].diffs, root)
+        at.append(found[-1] if found else None)
+    _add_answers(found, messages)
+    for branch in branches:
+        count = _taken(messages, branch)
+        moment = at[count - 1] if count else None
+        if moment is not None:
+            told = Step("fork", branch.title, session_id=branch.session_id, messages=count, time=branch.time)
+            moment.steps.append(told)
+    return found
+
+
+def _request(message: MessageWithParts) -> Moment | None:
+    info = message.info
+    if any(isinstance(part, CompactionPart) for part in message.parts):
+        return Moment(info.id, info.time.created, "Compacted", is_rule=True)
+    words = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
+    text = screen_line(" ".join(" ".join(words).split()))
+    summary = info.summary if isinstance(info, UserMessage) else None
+    return Moment(info.id, info.time.created, text, diffs=summary.diffs if summary else ()) if text else None
+
+
+def _steps(message: MessageWithParts, diffs: Sequence[FileDiff], root: str) -> list[Step]:
+    """The calls that changed files; what no file tool changed is the last other call's."""
+    steps: list[Step] = []
+    edited: set[str] = set()
+    other: ToolPart | None = None
+    for part in message.parts:
+        if not isinstance(part, ToolPart):
+            continue
+        if part.tool in FILE_TOOLS and isinstance(part.state, ToolStateCompleted):
+            path = argument_of(part, root)
+            edited |= {path, *path.split(", ")}
+            steps.append(Step(name_of(part.tool), path, *_counts(part.state), is_change=True, is_path=True))
+        elif part.tool not in FILE_TOOLS:
+            other = part
+    patched = [relative(file, root) for part in message.parts if isinstance(part, PatchPart) for file in part.files]
+    rest = [file for file in dict.fromkeys(patched) if screen_line(file) not in edited]
+    if rest:
+        known = {one.file: one for one in diffs}
+        added, removed = (sum(getattr(known[one], name) for one in rest if one in known) for name in _COUNTS)
+        name, text = (name_of(other.tool), argument_of(other, root)) if other is not None else ("", "")
+        steps.append(Step(name or "changed", text or screen_line(", ".join(rest)), added, removed, is_change=True))
+    return steps
+
+
+_COUNTS = ("additions", "deletions")
+
+
+def _counts(state: ToolStateCompleted) -> tuple[int, int]:
+    """Lines that a call added and removed."""
+    diff = str(state.metadata.get("diff") or "")
+    signs = [line[0] for line in diff.split("\n") if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
+    if signs:
+        return signs.count("+"), signs.count("-")
+    told: object = state.metadata.get("filediff")
+    counts = [cast(JsonObject, told).get(name) if isinstance(told, dict) else 0 for name in _COUNTS]
+    added, removed = (count if isinstance(count, int) else 0 for count in counts)
+    return added, removed
+
+
+def _add_answers(found: Sequence[Moment], messages: Sequence[MessageWithParts]) -> None:
+    """Say of a turn that it changed nothing, and of the last one what came of it."""
+    turns = [one for one in found if not one.is_rule]
+    answers = {one.info.parent_id for one in messages if isinstance(one.info, AssistantMessage)}
+    for moment in turns:
+        gist = _gist(messages) if moment is turns[-1] else ""
+        if gist or (not moment.steps and moment.message_id in answers):
+            moment.steps.append(Step("answer", gist or NO_CHANGE))
+
+
+def _gist(messages: Sequence[MessageWithParts]) -> str:
+    """The first line of the last answer, if the conversation ends with one."""
+    last = messages[-1] if messages else None
+    if last is None or not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish is None:
+        return ""
+    texts = [part.text.strip() for part in last.parts if isinstance(part, TextPart) and not part.synthetic]
+    return screen_line(next((text for text in texts if text), "").partition("\n")[0])
+
+
+def _taken(messages: Sequence[MessageWithParts], branch: Branch) -> int:
+    """How many messages a fork took over."""
+    if branch.before:
+        return next((at for at, one in enumerate(messages) if one.info.id == branch.before), 0)
+    return sum(one.info.time.created <= branch.time for one in messages)

@@ -1,0 +1,82 @@
+"""What the timeline reads of a conversation."""
+
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.message import UserSummary
+from opencode_tui.schema.part import PatchPart
+from opencode_tui.tui.items import UndoneFile
+from opencode_tui.tui.screens.timeline_moments import NO_CHANGE, Branch, Moment, moments
+from opencode_tui.tui.screens.timeline_preview import change_since
+from tests.support.conversation import NOON, ROOT, SESSION, Story, edit
+
+
+def test_a_form_feed_in_a_change_is_no_line_of_its_own() -> None:
+    story = Story()
+    story.user("mend it", "1")
+    story.answer([edit(story, diff="@@ -1,2 +1,3 @@\n-old\x0c\n+new\x0c\x1d-x\n+\u2028+more\n\n")], at="1")
+    (moment,) = moments(story.messages, [])
+    assert [(step.additions, step.deletions) for step in moment.steps] == [(2, 1)]
+
+
+def steps(moment: Moment) -> list[tuple[str, str, int, int]]:
+    return [(one.name, one.text, one.additions, one.deletions) for one in moment.steps]
+
+
+def patch(*files: str) -> PatchPart:
+    names = [f"{ROOT}/{name}" for name in files]
+    return PatchPart(id="prt_patch", session_id=SESSION, message_id="msg_x", hash="0" * 40, files=names)
+
+
+def diff(file: str, additions: int, deletions: int = 0) -> FileDiff:
+    return FileDiff(file=file, additions=additions, deletions=deletions, status="modified")
+
+
+def test_a_command_has_the_files_that_no_file_tool_changed() -> None:
+    story = Story()
+    story.user("go", "1", summary=UserSummary(diffs=[diff("src/csvkit/parser.py", 1, 1), diff("docs/a.md", 2)]))
+    regen = story.tool("bash", {"command": "make docs"}, "")
+    story.answer([edit(story), regen, patch("src/csvkit/parser.py", "docs/a.md")], at="1", finish="tool-calls")
+    (moment,) = moments(story.messages, [], root=ROOT)
+    assert steps(moment) == [("Edit", "src/csvkit/parser.py", 1, 1), ("Bash", "make docs", 2, 0)]
+    assert (moment.additions, moment.deletions) == (3, 1)
+
+
+def test_a_turn_says_that_it_changed_nothing_and_the_last_one_what_came_of_it() -> None:
+    story = Story()
+    story.user("which", "1")
+    story.answer(["That one."], at="1")
+    story.user("and now", "2")
+    story.answer(["214 passed\nmore"], at="2")
+    first, last = moments(story.messages, [])
+    assert (steps(first), steps(last)) == ([("answer", NO_CHANGE, 0, 0)], [("answer", "214 passed", 0, 0)])
+
+
+def test_a_request_that_is_not_answered_yet_says_nothing() -> None:
+    story = Story()
+    story.user("which", "1")
+    assert [one.steps for one in moments(story.messages, [])] == [[]]
+
+
+def test_a_fork_stands_where_it_branches_off_and_not_when_it_was_made() -> None:
+    story = Story()
+    story.user("one", "1")
+    story.answer(["1"], at="1")
+    second = story.user("two", "2")
+    story.answer(["2"], at="2")
+    late = Branch(NOON + 60 * 60_000, "early part", "ses_a", before=second.info.id)
+    whole = Branch(NOON + 90_000, "what was there", "ses_b")
+    everything = Branch(NOON + 60 * 60_000, "all", "ses_c")
+    nothing = Branch(NOON + 60 * 60_000, "empty", "ses_d", before=story.messages[0].info.id)
+    found = moments(story.messages, [late, whole, everything, nothing])
+    told = [[(one.session_id, one.messages) for one in moment.steps if one.session_id] for moment in found]
+    assert told == [[("ses_a", 2), ("ses_b", 2)], [("ses_c", 4)]]
+
+
+def test_the_change_that_is_shown_is_that_since_the_request_over_all_later_turns() -> None:
+    before, between, after = ("x = 1\n", "x = 2\n", "x = 3\ny = 4\n")
+    first = Moment("msg_1", 1, "one", diffs=[FileDiff(file="a.py", before=before, after=between)])
+    second = Moment("msg_2", 2, "two", diffs=[FileDiff(file="a.py", before=between, after=after)])
+    gone = [UndoneFile(status="M", path="a.py", fate="restored")]
+    shown = change_since([first, second], first, gone)
+    assert shown is not None
+    assert [(one.row.kind, one.row.text) for one in shown.rows] == [("-", "x = 1"), ("+", "x = 3"), ("+", "y = 4")]
+    assert change_since([first, second], first, [UndoneFile(status="M", path="a.py", fate="kept")]) is None

@@ -206,8 +206,11 @@ class ConversationView(LineView, can_focus=True):
         if self.has_focus and not self._scene.focus:
             self.on_focus()
         self._repaint(before)
-        if self._frames is not None and not more and not self._transcript.has_changes:
-            self._frames.pause()
+        if self._frames is not None:
+            if more:
+                self._frames.resume()
+            elif not self._transcript.has_changes:
+                self._frames.pause()
         if self._seconds is not None:
             (self._seconds.resume if any(map(is_ticking, self._viewport.items)) else self._seconds.pause)()
 

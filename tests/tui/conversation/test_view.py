@@ -461,7 +461,7 @@ async def test_a_part_that_was_told_before_its_message_is_not_lost_for_the_view(
 async def test_a_very_long_answer_is_read_to_its_end_by_and_by() -> None:
     story = Story()
     story.user("hi")
-    story.answer(["word " * 100_000 + "end"])
+    story.answer(["word " * 400_000 + "end"])
     app = app_of(story)
     async with app.run_test(size=SIZE) as pilot:
         for _ in range(600):

@@ -114,9 +114,25 @@ class Panel(Rows, can_focus=True):
 
     def scroll_by(self, lines: int) -> None:
         """Move the text; it stops at its ends."""
-        room = max(1, self.size.height - self._fixed(self.size.width))
-        most = max(0, len(self.body(self._inside(self.size.width))) - room)
-        self._top = min(max(0, self._top + lines), most)
+        self._show_from(self._top + lines)
+
+    def scroll_to_line(self, line: int) -> None:
+        """Bring a line of the text into sight, with one more after it: the last row may tell how many follow."""
+        room = self._room
+        self._show_from(min(max(self._top, line - room + 2), line))
+
+    @property
+    def inside(self) -> int:
+        """The room of a line of the text."""
+        return self._inside(self.size.width)
+
+    @property
+    def _room(self) -> int:
+        return max(1, self.size.height - self._fixed(self.size.width))
+
+    def _show_from(self, top: int) -> None:
+        most = max(0, len(self.body(self.inside)) - self._room)
+        self._top = min(max(0, top), most)
         self.redraw()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:

@@ -85,12 +85,7 @@ class QuestionPanel(Panel):
         """The question in full, then what is offered."""
         palette = self.look.palette
         question = self.request.questions[self._at]
-        asked = screen_line(" ".join(question.question.split()))
-        lines: list[Line] = [
-            [(asked[start:end], palette.style("text", "surface"))] for start, end in breaks(asked, width)
-        ]
-        if question.options:
-            lines.append([])
+        lines = self._asked(width)
         for number, option in enumerate(question.options):
             area = "selection" if number == self._row else "surface"
             is_chosen = option.label in self._chosen[self._at]
@@ -105,10 +100,18 @@ class QuestionPanel(Panel):
             lines.append(pieces)
         return lines
 
+    def _asked(self, width: int) -> list[Line]:
+        """The question's own lines, with an empty one before what is offered."""
+        question = self.request.questions[self._at]
+        style = self.look.palette.style("text", "surface")
+        asked = screen_line(" ".join(question.question.split()))
+        lines: list[Line] = [[(asked[start:end], style)] for start, end in breaks(asked, width)]
+        return [*lines, []] if question.options else lines
+
     def _move(self, step: int) -> None:
         count = len(self.request.questions[self._at].options)
         self._row = (self._row + step) % count if self._row >= 0 else (0 if step > 0 else count - 1)
-        self.redraw()
+        self.scroll_to_line(len(self._asked(self.inside)) + self._row)
 
     def _pick(self, number: int) -> None:
         question = self.request.questions[self._at]

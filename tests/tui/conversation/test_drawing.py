@@ -167,3 +167,14 @@ def test_an_error_says_what_to_do() -> None:
         "401",
         "opencode-tui auth login anthropic",
     )
+
+
+def test_a_long_plan_is_whole_when_it_is_opened() -> None:
+    plan = [{"content": f"step {number}", "status": "pending"} for number in range(30)]
+    part = Story().tool("todowrite", {"todos": plan}, "[]", todos=plan)
+    shown = rows(part, 80, is_last=True)
+    assert len(shown) == 14 and shown[-1].endswith("18 more")
+    scene = Scene(now=NOON, opened={part.id: "whole"})
+    item = ToolItem(part.id, part.message_id, part=part)
+    drawn = [line.strip.text for line in draw_item(item, Page(80, look(), ROOT), scene)]
+    assert len(drawn) == 31 and "step 29" in drawn[-1]

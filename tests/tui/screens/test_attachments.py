@@ -85,3 +85,14 @@ async def test_words_in_brackets_that_stand_for_nothing_open_nothing(environ: di
         await page.pilot.click(Editor, offset=(4, 0))
         await page.press("ctrl+x", "v")
         await page.sees("Nothing is attached")
+
+
+async def test_a_page_of_a_long_paste_comes_at_once(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        page.app.chat.prompt.editor.post_message(Paste("\n".join(f"row {n}." for n in range(200))))
+        await page.sees("[Pasted 200 lines]")
+        await page.press("ctrl+x", "v")
+        await page.sees("row 3.")
+        await page.press("pagedown")
+        text = page.app.screen.focused
+        assert text is not None and text.scroll_target_y == text.scroll_offset.y > 20

@@ -1,9 +1,10 @@
 """Todo lists: how many are done, and the items."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted
-from opencode_tui.tui.conversation.body import plain_line
+from opencode_tui.tui.conversation.body import OPEN_LINES, plain_line
 from opencode_tui.tui.conversation.page import Line, Page
 from opencode_tui.tui.conversation.tool_line import Fact
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer
@@ -12,6 +13,7 @@ from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.tool_facts import todos_of
 
 SHOWN = 12
+"""Items before the call is opened."""
 
 
 class TodoRenderer(ToolRenderer):
@@ -33,11 +35,23 @@ class TodoRenderer(ToolRenderer):
         if opened == "folded" or not isinstance(state, ToolStateCompleted):
             return []
         todos = todos_of(state.metadata)
-        lines = [_todo(str(todo.get("status")), str(todo.get("content", "")), page) for todo in todos[:SHOWN]]
-        if len(todos) > SHOWN:
-            left = f"{page.look.glyphs.ellipsis} {len(todos) - SHOWN} more"
+        most = OPEN_LINES if opened == "whole" else SHOWN
+        lines = [_todo(str(todo.get("status")), str(todo.get("content", "")), page) for todo in todos[:most]]
+        if len(todos) > most:
+            left = f"{page.look.glyphs.ellipsis} {len(todos) - most} more"
             lines.append(plain_line([(left, page.style("muted"))], page))
         return lines
+
+    def text(self, part: ToolPart) -> str:
+        """Return the items, a line each, for a list that is longer than the conversation shows."""
+        state = part.state
+        todos = todos_of(state.metadata) if isinstance(state, ToolStateCompleted) else []
+        return "\n".join(_line(todo) for todo in todos)
+
+
+def _line(todo: Mapping[str, object]) -> str:
+    content = " ".join(str(todo.get("content", "")).split())
+    return f"[{'x' if todo.get('status') == 'completed' else ' '}] {content}"
 
 
 def _todo(status: str, content: str, page: Page) -> Line:

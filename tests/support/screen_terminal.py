@@ -105,7 +105,7 @@ class ScreenTerminal(Terminal):
     def press(self, *keys: str) -> None:
         """Press keys by name: `enter`, `ctrl+x`, a letter."""
         for key in keys:
-            self.send(_sequence(key))
+            self.send(sequence(key))
             self.settle(ESCAPE_S if key == "escape" else 0.03)
 
     def answer(self, *keys: str) -> None:
@@ -186,12 +186,13 @@ class ScreenTerminal(Terminal):
         return text
 
 
-def _sequence(key: str) -> str:
+def sequence(key: str) -> str:
+    """Return what a terminal sends for a key by its name."""
     if key in _KEYS:
         return _KEYS[key]
     if key.startswith("ctrl+") and len(key) == 6:
         return chr(ord(key[-1]) & 0x1F)
     if key.startswith("alt+"):
-        return f"\x1b{_sequence(key[4:])}"
+        return f"\x1b{sequence(key[4:])}"
     assert len(key) == 1, f"{key} has no sequence here"
     return key

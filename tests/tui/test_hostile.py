@@ -1,52 +1,63 @@
 """Nothing strange reaches the terminal: 500 texts that would steer it, through every source of text that the screen has."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.hostile import foreign, hostile_strings
-from tests.support.hostile_world import SIZE, HostileWorld, hostile_world
+from tests.support.hostile_server import answering
+from tests.support.hostile_sources import SOURCES, show
+from tests.support.hostile_terminal import HostileTerminal
+from tests.support.hostile_world import SIZE, Texts, hostile_world, steers
 
 ALL = hostile_strings(500)
-FEW = ALL[::100]
-"""For what takes a turn or a question each; `python -m tests.benchmarks stress_hostile` takes all of them there too."""
+FEW = 12
+"""So many where each takes a turn of its own; `python -m tests.benchmarks stress_hostile` takes all of them there too."""
 
-AT_ONCE = (
-    ("answers", "code", "thoughts"),
-    ("outputs", "shell", "todos"),
-    ("changes", "files"),
-    ("lists", "pages", "pastes"),
+TOGETHER = (
+    ("answers", "code", "thoughts", "tools", "tasks", "outputs", "shell", "todos"),
+    ("changes", "files", "lists", "pages", "trust"),
+    ("permissions", "questions", "failures", "retries", "titles", "pastes", "prompts", "notes"),
 )
-ONE_BY_ONE = (("tools", "titles"), ("questions", "retries"), ("tasks", "failures"), ("permissions",))
 
 
-def show(world: HostileWorld, names: tuple[str, ...]) -> None:
-    sources = world.sources()
-    for name in names:
-        sources[name]()
-        assert world.foreign() == [], name
-
-
-@pytest.mark.parametrize("names", AT_ONCE, ids="-".join)
+@pytest.mark.parametrize("names", TOGETHER, ids="-".join)
 def test_500_hostile_texts_leave_only_the_drivers_own_sequences(
     names: tuple[str, ...], tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    with hostile_world(tmp_path, environ, ALL) as world:
-        show(world, names)
+    with hostile_world(tmp_path, environ, Texts(ALL, FEW)) as world:
+        for name in names:
+            shown = show(world, name)
+            assert shown.leaks == [], name
+            assert shown.share >= SOURCES[name].least, name
+        left = world.leave()
+        assert steers(left) == [] and b"opencode-tui -s ses_" in left
 
 
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("names", ONE_BY_ONE, ids="-".join)
-def test_hostile_texts_one_by_one_leave_only_the_drivers_own_sequences(
-    names: tuple[str, ...], tmp_path: Path, environ: dict[str, str]
+def test_a_server_passes_hostile_texts_on_and_none_of_them_steers_the_terminal(
+    tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    with hostile_world(tmp_path, environ, FEW) as world:
-        show(world, names)
+    with hostile_world(tmp_path, environ, Texts(ALL, FEW), is_attached=True) as world:
+        for name in ("outputs", "titles", "failures"):
+            assert show(world, name).leaks == [], name
+        left = world.leave()
+        assert steers(left) == [] and b"opencode-tui attach http://" in left
+
+
+@pytest.mark.parametrize("status", [200, 404, 500])
+def test_what_is_no_server_of_ours_steers_no_terminal(status: int, tmp_path: Path, environ: dict[str, str]) -> None:
+    body = json.dumps({"name": ALL[20], "data": {"message": " ".join(ALL)}, "error": ALL[30]}).encode()
+    arguments = ["-m", "opencode_tui", "attach", "--password", "x"]
+    with answering(status, body) as address:
+        terminal = HostileTerminal([*arguments, address], folder=tmp_path, environ=environ, size=SIZE)
+        with terminal:
+            assert terminal.ends() == 1
+    assert steers(bytes(terminal.raw)) == []
 
 
 def test_every_source_is_shown() -> None:
-    named = {name for names in (*AT_ONCE, *ONE_BY_ONE) for name in names}
-    assert named == set(HostileWorld.sources.__get__(object.__new__(HostileWorld))())
+    assert sorted(name for names in TOGETHER for name in names) == sorted(SOURCES)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,53 @@
+"""One turn on a terminal tells 500 texts that would steer it: answers, thoughts, tools, what they print, failures."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.hostile import hostile_strings, steering
+from tests.support.model_script import Answer, Call, failure
+from tests.support.model_server import ModelServer
+
+if sys.platform == "win32":
+    pytest.skip("no pseudo-terminals here", allow_module_level=True)
+
+from tests.support.terminal import Terminal
+
+ALL = hostile_strings(500)
+TEXT = "\n".join(ALL)
+CALLS = (
+    *(Call(one, {one: one}) for one in ALL[::5]),
+    *(Call("read", {"filePath": one}) for one in ALL[1::5]),
+    Call("bash", {"command": "cat out.txt; exit 3", "description": TEXT}),
+)
+TURNS = {
+    "said": (Answer(reasoning=TEXT, text=TEXT, delta_size=7),),
+    "tools": (Answer(calls=CALLS), Answer(text="tried")),
+    "failures": (failure(418, " ".join(ALL), kind=ALL[0]),),
+}
+LEAST = {"said": 480, "tools": 150, "failures": 5}
+"""Texts that can be read of it."""
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_a_turn_of_hostile_texts_steers_no_terminal(
+    name: str, server: ModelServer, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    (tmp_path / "out.txt").write_text(TEXT, "utf-8", "surrogateescape")
+    line = CommandLine(tmp_path, {**environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}, provider=server.config())
+    server.script(*TURNS[name])
+    arguments = ["-m", "opencode_tui", "run", "-m", line.model, "go on"]
+    with Terminal(arguments, folder=tmp_path, environ=line.variables()) as terminal:
+        terminal.wait()
+    assert steering(terminal.text.replace("\r\x1b[2K", "")) == []
+    assert len({*re.findall(r"w\d+", terminal.text)}) > LEAST[name]

@@ -50,13 +50,14 @@ class Themes:
 
         With 16 colours and fewer all themes look like the built-in one: the terminal's own colours.
         """
+        fault = theme_fault(name, self._files)
+        if fault:
+            raise ValueError(fault)
         if depth in ("16", "none") or (name in _OTHER_NAMES and name not in self._files):
             return built_in(_OTHER_NAMES.get(name, dark) if name in ("dark", "light") else dark, depth)
         if name in self._files:
             return self._read(name, dark=dark, depth=depth)
-        sides = SEEDS.get(name)
-        if sides is None:
-            raise ValueError(theme_fault(name, self._files) or f"there is no theme {name!r}")
+        sides = SEEDS[name]
         seed = sides[0] if dark else sides[1]
         seed = seed or sides[0] or sides[1]
         assert seed is not None

@@ -91,6 +91,7 @@ def test_what_is_said_to_come_with_the_program_can_be_worn_and_nothing_else() ->
 
 @pytest.mark.parametrize("name", [*sorted(ELSEWHERE), "gruvbocks"])
 def test_the_screen_says_the_words_of_the_settings_check(name: str) -> None:
-    with pytest.raises(ValueError, match="theme") as caught:
-        Themes([]).palette(name, dark=True, depth="truecolor")
-    assert str(caught.value) == theme_fault(name)
+    for depth in ("truecolor", "16"):
+        with pytest.raises(ValueError, match="theme") as caught:
+            Themes([]).palette(name, dark=True, depth=depth)
+        assert str(caught.value) == theme_fault(name)

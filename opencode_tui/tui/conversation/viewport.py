@@ -1,5 +1,6 @@
 """Which lines of the conversation are in sight: follows the end, scrolls, keeps what is seen still when heights are corrected."""
 
+from opencode_tui.tui.conversation.entry import Entry
 from opencode_tui.tui.conversation.layout import Layout
 from opencode_tui.tui.conversation.page import Page
 from opencode_tui.tui.conversation.place import Placed, Spot
@@ -27,7 +28,8 @@ class Viewport:
         self.layout = Layout(Page(MIN_WIDTH, look, root), scene)
         self._transcript = transcript
         self._spot: Spot | None = None
-        self._mark = 0
+        self._mark: tuple[Entry, int] | None = None
+        """The last entry when the window stopped following, and its height then: what comes behind is new."""
         self._is_filled = False
 
     @property
@@ -43,7 +45,10 @@ class Viewport:
     @property
     def new_lines(self) -> int:
         """Lines that came since the window stopped following."""
-        return 0 if self.follow else max(0, self.layout.height - self._mark)
+        if self.follow or self._mark is None:
+            return 0
+        entry, height = self._mark
+        return max(0, self.layout.height - self.layout.top_of(entry) - height)
 
     @property
     def items(self) -> list[AnyItem]:
@@ -56,12 +61,13 @@ class Viewport:
         page = Page(max(MIN_WIDTH, width), look, self.layout.page.root)
         if page != self.layout.page:
             self.layout.set_page(page)
+            if self._mark is not None:
+                self._mark = (self._mark[0], self._mark[0].height)
 
     def take_changes(self) -> None:
         """Take what is new of the transcript, and read on in long texts."""
         if self._transcript.has_changes or not self._is_filled:
             spot = self._spot
-            before = self.layout.height
             changes = self._transcript.take_changes()
             changes.moved_from = changes.moved_from if self._is_filled else 0
             self._is_filled = True
@@ -69,8 +75,8 @@ class Viewport:
             self.layout.set_cut(self._transcript.cut_at)
             if spot is not None:
                 self._find_again(spot)
-            if changes.moved_from == 0:
-                self._mark += self.layout.height - before  # all of it is another one, not new
+            if self._mark is not None:
+                self._mark = self._mark_again(*self._mark)
         self.layout.read_on()
 
     def compose(self, *, settle_follow: bool = False) -> None:
@@ -135,7 +141,19 @@ class Viewport:
         """Let the window stay where it is from now on."""
         if self.follow:
             self.follow = False
-            self._mark = self.layout.height
+            self._mark = self._mark_end()
+
+    def _mark_end(self) -> tuple[Entry, int] | None:
+        entries = self.layout.entries
+        return (entries[-1], entries[-1].height) if entries else None
+
+    def _mark_again(self, entry: Entry, height: int) -> tuple[Entry, int] | None:
+        """After a reload the items are others with the same ids; all of another conversation is not new."""
+        if self.layout.entry_of(entry.item) is entry:
+            return entry, height
+        item = self._transcript.item(entry.item.id)
+        found = self.layout.entry_of(item) if item is not None else None
+        return self._mark_end() if found is None else (found, min(height, found.height))
 
     def _find_again(self, spot: Spot) -> None:
         """After a reload the items are others with the same ids."""

@@ -25,7 +25,7 @@ class ViewRequests:
     def on_follow_changed(self, event: "requests.FollowChanged") -> None:
         """Say how much is new below, or no longer."""
         glyph = self._chat.header.look.glyphs.down
-        key = self._chat.keymap.first("messages_last")
+        key = min(self._chat.keymap.keys("messages_last"), key=len, default="")
         aside = Activity(word=f"{glyph} {event.new_lines} new", key=key, action_id="messages_last")
         self._chat.activity.show_aside(Activity() if event.is_following or not event.new_lines else aside)
 

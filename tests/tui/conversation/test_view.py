@@ -117,6 +117,21 @@ async def test_scrolling_up_stops_following_and_counts_what_comes() -> None:
         assert app.view.is_following
 
 
+async def test_lines_that_are_drawn_for_the_first_time_are_not_new() -> None:
+    story = Story()
+    for number in range(30):  # requests beside whose figures there is less room than an estimate knows
+        story.user(f"{number} " + "word " * (9 + number), str(number))
+        story.answer(["Answered. " * (5 + number)], at=str(number), end=f"{number}:12", cost=0.42)
+    app = app_of(story)
+    async with app.run_test(size=SIZE) as pilot:
+        await settle(pilot)
+        for _ in range(60):
+            app.view.scroll_lines(-2)
+        await settle(pilot)
+        told = [one.new_lines for one in asked(app, requests.FollowChanged) if isinstance(one, requests.FollowChanged)]
+        assert told and not any(told)
+
+
 async def test_reaching_the_end_by_hand_follows_again() -> None:
     app = app_of(long_story(5))
     async with app.run_test(size=SIZE) as pilot:

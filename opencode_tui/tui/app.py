@@ -209,6 +209,8 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         if isinstance(editor, Editor) and self.router.knows(event.key):
             await editor.written()
         screen = self.screen
+        if self.take_selection(event.key):
+            return True
         if not isinstance(screen, ChatScreen):
             return False
         try:
@@ -219,6 +221,22 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             _log.exception("an act on %s failed", event.key)
             self.tell_failure(error)
             return True
+
+    def on_text_selected(self) -> None:
+        """Copy what the mouse has selected, as a terminal does when its mouse is free."""
+        text = self.screen.get_selected_text() or ""
+        if text.strip():
+            self.copy_to_clipboard(text)
+            lines = text.rstrip("\n").count("\n") + 1
+            self.chat.tell("done", "Copied", "what you selected" if lines == 1 else f"{lines} lines")
+
+    def take_selection(self, key: str) -> bool:
+        """Let ctrl+c copy what is selected once more and end the selection; it then means nothing else."""
+        if key != "ctrl+c" or not self.screen.get_selected_text():
+            return False
+        self.on_text_selected()
+        self.screen.clear_selection()
+        return True
 
     def tell_failure(self, error: Exception) -> None:
         """Say in one line that a part of the screen failed, and where the details are."""

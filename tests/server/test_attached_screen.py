@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 from opencode_tui.server.screen_keys import DEFAULT_KEYS
 
@@ -106,3 +107,30 @@ async def test_the_names_behind_an_at_sign_are_found_where_newer_ones_ask_for_th
         str(elsewhere),
         [{"path": "calc.txt", "type": "file"}],
     )
+
+
+async def test_a_file_named_where_the_screen_runs_is_read_where_the_server_runs(serve, project, tmp_path):
+    """Before 1.2 the screen joins the name that it was offered with its own folder."""
+    elsewhere, secret = tmp_path / "elsewhere", tmp_path / "secret.txt"
+    secret.write_text("SECRET")
+
+    def mention(name: str, place: Path) -> dict:
+        text = {"start": 8, "end": 10, "value": f"@{name}"}
+        source = {"type": "file", "text": text, "path": name}
+        return {"type": "file", "mime": "text/plain", "filename": name, "url": f"file://{place}", "source": source}
+
+    project.commit("two", **{"b.py": "HERE = 1\n"})
+    elsewhere.mkdir()
+    (elsewhere / "b.py").write_text("THERE = 1\n")
+    async with serve() as face:
+        session_id = await face.session()
+        for name, place in (
+            ("a.py", elsewhere / "a.py"),
+            ("b.py", elsewhere / "b.py"),
+            ("../secret.txt", elsewhere / "secret.txt"),
+        ):
+            await face.say(session_id, "x", parts=[{"type": "text", "text": "look"}, mention(name, place)])
+        asked = [message for message in await face.messages(session_id) if message["info"]["role"] == "user"]
+    lost, there, outside = ["".join(part.get("text", "") for part in message["parts"]) for message in asked]
+    assert "x = 1" in lost and "THERE = 1" in there
+    assert "could not be read" in outside and "SECRET" not in outside

@@ -11,6 +11,7 @@ from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.request import CommandInput, PromptInput, ShellInput
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.late_answer import LateAnswer
+from opencode_tui.server.mentioned import with_files_of
 from opencode_tui.server.older_prompt import in_present_names
 from opencode_tui.server.request import FolderClient, MessageId, PartId, ServerServices, SessionId
 
@@ -47,7 +48,7 @@ async def send_message(
 ) -> Response:
     """Send a request: the head of the answer tells that it is stored, the body is the last message when the turn is over."""
     await client.sessions.get(session_id)
-    turn = await services.turns.prompt(client, session_id, in_present_names(request))
+    turn = await services.turns.prompt(client, session_id, await _read(client, request))
     return LateAnswer(turn.answer(), turn.request_id)
 
 
@@ -57,7 +58,7 @@ async def send_message_later(
 ) -> Response:
     """Send a request and wait only until it is stored."""
     await client.sessions.get(session_id)
-    await services.turns.prompt(client, session_id, in_present_names(request))
+    await services.turns.prompt(client, session_id, await _read(client, request))
     return Response(status_code=204)
 
 
@@ -110,3 +111,8 @@ async def remove_part(client: FolderClient, session_id: SessionId, message_id: M
     await client.sessions.get(session_id)
     await client.messages.remove_part(session_id, message_id, part_id)
     return answer_value(True)
+
+
+async def _read(client: FolderClient, request: PromptInput) -> PromptInput:
+    """Return a request as it is meant: in today's names, its files where this server has them."""
+    return await with_files_of(client.directory, in_present_names(request))

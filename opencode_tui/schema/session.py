@@ -1,6 +1,7 @@
 """The session record. Source: seeds 000 and 002; reference, section 5."""
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 from opencode_tui.schema.diff import FileDiff
@@ -66,6 +67,16 @@ class SessionInfo(Record):
     permission: list[Rule] | None = absent()
     revert: RevertState | None = absent()
     metadata: dict[str, Any] | None = absent()
+
+
+COST_KEY = "cost"
+"""Where `SessionInfo.metadata` counts the USD of calls that no message shows."""
+
+
+def hidden_cost(info: SessionInfo) -> Decimal:
+    """Return the USD of a session's calls that no message shows: titles, summaries that were thrown away."""
+    value = (info.metadata or {}).get(COST_KEY)
+    return Decimal(str(value)) if isinstance(value, int | float) else Decimal(0)
 
 
 def default_title(created_ms: int, *, is_child: bool) -> str:

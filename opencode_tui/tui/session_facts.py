@@ -18,7 +18,7 @@ from opencode_tui.schema.event import (
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AnyMessage, AssistantMessage, Tokens, UserMessage
 from opencode_tui.schema.part import AnyPart, ReasoningPart, TextPart, ToolPart
-from opencode_tui.schema.session import SessionInfo, is_default_title
+from opencode_tui.schema.session import SessionInfo, hidden_cost, is_default_title
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.tui.quantity import plural
@@ -101,8 +101,9 @@ class SessionFacts:
 
     @property
     def cost(self) -> float:
-        """USD of all steps."""
-        return sum(message.cost for message in self._answers.values())
+        """USD of its own steps, and of titles and spare summaries; what a fork took over was paid by its source."""
+        own = (one.cost for one in self._answers.values() if one.time.created >= self.info.time.created)
+        return sum(own) + float(hidden_cost(self.info))
 
     @property
     def turn_tokens(self) -> int:

@@ -7,11 +7,8 @@ from opencode_tui.engine.provider.stream import FinishStep, Llm, LlmRequest, Tex
 from opencode_tui.engine.provider.usage import to_cost, to_tokens
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.message import Tokens
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session import COST_KEY, SessionInfo, hidden_cost
 from opencode_tui.schema.value import immutable
-
-COST_KEY = "cost"
-"""Where `session.metadata` counts the USD of calls that no message shows."""
 
 
 @immutable
@@ -45,9 +42,3 @@ def with_cost(info: SessionInfo, cost: Decimal) -> SessionInfo:
     if not cost:
         return info
     return info.changed(metadata={**(info.metadata or {}), COST_KEY: float(hidden_cost(info) + cost)})
-
-
-def hidden_cost(info: SessionInfo) -> Decimal:
-    """Return the USD of a session's calls that no message shows: titles, summaries that were thrown away."""
-    value = (info.metadata or {}).get(COST_KEY)
-    return Decimal(str(value)) if isinstance(value, int | float) else Decimal(0)

@@ -21,7 +21,6 @@ from opencode_tui.engine.session.history import filter_compacted, is_answered, p
 from opencode_tui.engine.session.model_message import GO_ON
 from opencode_tui.engine.session.overflow import OverflowRules, usable, used
 from opencode_tui.engine.session.prune import output_tokens, prunable
-from opencode_tui.engine.session.quiet_call import hidden_cost
 from opencode_tui.engine.session.request_builder import BuiltRequest, RequestBuilder, RequestTask
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.structured import structured_answer
@@ -32,7 +31,7 @@ from opencode_tui.schema.error import AuthError
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.message import AssistantMessage, MessageTime, UserMessage
 from opencode_tui.schema.model import Model
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session import SessionInfo, hidden_cost
 from opencode_tui.schema.value import immutable
 
 _MOST_FACTOR, _LEARNED_FACTOR = 2.0, 1.25

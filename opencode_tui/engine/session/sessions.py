@@ -9,7 +9,6 @@ from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import works_elsewhere
 from opencode_tui.engine.session.fork_copy import ForkCopies
-from opencode_tui.engine.session.quiet_call import hidden_cost
 from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.slug import new_slug
@@ -18,7 +17,7 @@ from opencode_tui.engine.session.totals import add_up
 from opencode_tui.schema.error import BusyError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
 from opencode_tui.schema.request import CreateSession, UpdateSession
-from opencode_tui.schema.session import SessionInfo, SessionTime, default_title
+from opencode_tui.schema.session import SessionInfo, SessionTime, default_title, hidden_cost
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
 

@@ -67,6 +67,12 @@ async def test_a_folder_is_listed_folders_first_with_what_git_ignores_marked(ser
     ]
 
 
+async def test_a_file_is_read_where_the_oldest_clients_look_for_it(serve):
+    async with serve() as face:
+        read = (await face.http.get("/file", params={"path": "src/server/calculator.py"})).json()
+    assert (read["type"], read["content"].splitlines()[0]) == ("text", "def add(a, b):")
+
+
 async def test_a_file_is_read_as_text_as_an_image_or_not_at_all(serve):
     async with serve() as face:
 

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 
+from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, LineMatch
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient
@@ -40,10 +41,13 @@ async def find_symbols(_client: FolderClient, query: SearchText) -> Response:
     return answer_value([])
 
 
-@router.get("/file", response_model=list[FileEntry])
+@router.get("/file", response_model=list[FileEntry] | FileContent)
 async def list_folder(client: FolderClient, path: SearchText) -> Response:
-    """List a folder, folders first."""
-    return answer_records(await client.files.list(path))
+    """List a folder, folders first; give what a file holds, as the oldest clients read files here."""
+    try:
+        return answer_records(await client.files.list(path))
+    except NotFoundError:
+        return answer_record(await client.files.read(path))
 
 
 @router.get("/file/content", response_model=FileContent)

@@ -65,14 +65,16 @@ class PermissionCase:
 
     def _reasons(self) -> list[str]:
         told: list[str] = []
-        if self.request.metadata.get("opaque"):
+        asking = [one for one in self.verdicts if one.action == "ask"]
+        if self.request.metadata.get("opaque") and not any(one.note for one in asking):
             told.append("What it does cannot be known before it runs.")
         if self.request.metadata.get("network"):
             told.append("It uses the network.")
-        asking = [one for one in self.verdicts if one.action == "ask"]
         if asking and len(self.verdicts) > 1:
             one = "One part asks" if len(asking) == 1 else f"{len(asking)} parts ask"
             told.append(f"{one}, so the whole command asks.")
+        elif asking and (note := asking[0].note):
+            told.append(f"{note[0].upper()}{note[1:]}.")
         elif asking:
             who = f"Agent {self.agent} asks" if self.agent else "It asks"
             told.append(f"{who} before this ({self.reason(asking[0])}).")

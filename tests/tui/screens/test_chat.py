@@ -575,3 +575,14 @@ async def test_nothing_of_a_longer_session_stays_below_a_shorter_one(environ: di
         page.app.chat.acts.session.open(second)
         await page.sees("▎ second")
         assert "paragraph" not in page.text()
+
+
+async def test_what_cannot_be_known_before_it_runs_is_said_once(environ: dict[str, str], folder: Path) -> None:
+    call = Call("bash", {"command": "python3 -c 1", "description": "x"})
+    async with screen(environ, folder, Answer(calls=(call,))) as page:
+        await page.send("go")
+        text = " ".join((await page.sees("run once")).replace("▎", "").split())
+        assert text.count("cannot be known") == 1
+        assert (
+            "What it will do cannot be known before it runs: only a rule that names it word for word allows it." in text
+        )

@@ -97,16 +97,21 @@ def retries(world: HostileWorld) -> None:
 
 def titles(world: HostileWorld) -> None:
     """What the model calls a session: in the title row, the tree, the terminal's title, the questions about it."""
-    for some in parts(world.texts.sparse, 3):
+    for number, some in enumerate(parts(world.texts.sparse, 3)):
         world.server.title_answers.append(Answer(text=" ".join(some)))
         world.say(Answer(text="named"))
         world.ended()
+        if not number:
+            _rename_and_delete(world)
+
+
+def _rename_and_delete(world: HostileWorld) -> None:
     world.command("/rename")
     world.terminal.press("escape")
     world.command("/delete")
     world.terminal.listens("delete for good")
     world.terminal.press("y")
-    world.terminal.calm()
+    world.terminal.sees("Deleted")
 
 
 def _busy(message: str) -> Answer:

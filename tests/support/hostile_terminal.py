@@ -11,7 +11,7 @@ from tests.support.screen_terminal import PATIENCE_S, ScreenTerminal, sequence
 
 CALM_S = 0.035
 """Seconds without a byte and without a running thread after which nothing more will come; longer than two frames are apart."""
-DRAWN_S = 0.015
+DRAWN_S = 0.01
 """The same after something came."""
 
 _ESCAPE = "\x1b[27u"

@@ -124,7 +124,7 @@ class ScreenTerminal(Terminal):
     def click(self, words: str, *, timeout: float = PATIENCE_S) -> None:
         """Click on the middle of these words; waits for them. The lowest on the screen counts."""
         self.sees(words, timeout=timeout)
-        self.rest()
+        self.rest(timeout=0.5)  # no longer: it may be writing all the time
         row, line = next((at, line) for at, line in reversed(list(enumerate(self.lines()))) if words in line)
         column = line.rindex(words) + len(words) // 2
         for end in "Mm":

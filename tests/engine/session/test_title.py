@@ -32,7 +32,7 @@ async def test_a_new_session_is_named_from_its_first_request(environ: dict[str, 
 
 async def test_a_title_delays_nothing(environ: dict[str, str], tmp_path: Path) -> None:
     async with opened(environ, tmp_path) as world:
-        world.server.title_answers.append(Answer(text="a slow one", delay_ms=700))
+        world.server.title_answers.append(Answer(text="a slow one", delay_ms=350))
         begin = time.monotonic()
         session = await world.prompt("hello")
         took = time.monotonic() - begin

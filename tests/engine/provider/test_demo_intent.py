@@ -78,6 +78,7 @@ HELLO = CreateFile("hello.py", 'print("hello")\n')
         ("execute python3 -c 'print(1)'", [RunCommand("python3 -c 'print(1)'")]),
         ("run hello.py", [RunFile("hello.py")]),
         ("run the tests", [RunTests()]),
+        ("run the tests please", [RunTests()]),
         ("do it", [FollowPlan()]),
         ("plan: create hello.py that prints `x`, then run it", [WritePlan(("Create hello.py that prints `x`", "Run it"))]),
         ("make a todo list: buy milk, wash car and call mum", [WritePlan(("buy milk", "wash car", "call mum"))]),

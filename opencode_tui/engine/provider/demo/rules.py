@@ -209,7 +209,8 @@ _RULES: tuple[tuple[re.Pattern[str], _Rule], ...] = (
         _insert,
     ),
     _rule(
-        r"(?:run|execute|start|do|try)\s+(?:all\s+)?(?:(?:the|my|our|its)\s+)?(?:unit\s+)?tests?(?:\s+suite)?(?:\s+again)?",
+        r"(?:run|execute|start|do|try)\s+(?:all\s+)?(?:(?:the|my|our|its)\s+)?(?:unit\s+)?tests?(?:\s+suite)?(?:\s+again)?"
+        r"(?:[\s,]+(?:please|now|for me))*",
         _run_tests,
     ),
     _rule(rf"(?:run|execute|launch|start|try|test)\s+{_IT}(?:\s+(?:with python3?|again|now|once|too))*", _run_it),

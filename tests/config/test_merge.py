@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from opencode_tui.config.merge import Merged
+from opencode_tui.config.merge import Merged, sources_after
 
 
 def merged(*layers: tuple[str, dict[str, Any]]) -> Merged:
@@ -65,3 +65,13 @@ def test_rules_of_agents_are_merged_as_rules() -> None:
     two: dict[str, Any] = {"agent": {"build": {"permission": {"bash": "allow"}}}}
     result = merged(("one", one), ("two", two))
     assert list(result.value["agent"]["build"]["permission"].items()) == [("edit", "ask"), ("bash", "allow")]
+
+
+def test_what_a_plugin_changed_is_its_own_and_the_rest_stays_with_its_source() -> None:
+    before = {"permission": {"bash": {"ls": "allow", "rm": "deny"}, "edit": "ask"}}
+    after = {"permission": {"bash": {"ls": "ask", "rm": "deny"}, "edit": "ask", "read": "ask"}}
+    sources = merged(("one", before)).present_sources()
+    changed = sources_after(before, after, sources, "a plugin")
+    assert {key: changed[f"permission.{key}"] for key in ("bash.ls", "bash.rm", "edit", "read")} == {
+        "bash.ls": "a plugin", "bash.rm": "one", "edit": "one", "read": "a plugin",
+    }  # fmt: skip

@@ -34,9 +34,11 @@ SONNET = Model(
 )
 
 
-def session(title: str, *, id: str = SESSION, updated: int = NOON, **fields: Any) -> SessionInfo:
-    """A session of the folder."""
-    time = SessionTime(created=updated, updated=updated)
+def session(
+    title: str, *, id: str = SESSION, updated: int = NOON, created: int | None = None, **fields: Any
+) -> SessionInfo:
+    """A session of the folder; it began at noon at the latest, before its messages."""
+    time = SessionTime(created=min(updated, NOON) if created is None else created, updated=updated)
     return SessionInfo(id=id, version="1", project_id="p", directory=ROOT, title=title, time=time, **fields)
 
 

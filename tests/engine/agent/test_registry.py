@@ -273,3 +273,23 @@ def test_an_agent_on_the_wire_has_opencodes_names() -> None:
     agent = find("x", agent={"x": {"top_p": 0.5, "model": "a/b"}}).to_dict()
     assert set(agent) == {"name", "mode", "native", "hidden", "permission", "options", "topP", "model"}
     assert agent["model"] == {"providerID": "a", "modelID": "b"}
+
+
+def test_each_rule_of_an_agent_has_its_origin() -> None:
+    sources = {"permission.edit": "/a.json", "permission.bash.ls *": "/b.json", "permission.bash": "/a.json"}
+    sources |= {"agent.plan.permission.edit": "/plan.md", "agent.mine.permission.*": "/mine.md"}
+    made = build_registry(
+        folders=FOLDERS,
+        entries={"plan": {"permission": {"edit": "ask"}}, "mine": {"permission": "ask", "tools": {"bash": False}}},
+        permission={"edit": "ask", "bash": {"*": "deny", "ls *": "allow"}},
+        sources=sources,
+    )
+    for agent in made.all():
+        origins = made.origins(agent)
+        told = [(one.permission, one.pattern, where) for one, where in zip(agent.permission, origins, strict=True)]
+        settings = [("edit", "*", "/a.json"), ("bash", "*", "/a.json"), ("bash", "ls *", "/b.json")]
+        assert [one for one in told if one[2] in ("/a.json", "/b.json")] == settings
+    plan, mine = (made.get(name) for name in ("plan", "mine"))
+    assert plan is not None and mine is not None
+    assert made.origins(plan)[-2] == "/plan.md" and plan.permission[-2].permission == "edit"
+    assert made.origins(mine)[-2:] == ["/mine.md", ""] and mine.permission[-2].permission == "*"

@@ -182,7 +182,8 @@ def long_timeline() -> Script:
     )
     script.messages = story.messages
     origin = {"forkedFrom": {"sessionID": SESSION, "messageID": changelog.info.id}}
-    fork = session("try a generator", id="ses_fork", updated=NOON + 20 * MINUTE, metadata=origin)
+    made = NOON + 20 * MINUTE
+    fork = session("try a generator", id="ses_fork", updated=made, created=made, metadata=origin)
     script.sessions = [one for one in script.sessions if one.id != "ses_fork"] + [fork]
     gone = [one.info.id for one in story.messages if one.info.id >= same.info.id]
     script.undo = RevertPreview(

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from opencode_tui.config.effect_words import describe
 from opencode_tui.config.gate import STARTS, Gated, RepositoryPlace, find_gated, find_linked
 from opencode_tui.config.layer import Layer
-from opencode_tui.config.notice import dotted
 from opencode_tui.config.settings_folder import Extension
 from opencode_tui.config.substitute import resolve_file
 from opencode_tui.config.text_file import UnreadableFileError, read_bytes
@@ -54,7 +54,7 @@ def review_settings(layer: Layer, place: RepositoryPlace) -> tuple[ReviewItem, l
     """Return what a source's (migrated) settings need trust for."""
     linked = [] if layer.has_placeholders else find_linked(layer.value, layer.source, place)
     gated = linked or find_gated(layer.value, place, has_placeholders=layer.has_placeholders)
-    effects = tuple(f"{dotted(one.path)}: {one.effect}" for one in gated if not one.only_over_deny)
+    effects = tuple(describe(one) for one in gated if not one.only_over_deny)
     name = os.path.relpath(layer.source, place.worktree)
     return ReviewItem(name, Path(layer.source), effects, partial(_fingerprint_settings, gated, place)), gated
 

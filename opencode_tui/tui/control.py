@@ -26,6 +26,25 @@ LOOK_S = 1.0
 """Seconds between two looks whether another process is done with the shown session."""
 
 
+class _Turn:
+    """One request's turn at the door; may be ended more than once."""
+
+    def __init__(self, door: asyncio.Lock) -> None:
+        self._door = door
+        self._is_held = False
+
+    async def begin(self) -> None:
+        """Wait for those that came before."""
+        await self._door.acquire()
+        self._is_held = True
+
+    def end(self) -> None:
+        """Let the next one go."""
+        if self._is_held:
+            self._is_held = False
+            self._door.release()
+
+
 class Control:
     """Between the door and the screen. `opened` is called when another conversation is to be shown.
 
@@ -54,10 +73,16 @@ class Control:
         self.is_stacked = False
         """Whether changes are to stand in one column also where two have room."""
         self.wheel = Wheel()
+        self.is_alone = True
+        """Whether the engine works in this process alone: nobody tells what others do with the same store."""
         self.is_elsewhere = False
         """Whether another process works on the shown session; what it does is seen when it is done."""
         self.interrupts = 0
         """How often the person has interrupted a run."""
+        self._sends = 0
+        """Requests of this screen that wait for their answers."""
+        self._door = asyncio.Lock()
+        """Requests are stored in the order in which they were sent."""
         self._is_urgent = False
         self._readings: list[list[Event]] = []
         """For each reading that is under way: what came since it began."""
@@ -89,6 +114,7 @@ class Control:
 
     async def start(self, options: StartOptions) -> None:
         """Read what is there, and open the session that was asked for. Raises OpencodeError."""
+        self.is_alone = options.server is None
         await self.load(options)
         self.is_read_only = await asyncio.to_thread(_is_read_only, self.client.directory)
         if options.session_id:
@@ -156,6 +182,17 @@ class Control:
             return False
         return True
 
+    async def look_again(self) -> None:
+        """Show what another process did meanwhile in the shown session, which tells nobody here. Costs a look at its lock."""
+        session_id = self.session_id
+        if session_id is None or self.is_busy or self.is_elsewhere:
+            return
+        is_free = await self._mended(session_id)
+        newest = (await self.client.messages.list(session_id, 1))[-1:]
+        is_known = all(any(item.message_id == one.info.id for item in self.transcript.items) for one in newest)
+        if session_id == self.session_id and not self.is_busy and not (is_free and is_known):
+            await self.open(session_id)
+
     async def follow_elsewhere(self) -> None:
         """Show the session anew when the other process that works on it is done."""
         session_id = self.session_id
@@ -214,6 +251,23 @@ class Control:
 
     async def send(self, text: str, attached: Sequence[PromptPart], *, stored: Callable[[str], None]) -> None:
         """Send a request and wait for its answer; while a run works it is queued. Raises OpencodeError."""
+        self._sends += 1
+        turn = _Turn(self._door)
+        await turn.begin()
+
+        def told(message_id: str) -> None:
+            turn.end()
+            stored(message_id)
+
+        try:
+            if self.is_alone and self._sends == 1:
+                await self.look_again()
+            await self._send(text, attached, told)
+        finally:
+            turn.end()
+            self._sends -= 1
+
+    async def _send(self, text: str, attached: Sequence[PromptPart], stored: Callable[[str], None]) -> None:
         session = await self._session()
         parts: list[PromptPart] = [TextInput(text=text), *attached, *(await self.client.prompts.expand(text))[1:]]
         request = PromptInput(

@@ -52,3 +52,18 @@ def test_a_session_that_another_terminal_works_on_says_so_and_shows_the_rest_whe
             first.sees("Done")
             second.sees("word150")
             second.sees_no_more("Worked on in another terminal")
+
+
+def test_what_another_terminal_added_is_shown_before_one_goes_on(start: Open) -> None:
+    with start() as first:
+        first.sees("Ask anything")
+        first.type("begin\r")
+        first.sees("Echo: begin")
+        first.sees("Done")
+        with start("-c") as second:
+            second.sees("Echo: begin")
+            second.type("between\r")
+            second.sees("Echo: between")
+            second.sees("Done")
+        first.type("go on\r")
+        assert "Echo: between" in first.sees("Echo: go on")

@@ -18,6 +18,7 @@ def filter_compacted(messages: Sequence[MessageWithParts]) -> list[MessageWithPa
     A summary without a marker, as programs of generation 1.0 wrote it, is a boundary by itself. What a compaction that failed
     or was interrupted left behind is not part of the conversation.
     """
+    messages = as_read(messages)
     summary_at = next((i for i in reversed(range(len(messages))) if _is_whole_summary(messages[i])), None)
     if summary_at is None:
         return _talk(messages)
@@ -26,6 +27,20 @@ def filter_compacted(messages: Sequence[MessageWithParts]) -> list[MessageWithPa
     if marker_at is None or compaction_of(messages[marker_at]) is None:
         return [messages[summary_at], *_talk(messages[summary_at + 1 :])]
     return _from_boundary(messages, marker_at, summary_at)
+
+
+def as_read(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
+    """Return the messages with each answer before the requests that it had not read: they came while it was begun."""
+    order: list[MessageWithParts] = []
+    seen: set[str] = set()
+    for message in messages:
+        parent, late = _parent(message), list[MessageWithParts]()
+        if parent in seen:
+            while isinstance(order[-1].info, UserMessage) and order[-1].info.id != parent:
+                late.append(order.pop())
+        order += [message, *reversed(late)]
+        seen.add(message.info.id)
+    return order
 
 
 def compaction_of(message: MessageWithParts) -> CompactionPart | None:

@@ -95,3 +95,17 @@ def test_a_request_is_open_while_tools_or_an_unknown_end_call_for_more():
 
 def _with_position(messages):
     return messages, position(messages)
+
+
+def test_a_request_that_came_while_an_answer_was_begun_stands_behind_it_and_is_not_answered():
+    one, two, late = user("one"), user("two"), user("three")
+    messages = filter_compacted([one, two, late, assistant("For one and two.", parent=two)])
+    assert messages[-1] is late
+    assert not is_answered(*_with_position(messages))
+
+
+def test_what_an_answer_had_read_stays_before_it():
+    one, two = user("one"), user("two")
+    calls, done = assistant("a", parent=two, finish="tool-calls"), assistant("b", parent=two)
+    assert filter_compacted([one, two, calls, done]) == [one, two, calls, done]
+    assert filter_compacted([one, two, assistant("of another program")])[:2] == [one, two]

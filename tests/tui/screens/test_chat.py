@@ -586,3 +586,20 @@ async def test_what_cannot_be_known_before_it_runs_is_said_once(environ: dict[st
         assert (
             "What it will do cannot be known before it runs: only a rule that names it word for word allows it." in text
         )
+
+
+async def test_requests_that_are_sent_in_one_breath_are_all_answered(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("begin")
+        await page.sees("✓ Done")
+        for text in ("one", "two", "three"):
+            page.app.chat.prompt.editor.put(text)
+            page.app.chat.submit()
+        text = await page.sees("▎ three")
+        for _ in range(100):
+            if all(word in json.dumps(page.world.server.bodies) for word in ("one", "two", "three")):
+                break
+            await page.pilot.pause(0.05)
+        else:
+            raise AssertionError("a request was not sent to the model")
+        assert text.index("▎ one") < text.index("▎ two") < text.index("▎ three") and "✗" not in text

@@ -110,12 +110,12 @@ def stranger() -> Script:
     """A folder that would start and loosen things, one of its files changed since it was trusted."""
     effects = {
         "opencode.json": [
-            "opencode.json: plugin: starts ./tools/watch.py",
-            "opencode.json: permission.bash: allows every command",
-            "opencode.json: mcp.search: starts npx -y search-server@latest --port 4000 --cache .cache/search --verbose",
+            "opencode.json: plugin: starts programs: ./tools/watch.py",
+            "opencode.json: permission.bash: loosens permissions: allow",
+            "opencode.json: mcp.search: starts programs: npx -y search-server@latest --port 4000 --cache .cache/search --verbose",
         ],
-        ".opencode/commands/ship.md": [".opencode/commands/ship.md: runs git push when its command is used"],
-        ".opencode/plugins/notify.py": [".opencode/plugins/notify.py: is loaded as a plugin"],
+        ".opencode/commands/ship.md": [".opencode/commands/ship.md: command.ship: starts programs: !`git push`"],
+        ".opencode/plugins/notify.py": [".opencode/plugins/notify.py: starts programs"],
     }
     items = [
         TrustItem(name=name, effects=lines, verdict="changed" if "commands" in name else "unknown")

@@ -19,3 +19,10 @@ class FileDiff(Record):
     deletions: int = 0
     status: Literal["added", "deleted", "modified"] | None = absent()
     note: str | None = absent()
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines as git counts them, with their ends: a line feed alone ends one, not a form feed or a separator."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + ([last] if last else [])

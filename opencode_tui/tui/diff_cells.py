@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from rich.style import Style
 from textual.strip import Strip
 
-from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.diff import FileDiff, lines_of
 from opencode_tui.tui import cells
 from opencode_tui.tui.conversation.code import CodeLine
 from opencode_tui.tui.conversation.diff import MAX_LINE, colour_rows
@@ -60,7 +60,7 @@ def unified(diff: FileDiff) -> str:
     """The unified diff of a file's two states; empty for one that is too large or not text. Takes long for a large one."""
     if len(diff.before) + len(diff.after) > MAX_LETTERS:
         return ""
-    before, after = diff.before.splitlines(), diff.after.splitlines()
+    before, after = ([line.rstrip("\r\n") for line in lines_of(text)] for text in (diff.before, diff.after))
     return "\n".join(difflib.unified_diff(before, after, "a", "b", lineterm="", n=3))
 
 

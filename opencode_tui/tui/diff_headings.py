@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from opencode_tui.schema.diff import lines_of
 from opencode_tui.tui.diff_rows import DiffRow
 
 MAX_LETTERS = 200
@@ -49,7 +50,7 @@ def name_gaps(rows: Sequence[DiffRow], after: str, path: str) -> list[DiffRow]:
 
     Lines that are left out before the first row become a gap, too, when there is a heading to tell.
     """
-    headings = Headings(after.splitlines(), path)
+    headings = Headings(lines_of(after), path)
     named = list(rows)
     for at, row in enumerate(rows[1:], 1):
         if rows[at - 1].kind == "gap":

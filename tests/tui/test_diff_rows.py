@@ -2,6 +2,8 @@
 
 import pytest
 
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.tui.diff_cells import unified
 from opencode_tui.tui.diff_rows import DiffRow, changed_words, read_diff
 
 HEAD = "--- a/x.py\n+++ b/x.py\n"
@@ -51,3 +53,9 @@ def test_lines_that_do_not_replace_each_other_one_by_one_have_no_marked_words() 
     rows = read_diff(HEAD + "@@ -1,2 +1 @@\n-value = one\n-b\n+value = two\n")
     assert [row.word for row in rows] == [None, None, None]
     assert rows[0] == DiffRow("-", 1, "value = one")
+
+
+def test_the_lines_of_a_diff_are_those_of_git_whatever_else_breaks_a_line_on_paper():
+    diff = FileDiff(file="a", before="1\f1\n2\r\n3\n", after="1\f1\n2\r\nthree\n")
+    shown = [(row.kind, row.number, row.text) for row in read_diff(unified(diff)) if row.kind in "+-"]
+    assert shown == [("-", 3, "3"), ("+", 3, "three")]

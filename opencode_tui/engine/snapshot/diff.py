@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from opencode_tui.engine.snapshot.changes import Change
 from opencode_tui.engine.snapshot.entry import Entry, State
 from opencode_tui.engine.snapshot.store import ObjectStore
-from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.diff import FileDiff, lines_of
 
 _SAMPLE_BYTES = 8000
 _MATCHED_LINES = 20_000
@@ -36,7 +36,7 @@ def diff_of(store: ObjectStore, path: str, change: Change) -> FileDiff:
 
 def count_lines(before: str, after: str) -> tuple[int, int]:
     """Return how many lines were added and how many deleted."""
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    old, new = lines_of(before), lines_of(after)
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1

@@ -133,7 +133,10 @@ class SessionContext:
             weigh=lambda shape: factor * weights.tokens(shape),
         )
         items = context_items(sources)
-        cost = add_up([following.stored]).cost + float(hidden_cost(following.info))
+        began = following.info.time.created
+        own = [
+            message for message in following.stored if message.info.time.created >= began
+        ]  # not what a fork took over
         return ContextView(
             session_id=following.info.id,
             model=request.model.ref,
@@ -145,7 +148,7 @@ class SessionContext:
             factor=round(factor, 4),
             learned=weights.reports,
             prunable=sum(map(output_tokens, prunable(following.visible))),
-            cost=cost,
+            cost=add_up([own]).cost + float(hidden_cost(following.info)),
             items=items,
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.schema.error import NotFoundError
-from opencode_tui.schema.request import PromptInput, TextInput
+from opencode_tui.schema.request import ForkSession, PromptInput, TextInput
 from tests.support.model_script import Answer, Call
 from tests.support.opened import MODEL, World, opened
 from tests.support.token_counter import Window
@@ -97,6 +97,13 @@ async def test_the_view_tells_the_limit_the_cost_and_what_pruning_frees(environ:
     assert (view.context, view.usable, view.prunable) == (200_000, 192_000, 0)
     assert view.cost > 0 and view.model == MODEL and view.agent == "build"
     assert call.tool == "read" and call.frees is not None and 0 < call.frees < call.tokens
+
+
+async def test_a_fork_does_not_cost_what_it_took_over(environ: dict[str, str], folder: Path) -> None:
+    async with opened(environ, folder) as world:
+        fork = await world.client.sessions.fork(await read_and_answer(world), ForkSession())
+        await world.client.sessions.settled(fork.id)
+        assert (await world.client.context.items(fork.id)).cost == 0
 
 
 async def test_a_session_without_a_request_shows_system_and_tools(environ: dict[str, str], folder: Path) -> None:

@@ -9,6 +9,8 @@ import selectors
 import termios
 import tty
 from codecs import getincrementaldecoder
+from contextlib import suppress
+from typing import TextIO, cast
 
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
@@ -71,11 +73,42 @@ class BackgroundTold(Message):
         self.is_dark = is_dark
 
 
+class Closable:
+    """A terminal's file; what is written once its terminal is gone goes nowhere, so that the thread that writes lives on."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write, if there is a terminal."""
+        with suppress(OSError, ValueError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, if there is a terminal."""
+        with suppress(OSError, ValueError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        """Return the file's number."""
+        return self._file.fileno()
+
+    def isatty(self) -> bool:
+        """Tell whether it is a terminal."""
+        return self._file.isatty()
+
+
 class TerminalInput(LinuxDriver):
     """The library's driver with safe pastes; bytes that are not UTF-8 become signs instead of ending the thread."""
 
     _is_to_ask = False
     _is_suspending = False
+
+    def start_application_mode(self) -> None:
+        """Take the terminal; from then on one that is closed takes nothing, and holds up nobody."""
+        self._file = cast("TextIO", Closable(self._file))
+        super().start_application_mode()
 
     def ask_background(self) -> None:
         """Ask the terminal for its background; the answer, if one comes, is a `BackgroundTold` for the app."""

@@ -53,6 +53,12 @@ class Terminal:
         self.process.wait()
         os.close(self._master)
 
+    def hang_up(self) -> None:
+        """Close the terminal's window: what runs in it is told, and cannot write any more."""
+        gone, self._master = self._master, os.open(os.devnull, os.O_RDWR)
+        os.close(gone)
+        os.killpg(self.process.pid, signal.SIGHUP)
+
     def send(self, keys: str) -> None:
         """Type; a line ends with a line feed, "\\x03" is Ctrl-C."""
         os.write(self._master, keys.encode())

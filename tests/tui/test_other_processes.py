@@ -67,3 +67,12 @@ def test_what_another_terminal_added_is_shown_before_one_goes_on(start: Open) ->
             second.sees("Done")
         first.type("go on\r")
         assert "Echo: between" in first.sees("Echo: go on")
+
+
+def test_a_window_that_is_closed_while_the_agent_works_leaves_no_process(start: Open) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.type("count <<slow 20>> <<words 900>>\r")
+        terminal.sees("word5 ")
+        terminal.hang_up()
+        terminal.process.wait(timeout=15)

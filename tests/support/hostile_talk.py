@@ -88,7 +88,9 @@ def shell(world: HostileWorld) -> None:
     world.command("/new")
     world.command("!cat hostile.txt")
     world.terminal.sees("Done")
+    world.choose("Open or fold finished tools")
     _open_tool(world, 0)
+    world.choose("Open or fold finished tools")
 
 
 def todos(world: HostileWorld) -> None:

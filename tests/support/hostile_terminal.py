@@ -9,6 +9,9 @@ from pathlib import Path
 from tests.support.hostile_screen import DriverScreen
 from tests.support.screen_terminal import PATIENCE_S, ScreenTerminal, sequence
 
+SETTLED_S = 0.25
+"""Seconds after which what a key did is drawn."""
+
 CALM_S = 0.035
 """Seconds without a byte and without a running thread after which nothing more will come; longer than two frames are apart."""
 DRAWN_S = 0.01
@@ -47,6 +50,16 @@ class HostileTerminal(ScreenTerminal):
                 since, quiet = time.monotonic(), DRAWN_S
             elif _is_awake(self.process.pid):
                 since = time.monotonic()
+
+    def differs(self, before: str) -> bool:
+        """Tell whether something else is shown than before, after time enough to draw it on any machine."""
+        end = time.monotonic() + SETTLED_S
+        while self.shown() == before:
+            if time.monotonic() > end:
+                return False
+            self._read(0.02)
+        self.calm()
+        return True
 
     def press(self, *keys: str) -> None:
         """Press keys one after another, each after what the one before did is drawn."""

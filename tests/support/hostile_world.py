@@ -139,7 +139,7 @@ class HostileWorld:
         for _ in range(PAGES):
             before = self.terminal.shown()
             self.terminal.wheel(6)
-            if self.terminal.shown() == before:
+            if not self.terminal.differs(before):
                 return
 
     def page(self, key: str, *, at_once: int = 1) -> None:
@@ -147,7 +147,7 @@ class HostileWorld:
         for _ in range(PAGES):
             before = self.terminal.shown()
             self.terminal.burst(key, at_once)
-            if self.terminal.shown() == before:
+            if not self.terminal.differs(before):
                 return
 
     def leave(self) -> bytes:

@@ -157,6 +157,7 @@ def test_a_folder_that_cannot_be_written_to_says_so_and_the_agent_reads_there(
         terminal.sees("This folder cannot be written to")
         terminal.type('look <<tool write {"filePath":"n.txt","content":"hi"}>>\r')
         terminal.sees("permission denied by")
+        terminal.sees("✓ Done")
         terminal.type('look <<tool read {"filePath":"a.txt"}>>\r')
         terminal.sees("✓ Read")
 

@@ -148,6 +148,7 @@ class PromptBox(Lasting, Horizontal):
 
         self.completions = completions
         self._completer = Completer(client)
+        completions.place(above=self.size.height + BELOW)
 
     @property
     def completing(self) -> bool:
@@ -171,7 +172,12 @@ class PromptBox(Lasting, Horizontal):
             return
         found = await self._completer.find(wanted)
         if self._asked == wanted:
-            self.completions.show(found, above=self.size.height + BELOW)
+            self.completions.show(found)
+
+    def on_resize(self) -> None:
+        """Keep the list above the prompt, however high that is; it may be shown before the prompt has its place."""
+        if self.completions is not None:
+            self.completions.place(above=self.size.height + BELOW)
 
     def complete_key(self, key: str) -> bool:
         """Act on a key while something is offered; tells whether it was one for the list."""

@@ -33,9 +33,12 @@ class Completions(Rows):
         """The row that enter takes."""
         return self.found[self._at] if self.found else None
 
-    def show(self, found: Sequence[Completion], *, above: int = 6) -> None:
-        """Offer these; none takes the list away. It stands `above` so many rows."""
+    def place(self, *, above: int) -> None:
+        """Stand above so many rows."""
         self.styles.margin = (0, 1, above, 1)
+
+    def show(self, found: Sequence[Completion]) -> None:
+        """Offer these; none takes the list away."""
         if found != self.found:
             self.found = found
             self._at = 0

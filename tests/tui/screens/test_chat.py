@@ -200,6 +200,23 @@ async def test_files_are_completed_behind_an_at(environ: dict[str, str], folder:
         assert page.app.chat.prompt.editor.text == "look at @src/parser.py "
 
 
+async def test_the_list_of_files_covers_no_row_of_a_prompt_that_grew_or_came_back(
+    environ: dict[str, str], folder: Path
+) -> None:
+    (folder / "parser.py").write_text("x")
+    async with screen(environ, folder) as page:
+        prompt = page.app.chat.prompt
+        completions = prompt.completions
+        assert completions is not None
+        prompt.display = False
+        prompt.editor.put("one\ntwo\nlook at @pars")
+        while not completions.display:
+            await page.pilot.pause(0.01)
+        prompt.display = True
+        await page.sees("look at @pars")
+        assert prompt.region.y - 1 <= completions.region.bottom <= prompt.region.y
+
+
 async def test_a_command_is_completed_and_done(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.type("/mod")

@@ -32,6 +32,11 @@ def isolated_environment(home: Path) -> dict[str, str]:
     }
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two processes a core: the tests wait for terminals, servers and commands as long as they compute."""
+    return 2 * (os.cpu_count() or 1)
+
+
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
     """An environment of its own."""

@@ -214,6 +214,7 @@ async def test_the_list_of_files_covers_no_row_of_a_prompt_that_grew_or_came_bac
             await page.pilot.pause(0.01)
         prompt.display = True
         await page.sees("look at @pars")
+        await page.pilot.pause(0.3)  # the list moves once the prompt has its place
         assert prompt.region.y - 1 <= completions.region.bottom <= prompt.region.y
 
 

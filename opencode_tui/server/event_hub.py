@@ -54,12 +54,14 @@ class EventHub:
         listener = Listener(directory)
         listener.offer(_own("server.connected"))
         self._listeners.append(listener)
+        self._merger.serve(len(self._listeners))
         if self._is_closed:
             listener.close()
         try:
             yield listener
         finally:
             self._listeners.remove(listener)
+            self._merger.serve(len(self._listeners))
             listener.close()
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """Pure: which events of the bus leave for the clients now, and which growth waits to be merged.
 
-The first 8 updates of a part leave at once, then at most 30 a second; text that waits leaves as a delta before the part's closing
+The first 8 updates of a part leave at once, then at most 30 a second, fewer where very many listen; text that waits leaves as a delta before the part's closing
 update; of a running tool's progress only the newest leaves. Structural events pass at once, in their order. Source: SPEC 3, "part
 updates".
 """
@@ -27,6 +27,9 @@ AT_ONCE = 8
 INTERVAL_S = 1 / 30
 """Seconds between two later ones."""
 
+SHARED = 600
+"""Updates of a part that all listeners together get in a second: a fast stream must not be slowed by who looks at it."""
+
 
 @dataclass(slots=True)
 class _Growing:
@@ -38,10 +41,9 @@ class _Growing:
     waiting: PartGrowth | PartProgress | None = None
     directory: str = ""
 
-    @property
-    def due(self) -> float:
-        """The moment from which the next update may leave."""
-        return 0.0 if self.sent < AT_ONCE else self.last + INTERVAL_S
+    def due(self, interval: float) -> float:
+        """Return the moment from which the next update may leave, with so many seconds between two."""
+        return 0.0 if self.sent < AT_ONCE else self.last + interval
 
 
 class PartMerger:
@@ -50,6 +52,11 @@ class PartMerger:
     def __init__(self, *, now: Callable[[], float]) -> None:
         self._now = now
         self._growing: dict[str, _Growing] = {}
+        self._interval = INTERVAL_S
+
+    def serve(self, listeners: int) -> None:
+        """Take notice of how many listen from now on."""
+        self._interval = max(INTERVAL_S, listeners / SHARED)
 
     def take(self, envelope: Envelope) -> list[Frame]:
         """Take in one event of the bus and return the frames that leave now, in order."""
@@ -64,11 +71,17 @@ class PartMerger:
     def due(self) -> list[Frame]:
         """Return the growth whose time has come."""
         now = self._now()
-        return [self._leave(part) for part in self._growing.values() if part.waiting is not None and part.due <= now]
+        return [
+            self._leave(part)
+            for part in self._growing.values()
+            if part.waiting is not None and part.due(self._interval) <= now
+        ]
 
     def next_due(self) -> float | None:
         """Return when growth that waits may leave, None when nothing waits."""
-        return min((part.due for part in self._growing.values() if part.waiting is not None), default=None)
+        return min(
+            (part.due(self._interval) for part in self._growing.values() if part.waiting is not None), default=None
+        )
 
     def forget(self) -> None:
         """Drop what waits: nobody listens, and who comes later reads the parts first."""
@@ -79,7 +92,7 @@ class PartMerger:
         part.waiting, part.directory = event, directory
         if isinstance(event, PartGrowth):
             part.deltas.append(event.delta)
-        return [self._leave(part)] if part.due <= self._now() else []
+        return [self._leave(part)] if part.due(self._interval) <= self._now() else []
 
     def _close(self, event: StructuralEvent) -> list[Frame]:
         """Return the text that still waits for the part that this event closes."""

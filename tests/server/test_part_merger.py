@@ -10,7 +10,7 @@ from opencode_tui.schema.event import Envelope, PartGrowth, PartProgress, PartRe
 from opencode_tui.schema.part import PartTime, TextPart, ToolPart
 from opencode_tui.schema.tool_state import ToolStateRunning, ToolTime
 from opencode_tui.server.frame import Frame
-from opencode_tui.server.part_merger import AT_ONCE, INTERVAL_S, PartMerger
+from opencode_tui.server.part_merger import AT_ONCE, INTERVAL_S, SHARED, PartMerger
 
 
 class Watch:
@@ -55,6 +55,18 @@ def test_the_first_eight_leave_at_once_and_later_ones_are_merged_until_their_tim
     assert (len(at_once), held, due) == (AT_ONCE, [], watch.now)
     assert told(merger.due()) == [("abcdefghijk", "ijk")]
     assert (merger.due(), merger.next_due()) == ([], None)
+
+
+def test_where_many_listen_a_growing_text_is_told_less_often():
+    watch, writer = Watch(), Writer()
+    merger = PartMerger(now=watch)
+    merger.serve(50)
+    for letter in "abcdefghijk":
+        merger.take(writer.grow(letter))
+    watch.now += INTERVAL_S
+    assert merger.due() == []
+    watch.now += 50 / SHARED
+    assert told(merger.due()) == [("abcdefghijk", "ijk")]
 
 
 def test_text_that_waits_leaves_as_a_delta_before_the_closing_update():

@@ -1,8 +1,8 @@
 """Pure: which events of the bus leave for the clients now, and which growth waits to be merged.
 
-The first 8 updates of a part leave at once, then at most 30 a second, fewer where very many listen; text that waits leaves as a delta before the part's closing
-update; of a running tool's progress only the newest leaves. Structural events pass at once, in their order. Source: SPEC 3, "part
-updates".
+The first 8 updates of a part leave at once, then at most 30 a second, fewer where very many listen; text that waits leaves as a
+delta before the part's closing update; of a running tool's progress only the newest leaves. Structural events pass at once, in
+their order. Source: SPEC 3, "part updates".
 """
 
 from collections.abc import Callable

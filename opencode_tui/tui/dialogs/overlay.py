@@ -7,13 +7,14 @@ from textual.app import ComposeResult
 from textual.filter import LineFilter
 from textual.screen import ModalScreen
 
+from opencode_tui.tui.closing import ClosingOnce
 from opencode_tui.tui.dialogs.listing import Listing, Offer
 from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import look_of
 
 
-class Overlay(Lasting, ModalScreen[str | None], inherit_bindings=False):
+class Overlay(Lasting, ClosingOnce[str | None], ModalScreen[str | None], inherit_bindings=False):
     """Returns the id that was chosen, None when it was closed."""
 
     def __init__(self, offer: Offer) -> None:

@@ -7,11 +7,11 @@ from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.tui.cells import clip_front, pad
 from opencode_tui.tui.change_columns import change_columns
+from opencode_tui.tui.closing import ClosingOnce
 from opencode_tui.tui.diff_cells import code_rows, half_of, unified
 from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.row import Piece, measure
@@ -37,7 +37,7 @@ TURN = ("before the turn", "behind it")
 """What the two columns show."""
 
 
-class DiffScreen(Lasting, Screen[None], inherit_bindings=False):
+class DiffScreen(Lasting, ClosingOnce[None], inherit_bindings=False):
     """Goes through the files; reads each only when it is looked at."""
 
     DEFAULT_CSS = """

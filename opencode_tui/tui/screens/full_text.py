@@ -7,10 +7,10 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
-from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from opencode_tui.tui.closing import ClosingOnce
 from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.row import row
@@ -72,7 +72,7 @@ class _Head(Rows):
         return [empty, row(width, pieces, fill=fill, mark=self.look.glyphs.ellipsis), empty]
 
 
-class FullTextScreen(Lasting, Screen[None], inherit_bindings=False):
+class FullTextScreen(Lasting, ClosingOnce[None], inherit_bindings=False):
     """Escape goes back."""
 
     DEFAULT_CSS = """

@@ -9,9 +9,9 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.screen import Screen
 from textual.strip import Strip
 
+from opencode_tui.tui.closing import ClosingOnce
 from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.row import Piece, measure, row
 from opencode_tui.tui.rows import Rows
@@ -213,7 +213,7 @@ class Preview(Rows):
         return [*rows, *[empty] * (height - len(rows))][:height]
 
 
-class PageScreen(Lasting, Screen[str | None], inherit_bindings=False):
+class PageScreen(Lasting, ClosingOnce[str | None], inherit_bindings=False):
     """A full screen. Subclasses give `keys` and fill the widgets; escape closes it."""
 
     DEFAULT_CSS = """

@@ -218,6 +218,24 @@ async def test_the_list_of_files_covers_no_row_of_a_prompt_that_grew_or_came_bac
         assert prompt.region.y - 1 <= completions.region.bottom <= prompt.region.y
 
 
+@pytest.mark.parametrize("command", ["/sessions", "/timeline", "/models"])
+async def test_a_key_that_closes_a_page_twice_closes_nothing_else(
+    environ: dict[str, str], folder: Path, command: str
+) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("hello")
+        await page.sees("✓ Done")
+        await page.send(command)
+        while page.app.screen is page.app.chat:
+            await page.pilot.pause(0.01)
+        above = page.app.screen
+        for _ in range(3):
+            above.post_message(events.Key("escape", None))
+        while above.is_attached:
+            await page.pilot.pause(0.01)
+        assert page.app.screen is page.app.chat
+
+
 async def test_a_command_is_completed_and_done(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.type("/mod")

@@ -24,6 +24,7 @@ from opencode_tui.tui.conversation.warm import warm
 from opencode_tui.tui.transcript import Transcript
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
+from tests.benchmarks.typist import Typist
 from tests.support.conversation import SESSION, ConversationApp, Story, edit, look, read
 
 SIZE = (120, 40)
@@ -41,11 +42,14 @@ def streaming() -> list[Figure]:
     tokens = rounds(2_000, 800)
     paced = [(_side("plain", "paced", tokens), _side("ours", "paced", tokens)) for _ in range(rounds(3, 1))]
     plain, ours = (statistics.median(pair[index]["cpu_per_1000"] for pair in paced) for index in (0, 1))
+    echo = [(_echo_p99("plain", tokens), _echo_p99("ours", tokens)) for _ in range(rounds(5, 1))]
+    slow, quick = (statistics.median(pair[index] for pair in echo) * 1000 for index in (1, 0))
     flat = [(_side("plain", "flat", 20_000), _side("ours", "flat", 20_000)) for _ in range(rounds(3, 1))]
     swift, fence = (_side("ours", act, tokens)["quarters"] for act, tokens in (("swift", 20_000), ("fence", 6_000)))
     wall = _median(flat, 0, "wall")
     return [
         Figure("200 tokens/s, 30 fps: CPU per 1,000 tokens", ours, 1.25, "s", plain),
+        Figure("200 tokens/s: a key's echo, p99", slow, 1.5, floor=quick),
         Figure("20,000 tokens flat out: until on the screen", _median(flat, 1, "wall"), 2, "s", wall),
         Figure("20,000 tokens flat out: peak memory", _median(flat, 1, "rss_mb"), 150, "MB"),
         Figure("20,000 tokens flat out: the loop's worst hold-up", _median(flat, 1, "lag_ms"), 50),
@@ -117,8 +121,15 @@ async def _settle(story: Story) -> tuple[float, float, float]:
         return settled, resized, max(pages)
 
 
-def _side(side: str, act: str, tokens: int) -> dict[str, Any]:
-    """Run one side on a terminal of its own."""
+def _echo_p99(side: str, tokens: int) -> float:
+    """Return the seconds from a key to its letter on the terminal, p99 over keys that are typed while an answer streams."""
+    typist = Typist()
+    _side(side, "paced", tokens, typist)
+    return statistics.quantiles(typist.echoes, n=100)[98]
+
+
+def _side(side: str, act: str, tokens: int, typist: Typist | None = None) -> dict[str, Any]:
+    """Run one side on a terminal of its own, where somebody may type."""
     with tempfile.TemporaryDirectory() as name:
         result = Path(name) / "result.json"
         master, slave = pty.openpty()
@@ -127,18 +138,21 @@ def _side(side: str, act: str, tokens: int) -> dict[str, Any]:
         environ = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environ) as process:
             os.close(slave)
-            reader = threading.Thread(target=_drain, args=(master,), daemon=True)
+            reader = threading.Thread(target=_drain, args=(master, typist), daemon=True)
             reader.start()
+            while typist is not None and process.poll() is None:
+                typist.type(master)
             process.wait(timeout=180)
         os.close(master)
         return json.loads(result.read_text())
 
 
-def _drain(descriptor: int) -> None:
+def _drain(descriptor: int, typist: Typist | None) -> None:
     """Read what the program draws, as a terminal would."""
     try:
-        while os.read(descriptor, 65_536):
-            pass
+        while data := os.read(descriptor, 65_536):
+            if typist is not None:
+                typist.see(data)
     except OSError:  # the program has ended
         return
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from textual.app import App, ComposeResult
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from opencode_tui.schema.event import MessageUpdated, PartGrowth, PartUpdated
 from opencode_tui.schema.part import PartTime, TextPart, ToolPart
@@ -168,8 +168,10 @@ class SideApp(App[None]):
 
     def compose(self) -> ComposeResult:
         yield self.side.widget()
+        yield Input(compact=True)
 
     def on_ready(self) -> None:
+        self.query_one(Input).focus()
         self.run_worker(self._work())
 
     async def _work(self) -> None:

@@ -1,0 +1,49 @@
+"""Types letters into a terminal, one after another, and notes when each of them is drawn."""
+
+import os
+import random
+import threading
+import time
+
+_LETTERS = [chr(code) for code in (*range(0x400, 0x483), *range(0x48A, 0x530), *range(0x531, 0x557))]
+"""Letters that no text of a benchmark holds, each of them typed once a round, so that the first one drawn is the echo."""
+
+_START_S = 1.5
+_GAP_S = (0.02, 0.06)
+_LOST_S = 2.0
+
+
+class Typist:
+    """Types from one thread; another one shows it what is drawn."""
+
+    def __init__(self) -> None:
+        self.echoes: list[float] = []
+        """Seconds from each key to its letter."""
+        self._left = list(_LETTERS)
+        self._waits = b""
+        self._tail = b""
+        self._sent = 0.0
+        self._drawn = threading.Event()
+        self._dice = random.Random(7)
+
+    def type(self, descriptor: int) -> None:
+        """Type the next letter, wait until it is drawn, and pause; the first one after the program had time to begin."""
+        if len(self._left) == len(_LETTERS):
+            time.sleep(_START_S)
+        if not self._left:
+            time.sleep(_LOST_S)
+            return
+        letter = self._left.pop().encode()
+        self._drawn.clear()
+        self._sent, self._waits = time.perf_counter(), letter
+        os.write(descriptor, letter)
+        self._drawn.wait(_LOST_S)
+        time.sleep(self._dice.uniform(*_GAP_S))
+
+    def see(self, data: bytes) -> None:
+        """Look for the letter in what was drawn."""
+        if self._waits and self._waits in self._tail + data:
+            self.echoes.append(time.perf_counter() - self._sent)
+            self._waits = b""
+            self._drawn.set()
+        self._tail = data[-3:]

@@ -41,6 +41,12 @@ class Page:
     pilot: Pilot[Ending]
     world: World
 
+    @property
+    def session_id(self) -> str | None:
+        """The session that is shown."""
+        control = self.app.chat.control
+        return None if control is None else control.session_id
+
     async def type(self, text: str) -> None:
         """Type letters."""
         for letter in text:

@@ -196,3 +196,7 @@ def sequence(key: str) -> str:
         return f"\x1b{sequence(key[4:])}"
     assert len(key) == 1, f"{key} has no sequence here"
     return key
+
+
+Open = Callable[..., ScreenTerminal]
+"""Opens a screen with these arguments of the command line; `size` may be given."""

@@ -1,25 +1,16 @@
 """A day's work in a real terminal, by keys and by mouse: each thing that a person does is seen on the screen and on disk."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.cli import CommandLine
 from tests.support.model_script import Answer, Call
 from tests.support.model_server import ModelServer
 from tests.support.repo import Repo, make_repo
-from tests.support.screen_terminal import ScreenTerminal
-
-Open = Callable[..., ScreenTerminal]
+from tests.support.screen_terminal import Open, ScreenTerminal
 
 BEFORE, AFTER = "x = 1\ny = 2\n", "x = 42\ny = 2\n"
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -31,15 +22,13 @@ def project(tmp_path: Path) -> Repo:
 
 
 @pytest.fixture
-def start(project: Repo, environ: dict[str, str], server: ModelServer) -> Open:
-    settings = {"model": "fake/fake-model", "permission": {"edit": "ask"}}
-    line = CommandLine(project.path, environ, provider=server.config(), settings=settings)
+def folder(project: Repo) -> Path:
+    return project.path
 
-    def open_screen(*arguments: str, **options: object) -> ScreenTerminal:
-        words = ["-m", "opencode_tui", *arguments]
-        return ScreenTerminal(words, folder=line.folder, environ=line.variables(), **options)  # type: ignore[arg-type]
 
-    return open_screen
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    return {"model": "fake/fake-model", "permission": {"edit": "ask"}}
 
 
 def an_edit(server: ModelServer, project: Repo) -> None:

@@ -1,32 +1,8 @@
 """A session whose process was killed, and one that another terminal works on, as the screen shows them."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
-
-import pytest
-
-from tests.support.cli import CommandLine
-from tests.support.model_server import ModelServer
-from tests.support.screen_terminal import ScreenTerminal
-
-Open = Callable[..., ScreenTerminal]
+from tests.support.screen_terminal import Open
 
 BASH = 'go <<tool bash {"command":"sleep 60","description":"x"}>>\r'
-
-
-@pytest.fixture
-def start(tmp_path: Path, environ: dict[str, str]) -> Iterator[Open]:
-    with ModelServer() as server:
-        folder = tmp_path / "work"
-        folder.mkdir()
-        line = CommandLine(folder, environ, provider=server.config(), settings={"model": "fake/fake-model"})
-
-        def open_screen(*arguments: str, **options: Any) -> ScreenTerminal:
-            words = ["-m", "opencode_tui", *arguments]
-            return ScreenTerminal(words, folder=folder, environ=line.variables(), **options)
-
-        yield open_screen
 
 
 def test_what_a_killed_process_left_open_is_closed_when_the_session_is_shown(start: Open) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,39 +11,14 @@ import pytest
 from tests.support.cli import CommandLine
 from tests.support.model_server import ModelServer
 from tests.support.repo import make_repo
-from tests.support.screen_terminal import ScreenTerminal
+from tests.support.screen_terminal import Open, ScreenTerminal
 from tests.support.stored import read_store
-
-Open = Callable[..., ScreenTerminal]
 
 WITHOUT_ROOT = (
     "import os, sys; drop = ['setpriv', '--bounding-set=-dac_override,-dac_read_search']; "
     "os.execvp(drop[0], [*drop, sys.executable, *sys.argv[1:]])"
 )
 """Root may write everywhere; a person may not."""
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "work").mkdir()
-    return tmp_path / "work"
-
-
-@pytest.fixture
-def start(folder: Path, environ: dict[str, str], server: ModelServer) -> Open:
-    line = CommandLine(folder, environ, provider=server.config(), settings={"model": "fake/fake-model"})
-
-    def open_screen(*arguments: str, **options: Any) -> ScreenTerminal:
-        words = ["-m", "opencode_tui", *arguments]
-        return ScreenTerminal(words, folder=folder, environ=line.variables(), **options)
-
-    return open_screen
 
 
 def test_not_one_letter_is_lost_from_the_start_of_the_program_on(start: Open) -> None:

@@ -271,11 +271,10 @@ async def test_a_fork_goes_on_in_a_copy(environ: dict[str, str], folder: Path) -
     async with screen(environ, folder, Answer(text="Base.")) as page:
         await page.send("hello")
         await page.sees("✓ Done")
-        source = page.app.chat.control.session_id if page.app.chat.control else None
+        source = page.session_id
         await page.press("ctrl+x", "f")
         await page.sees("This is the fork")
-        assert page.app.chat.control is not None
-        assert page.app.chat.control.session_id != source
+        assert page.session_id != source
 
 
 async def test_compacting_leaves_its_rule_in_the_chat(environ: dict[str, str], folder: Path) -> None:
@@ -497,8 +496,7 @@ async def test_what_the_agent_has_read_is_not_taken_back(environ: dict[str, str]
         await page.sees("\u2713 Done")
         await page.press("ctrl+x", "k")
         await page.sees("Nothing is queued")
-        assert page.app.chat.control is not None
-        (first, _) = await page.world.client.messages.list(page.app.chat.control.session_id or "")
+        (first, _) = await page.world.client.messages.list(page.session_id or "")
         assert not await page.world.client.prompts.withdraw(first.info.session_id, first.info.id)
 
 
@@ -599,12 +597,12 @@ async def test_nothing_of_a_longer_session_stays_below_a_shorter_one(environ: di
     async with screen(environ, folder, long, Answer(text="A title."), Answer(text="Short.")) as page:
         await page.send("first")
         await page.sees("✓ Done")
-        first = page.app.chat.control.session_id if page.app.chat.control is not None else None
+        first = page.session_id
         await page.press("ctrl+x", "n")
         await page.sees("Lately here")
         await page.send("second")
         await page.sees("✓ Done")
-        second = page.app.chat.control.session_id if page.app.chat.control is not None else None
+        second = page.session_id
         assert page.app.chat.acts is not None and first is not None and second is not None
         page.app.chat.acts.session.open(first)
         await page.sees("paragraph 7")

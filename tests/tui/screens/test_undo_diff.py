@@ -38,8 +38,7 @@ async def test_a_session_that_is_opened_again_lists_what_its_undo_did_with_files
     async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
         await page.send("write it")
         await page.sees("Done")
-        control = page.app.chat.control
-        session_id = control.session_id if control is not None else None
+        session_id = page.session_id
         await page.press("ctrl+x", "u")
         await page.sees("show the diff")
         await page.answer("y")

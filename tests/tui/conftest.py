@@ -1,0 +1,43 @@
+"""Terminals of the real program, with a scripted model behind it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli import CommandLine
+from tests.support.model_server import ModelServer
+from tests.support.screen_terminal import Open, ScreenTerminal
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A model that does what it is told."""
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the terminals work."""
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def settings() -> dict[str, Any]:
+    """The person's settings."""
+    return {"model": "fake/fake-model"}
+
+
+@pytest.fixture
+def start(folder: Path, environ: dict[str, str], server: ModelServer, settings: dict[str, Any]) -> Open:
+    """Opens the screen as a person does: `with start("-c") as terminal`."""
+    line = CommandLine(folder, environ, provider=server.config(), settings=settings)
+
+    def open_screen(*arguments: str, **options: Any) -> ScreenTerminal:
+        words = ["-m", "opencode_tui", *arguments]
+        return ScreenTerminal(words, folder=folder, environ=line.variables(), **options)
+
+    return open_screen

@@ -89,7 +89,7 @@ class LocalSessions:
 
     async def mend_all(self) -> int:
         """Close what killed processes left open."""
-        return await self._instance.sessions.mend_all()
+        return await self._instance.sessions.mend_all(self._instance.undo.mend)
 
     async def todos(self, session_id: str) -> Sequence[Todo]:
         """Return the todo list."""

@@ -5,6 +5,8 @@ import os
 import time
 from typing import Any
 
+import pytest
+
 from opencode_tui.schema.part import PART
 from tests.support.cli import kill_session
 from tests.support.snapshots import facts_of
@@ -25,7 +27,10 @@ def wait_for(path, present=True):
         time.sleep(0.005)
 
 
-def test_what_a_killed_step_wrote_with_file_tools_can_be_undone(line, project, paths, environ):
+@pytest.mark.parametrize(
+    "mending", [("run", "-c", "-m", "fake/fake-model", "go on"), ("doctor", "--fix")], ids=" ".join
+)
+def test_what_a_killed_step_wrote_with_file_tools_can_be_undone(line, project, paths, environ, mending):
     before = facts_of(project.path)
     killed = line.start_turn(
         f'go <<par>> {EDIT} <<tool bash {{"command":"echo x > made.txt; sleep 30","description":"w"}}>>'
@@ -36,7 +41,7 @@ def test_what_a_killed_step_wrote_with_file_tools_can_be_undone(line, project, p
     kill_session(killed)
     for left in line.survivors():
         os.kill(int(left.split()[0]), 9)
-    assert line.turn("go on", "-c").code == 0
+    line.run(*mending)
     recorded, unseen = stored_parts(paths)
     assert (names_in(recorded), names_in(unseen), unseen.after) == ({"new.py"}, {"made.txt"}, None)
     [call] = [part for part in stored_parts(paths, "tool") if part.tool == "bash"]

@@ -1,7 +1,7 @@
 """The sessions of one folder's project: make, list, change, delete. Source: seeds 000 and 002; reference, section 5."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from decimal import Decimal
 
@@ -9,7 +9,6 @@ from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import works_elsewhere
 from opencode_tui.engine.session.fork_copy import ForkCopies
-from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.slug import new_slug
 from opencode_tui.engine.session.store import SessionStore
@@ -111,8 +110,8 @@ class Sessions:
         totals = add_up([await self._store.messages(info.id) for info in family])
         return totals.changed(cost=float(Decimal(str(totals.cost)) + sum(map(hidden_cost, family))))
 
-    async def mend_all(self) -> int:
-        """Close what killed processes left open in any session of the store; returns how many messages that were."""
+    async def mend_all(self, mend: Callable[[str], Awaitable[int]]) -> int:
+        """Have `mend` close what killed processes left open in any session of the store; returns how many messages that were."""
         mended = 0
         for session_id in await asyncio.to_thread(self._locks.killed_runs):
             lock = self._locks.session_run(session_id)
@@ -121,7 +120,7 @@ class Sessions:
             except BusyError:
                 continue
             try:
-                mended += await repair(self._store, session_id, clock=self._clock)
+                mended += await mend(session_id)
             finally:
                 lock.release()
         return mended

@@ -31,9 +31,6 @@ from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, T
 from opencode_tui.tui.quantity import amount, duration, money, plural
 from opencode_tui.tui.safe_text import make_safe
 
-_MAX_ATTEMPTS = 8
-"""Source: SPEC, section 3, "retry"."""
-
 _Block = Literal["head", "prose", "work", "question", "end"]
 
 
@@ -148,7 +145,7 @@ class TerminalReporter:
             case ToolPart():
                 self._tool(part)
             case StepFinishPart():
-                self._tokens += part.tokens.input + part.tokens.output + part.tokens.cache.read
+                self._tokens += part.tokens.context
                 self._cost += Decimal(str(part.cost))
             case _:
                 pass
@@ -184,7 +181,7 @@ class TerminalReporter:
             reason = make_safe(" ".join(status.message.split()))
             seconds = max(0.0, status.next / 1000 - time.time())
             self._waits.append((reason, seconds))
-            attempt = f", attempt {status.attempt + 1} of {_MAX_ATTEMPTS}"
+            attempt = f", attempt {status.attempt + 1}" + (f" of {status.attempts}" if status.attempts else "")
             if self._activity.is_possible:
                 self._answer.end()
                 self._activity.wait(reason, seconds=seconds, after=attempt)

@@ -32,13 +32,28 @@ class CacheTokens(Record):
 
 
 class Tokens(Record):
-    """Usage in tokens; `input` excludes what came from the cache, `output` includes reasoning when the provider counts so."""
+    """Usage of one step in tokens; `input` excludes what the cache held, `output` includes the reasoning."""
 
     total: int | None = absent()
     input: int = 0
     output: int = 0
     reasoning: int = 0
     cache: CacheTokens = Field(default_factory=CacheTokens)
+
+    @property
+    def prompt(self) -> int:
+        """Return the tokens that were sent, cached or not."""
+        return self.input + self.cache.read + self.cache.write
+
+    @property
+    def written(self) -> int:
+        """Return the tokens that the model wrote, its reasoning included."""
+        return self.output
+
+    @property
+    def context(self) -> int:
+        """Return the tokens that the step occupies in the context: the reported total, else input, cached input and output."""
+        return self.total or self.input + self.cache.read + self.output
 
 
 class UserSummary(Record):

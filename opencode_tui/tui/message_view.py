@@ -68,8 +68,7 @@ class MessageView:
         info = self.info
         if isinstance(info, UserMessage) or info.summary:
             return 0
-        tokens = info.tokens
-        return tokens.total or tokens.input + tokens.cache.read + tokens.cache.write + tokens.output
+        return info.tokens.context
 
     @property
     def sent(self) -> int:
@@ -77,7 +76,7 @@ class MessageView:
         info = self.info
         if isinstance(info, UserMessage) or info.summary:
             return 0
-        return info.tokens.input + info.tokens.cache.read + info.tokens.cache.write
+        return info.tokens.prompt
 
     @property
     def goes_on(self) -> bool:

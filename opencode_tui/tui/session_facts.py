@@ -16,7 +16,7 @@ from opencode_tui.schema.event import (
     TodoUpdated,
 )
 from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import AnyMessage, AssistantMessage, Tokens, UserMessage
+from opencode_tui.schema.message import AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session import SessionInfo, hidden_cost, is_default_title
 from opencode_tui.schema.todo import Todo
@@ -95,8 +95,8 @@ class SessionFacts:
     def context(self) -> int:
         """Tokens that the last request and its answer took."""
         for message in reversed(self._answers.values()):
-            if total := _total(message.tokens):
-                return total
+            if message.tokens.context:
+                return message.tokens.context
         return 0
 
     @property
@@ -108,7 +108,7 @@ class SessionFacts:
     @property
     def turn_tokens(self) -> int:
         """Tokens that the present turn has brought so far; those still being written are estimated."""
-        return sum(one.tokens.output + one.tokens.reasoning for one in self._turn()) + self._grown // LETTERS_PER_TOKEN
+        return sum(one.tokens.written for one in self._turn()) + self._grown // LETTERS_PER_TOKEN
 
     @property
     def turn_started(self) -> int | None:
@@ -193,10 +193,6 @@ class SessionFacts:
                 self._phase = ""
             case _:
                 self._phase = f"Preparing {screen_line(part.tool)[:NAME_LENGTH]}"
-
-
-def _total(tokens: Tokens) -> int:
-    return tokens.total or tokens.input + tokens.output + tokens.reasoning + tokens.cache.read + tokens.cache.write
 
 
 def clock(moment: int) -> str:

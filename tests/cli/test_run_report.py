@@ -123,12 +123,18 @@ def test_another_sessions_events_are_not_shown():
     assert Screen().show(*other).all.getvalue() == ""
 
 
-def wait(attempt: int, message: str = "fake: slow down (429)") -> SessionStatusChanged:
-    return SessionStatusChanged(session_id=SESSION, status=RetryStatus(attempt=attempt, message=message, next=0))
+def wait(attempt: int, message: str = "fake: slow down (429)", attempts: int | None = 5) -> SessionStatusChanged:
+    status = RetryStatus(attempt=attempt, message=message, next=0, attempts=attempts)
+    return SessionStatusChanged(session_id=SESSION, status=status)
 
 
 def test_a_wait_names_the_party_the_time_and_the_attempt():
-    assert Screen().show(wait(2)).err.getvalue() == "↻ fake: slow down (429)  next try in 0 s, attempt 3 of 8\n"
+    assert Screen().show(wait(2)).err.getvalue() == "↻ fake: slow down (429)  next try in 0 s, attempt 3 of 5\n"
+
+
+def test_a_wait_of_an_engine_that_does_not_report_its_limit_names_the_attempt_alone():
+    shown = Screen().show(wait(2, attempts=None)).err.getvalue()
+    assert shown == "↻ fake: slow down (429)  next try in 0 s, attempt 3\n"
 
 
 async def test_in_a_terminal_waits_count_down_and_leave_one_line(terminal):
@@ -137,7 +143,7 @@ async def test_in_a_terminal_waits_count_down_and_leave_one_line(terminal):
     screen.show(BEGIN, wait(1), wait(2), SessionStatusChanged(session_id=SESSION, status=BusyStatus()), TOOL)
     screen.reporter.close()
     shown = screen.err.getvalue()
-    assert "next try in 0 s, attempt 3 of 8" in shown and shown.count("tried 2 times more") == 1
+    assert "next try in 0 s, attempt 3 of 5" in shown and shown.count("tried 2 times more") == 1
 
 
 async def test_the_activity_line_leaves_no_trace_and_never_wraps(terminal):

@@ -70,7 +70,7 @@ class Calibration:
 
     def observe(self, request: LlmRequest, tokens: Tokens) -> None:
         """Learn from what a finished call reported. Blocks for two small files; meant for a thread."""
-        count = tokens.input + tokens.cache.read + tokens.cache.write
+        count = tokens.prompt
         if count <= 0:
             return
         shape, ref = self.shape(request), request.model.ref

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from opencode_tui.engine.session.history import compaction_of
-from opencode_tui.engine.session.overflow import used
 from opencode_tui.schema.error import ContextOverflowError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage, UserMessage
@@ -37,7 +36,7 @@ def reported_use(messages: Sequence[MessageWithParts], model: Model) -> int:
         is_same = (info.provider_id, info.model_id) == (model.provider_id, model.model_id)
         if info.summary or not is_same or pruned_since(messages, info.time.completed or 0):
             return 0
-        return used(info.tokens)
+        return info.tokens.context
     return 0
 
 

@@ -46,7 +46,7 @@ class TokenMeter:
 
     async def observe(self, request: LlmRequest, tokens: Tokens) -> None:
         """Learn from what the provider reported of a request; the files are written in a thread."""
-        if tokens.input + tokens.cache.read + tokens.cache.write > 0:
+        if tokens.prompt > 0:
             await asyncio.to_thread(lambda: self.calibration.observe(request, tokens))
 
 

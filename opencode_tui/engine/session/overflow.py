@@ -1,7 +1,6 @@
 """Pure: when a conversation no longer fits its model. Source: seeds 000 and 001; SPEC section 3, "overflow"."""
 
 from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
-from opencode_tui.schema.message import Tokens
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.value import immutable
 
@@ -29,17 +28,7 @@ def usable(model: Model, rules: OverflowRules) -> int | None:
     return max(0, limit.context - min(limit.output or rules.output_max, rules.output_max))
 
 
-def used(tokens: Tokens) -> int:
-    """Return the tokens that a finished step has taken: the reported total, else input, cache and output."""
-    return tokens.total or tokens.input + tokens.cache.read + tokens.output
-
-
-def is_overflow(tokens: Tokens, model: Model, rules: OverflowRules) -> bool:
-    """Tell whether a finished step has left too little room; never when compaction is switched off."""
-    return exceeds(used(tokens), model, rules)
-
-
 def exceeds(count: int, model: Model, rules: OverflowRules) -> bool:
-    """Tell the same of a count of tokens, reported or estimated."""
+    """Return whether a count of tokens, reported or estimated, is too large; never when compaction is switched off."""
     room = usable(model, rules)
     return rules.is_automatic and room is not None and count > room

@@ -13,8 +13,8 @@ from dataclasses import field, replace
 from typing import Literal, TypedDict
 
 from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent, ToolCall
-from opencode_tui.engine.provider.usage import to_cost, to_tokens
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, STREAM_SLICE_MS
 from opencode_tui.engine.session.media import without_media
 from opencode_tui.engine.session.meter import TokenMeter

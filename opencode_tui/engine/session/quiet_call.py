@@ -3,8 +3,8 @@
 from contextlib import aclosing
 from decimal import Decimal
 
+from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.stream import FinishStep, Llm, LlmRequest, TextDelta
-from opencode_tui.engine.provider.usage import to_cost, to_tokens
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.message import Tokens
 from opencode_tui.schema.session import COST_KEY, SessionInfo, hidden_cost

@@ -19,7 +19,7 @@ from opencode_tui.engine.session.context_size import Weigh, measure
 from opencode_tui.engine.session.fullness import pruned_since
 from opencode_tui.engine.session.history import filter_compacted, is_answered, position
 from opencode_tui.engine.session.model_message import GO_ON
-from opencode_tui.engine.session.overflow import OverflowRules, usable, used
+from opencode_tui.engine.session.overflow import OverflowRules, usable
 from opencode_tui.engine.session.prune import output_tokens, prunable
 from opencode_tui.engine.session.request_builder import BuiltRequest, RequestBuilder, RequestTask
 from opencode_tui.engine.session.store import SessionStore
@@ -144,7 +144,7 @@ class SessionContext:
             tokens=sum(item.tokens for item in items),
             usable=usable(request.model, services.rules),
             context=request.model.limit.context or None,
-            reported=None if newest is None else used(newest.tokens),
+            reported=None if newest is None else newest.tokens.context,
             factor=round(factor, 4),
             learned=weights.reports,
             prunable=sum(map(output_tokens, prunable(following.visible))),
@@ -161,9 +161,7 @@ class SessionContext:
             if message.info.id == newest.id:
                 break
             estimated += sum(sizes.parts.get(part.id, 0.0) for part in message.parts)
-        tokens = newest.tokens
-        counted = tokens.input + tokens.cache.read + tokens.cache.write
-        return counted / estimated if estimated else 1.0
+        return newest.tokens.prompt / estimated if estimated else 1.0
 
     def _endpoint(self, model: Model) -> Endpoint | None:
         if model.adapter == "demo":
@@ -199,7 +197,7 @@ def _reported(following: _Next, model: Model) -> AssistantMessage | None:
         info = message.info
         if isinstance(info, AssistantMessage) and info.finish and info.error is None:
             is_same = (info.provider_id, info.model_id) == (model.provider_id, model.model_id)
-            is_counted = info.tokens.input + info.tokens.cache.read + info.tokens.cache.write > 0
+            is_counted = info.tokens.prompt > 0
             changed = info.summary or pruned_since(following.sent, info.time.completed or 0)
             return info if is_same and is_counted and not changed else None
     return None

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from decimal import Decimal
 
+from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.stream import Llm
-from opencode_tui.engine.provider.usage import to_cost, to_tokens
 from opencode_tui.engine.session.part_machine import PartMachine
 from opencode_tui.engine.session.processor import StepProcessor
 from opencode_tui.engine.session.quiet_call import Said

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.engine.session.overflow import OverflowRules, exceeds, is_overflow, usable, used
+from opencode_tui.engine.session.overflow import OverflowRules, exceeds, usable
 from opencode_tui.schema.message import CacheTokens, Tokens
 from opencode_tui.schema.model import Limit, Model
 
@@ -30,17 +30,17 @@ def spent(given: int, output: int, read: int = 0, **fields: object) -> Tokens:
     ],
 )
 def test_overflow_is_more_than_what_is_usable(limits: Model, tokens: Tokens, is_full: bool) -> None:
-    assert is_overflow(tokens, limits, OverflowRules()) is is_full
+    assert exceeds(tokens.context, limits, OverflowRules()) is is_full
 
 
 def test_nothing_overflows_when_compaction_is_switched_off() -> None:
-    assert not is_overflow(spent(75_000, 5_000), model(100_000, 32_000), OverflowRules(is_automatic=False))
+    assert not exceeds(80_000, model(100_000, 32_000), OverflowRules(is_automatic=False))
 
 
 def test_a_reported_total_counts_before_the_sum_of_its_kinds() -> None:
-    assert used(spent(10, 20, 30, total=1_000)) == 1_000
-    assert used(spent(10, 20, 30, total=0)) == 60
-    assert used(spent(10, 20, 30, cache=CacheTokens(read=30, write=500))) == 60
+    assert spent(10, 20, 30, total=1_000).context == 1_000
+    assert spent(10, 20, 30, total=0).context == 60
+    assert spent(10, 20, 30, cache=CacheTokens(read=30, write=500)).context == 60
 
 
 @pytest.mark.parametrize(

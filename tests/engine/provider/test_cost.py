@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
+from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.stream import Usage
-from opencode_tui.engine.provider.usage import to_cost, to_tokens
 from opencode_tui.engine.provider.wire.anthropic_messages import AnthropicMessagesDecoder
 from opencode_tui.engine.provider.wire.delta import WireUsage
 from opencode_tui.engine.provider.wire.openai_chat import read_usage

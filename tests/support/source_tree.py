@@ -1,0 +1,215 @@
+"""The product's source as a graph of modules and a list of definitions, read with `ast`: nothing is imported or run."""
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+PACKAGE = "opencode_tui"
+
+When = Literal["load", "typing", "call"]
+"""When an import happens: as the module loads, for type checks only, or inside a function."""
+
+_FORMS = """
+    settle settles settled settling settlement unsettled
+    tell tells told telling
+    take takes took taken taking
+    mend mends mended mending
+    offer offers offered offering
+    remark remarks remarked
+    forget forgets forgot forgotten forgetting
+    stand stands stood standing
+    door doors
+    lasting
+    graft grafts grafted grafting
+    wear wears wore worn wearing
+"""
+BANNED_WORDS = frozenset(_FORMS.split())
+"""Words that had too many meanings in this code to stand in a name."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A function, method or class; its name is qualified by the classes and functions around it."""
+
+    module: str
+    path: str
+    line: int
+    qualified_name: str
+
+    @property
+    def words(self) -> list[str]:
+        """Return the words of its own name, in lower case."""
+        return split_words(self.qualified_name.rpartition(".")[2])
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file of the product."""
+
+    name: str
+    path: Path
+    source: str
+
+    @property
+    def is_package(self) -> bool:
+        """Return whether it is the `__init__` of a package."""
+        return self.path.name == "__init__.py"
+
+    @property
+    def lines(self) -> int:
+        """Return how many newlines it has."""
+        return self.source.count("\n")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Return its syntax tree."""
+        return ast.parse(self.source)
+
+
+@dataclass(frozen=True)
+class SourceTree:
+    """All modules of a checkout's product, by name."""
+
+    root: Path
+    modules: dict[str, Module] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> int:
+        """Return the lines of all modules."""
+        return sum(module.lines for module in self.modules.values())
+
+    def folders(self) -> dict[Path, int]:
+        """Return how many modules each folder holds itself, `__init__` counted; relative to the root."""
+        counts: dict[Path, int] = {}
+        for module in self.modules.values():
+            folder = module.path.parent.relative_to(self.root)
+            counts[folder] = counts.get(folder, 0) + 1
+        return counts
+
+    @cached_property
+    def imports(self) -> dict[str, dict[str, set[When]]]:
+        """Return which modules of the product each module imports, and when it does."""
+        return {name: self._imports_of(module) for name, module in self.modules.items()}
+
+    def importers(self) -> dict[str, set[str]]:
+        """Return by which modules each module is imported, whenever that happens."""
+        found: dict[str, set[str]] = {name: set() for name in self.modules}
+        for name, targets in self.imports.items():
+            for target in targets:
+                found[target].add(name)
+        return found
+
+    def cycles(self, when: Collection[When] = ("load", "typing", "call")) -> list[list[str]]:
+        """Return the strongly connected components of more than one module, over imports of these kinds."""
+        edges = {
+            name: sorted(target for target, kinds in targets.items() if kinds & set(when))
+            for name, targets in self.imports.items()
+        }
+        return sorted(sorted(group) for group in _components(edges) if len(group) > 1)
+
+    def definitions(self) -> Iterator[Definition]:
+        """Yield all functions, methods and classes, file by file."""
+        for module in self.modules.values():
+            path = module.path.relative_to(self.root).as_posix()
+            yield from _definitions(module.tree, module.name, path, "")
+
+    def _imports_of(self, module: Module) -> dict[str, set[When]]:
+        found: dict[str, set[When]] = {}
+        for target, when in _imported_names(module.tree, module.name if module.is_package else _parent(module.name)):
+            name = target if target in self.modules else _parent(target)
+            if name in self.modules and name != module.name:
+                found.setdefault(name, set()).add(when)
+        return found
+
+
+def read_source_tree(root: Path) -> SourceTree:
+    """Return the product modules of a checkout."""
+    tree = SourceTree(root)
+    for path in sorted((root / PACKAGE).rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        tree.modules[name] = Module(name, path, path.read_text(encoding="utf-8"))
+    return tree
+
+
+def split_words(name: str) -> list[str]:
+    """Return the words of a name in snake or Camel case, in lower case."""
+    return [word.lower() for word in _WORD.findall(name)]
+
+
+def banned_definitions(tree: SourceTree) -> list[Definition]:
+    """Return the definitions with a banned word in their own name."""
+    return [found for found in tree.definitions() if BANNED_WORDS.intersection(found.words)]
+
+
+def _parent(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _imported_names(node: ast.AST, package: str, when: When = "load") -> Iterator[tuple[str, When]]:
+    """Yield every name of the product that is imported, `package.module` or `package.module.name`, and when."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.name, when
+    elif isinstance(node, ast.ImportFrom):
+        above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+        base = ".".join([*above, *([node.module] if node.module else [])])
+        for alias in node.names:
+            yield f"{base}.{alias.name}", when
+    elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        for child in node.body:
+            yield from _imported_names(child, package, "typing")
+        for child in node.orelse:
+            yield from _imported_names(child, package, when)
+    else:
+        inside: When = "call" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else when
+        for child in ast.iter_child_nodes(node):
+            yield from _imported_names(child, package, inside)
+
+
+def _definitions(node: ast.AST, module: str, path: str, prefix: str) -> Iterator[Definition]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{prefix}{child.name}"
+            yield Definition(module, path, child.lineno, name)
+            yield from _definitions(child, module, path, f"{name}.")
+        else:
+            yield from _definitions(child, module, path, prefix)
+
+
+def _components(edges: dict[str, list[str]]) -> list[list[str]]:
+    """Return the strongly connected components (Tarjan's algorithm, with a stack of its own instead of recursion)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+    for start in edges:
+        if start in index:
+            continue
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        work = [(start, iter(edges[start]))]
+        while work:
+            node, targets = work[-1]
+            target = next(targets, None)
+            if target is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    at = stack.index(node)
+                    found.append(stack[at:])
+                    del stack[at:]
+            elif target not in index:
+                index[target] = low[target] = len(index)
+                stack.append(target)
+                work.append((target, iter(edges[target])))
+            elif target in stack:
+                low[node] = min(low[node], index[target])
+    return found

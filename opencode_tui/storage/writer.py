@@ -9,8 +9,9 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TypeVar
+
+from opencode_tui.cancellation import run_to_completion
 
 _Result = TypeVar("_Result")
 _Job = Callable[[], None]
@@ -47,7 +48,7 @@ class WriterThread:
         future: asyncio.Future[_Result] = loop.create_future()
         results: list[_Result] = []
 
-        def settle(error: BaseException | None) -> None:
+        def resolve(error: BaseException | None) -> None:
             if error is None:
                 future.set_result(results[0])
             else:
@@ -55,15 +56,15 @@ class WriterThread:
 
         def done(error: BaseException | None) -> None:
             try:
-                loop.call_soon_threadsafe(settle, error)
+                loop.call_soon_threadsafe(resolve, error)
             except RuntimeError:  # the loop has ended: nobody waits any more
                 _log_unheard(error)
 
         self.submit(lambda: results.append(work()), done)
         try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            await _outlast(future)
+            return await run_to_completion(future)
+        except asyncio.CancelledError as cancelled:
+            _log_unheard(cancelled.__cause__)
             raise
 
     def stop(self) -> None:
@@ -82,14 +83,6 @@ class WriterThread:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
-
-
-async def _outlast(future: "asyncio.Future[_Result]") -> None:
-    """Wait for the end of work whose caller was cancelled, however often; what it says then goes to the log."""
-    while not future.done():
-        with suppress(asyncio.CancelledError):  # the caller raises the first one
-            await asyncio.wait({future})
-    _log_unheard(future.exception())
 
 
 def _log_unheard(error: BaseException | None) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.claims import Claims
 from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.place import StorePlace, find_place, own_folders, refusal
@@ -15,7 +16,6 @@ from opencode_tui.engine.snapshot.report import Snapshot
 from opencode_tui.engine.snapshot.telling import remarks
 from opencode_tui.engine.snapshot.view import View
 from opencode_tui.engine.snapshot.work import Worktree
-from opencode_tui.engine.unbroken import finish
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.storage.locks import Locks
@@ -84,7 +84,7 @@ class WorktreeDoor:
         await lock.acquire(LOCK_WAIT_MS)
         stop = threading.Event()
         try:
-            return await finish(asyncio.to_thread(_prepared(opened, work), stop), stop=stop)
+            return await run_to_completion(asyncio.to_thread(_prepared(opened, work), stop), stop=stop)
         finally:
             lock.release()
 

@@ -13,12 +13,12 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.tool.folder import Folder, open_folder
 from opencode_tui.engine.tool.stage import Change, Stage, explain
 from opencode_tui.engine.tool.stamps import Stamp, stamp_of
 from opencode_tui.engine.tool.text_format import TextFormat, decode, is_binary
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.engine.unbroken import finish
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.value import immutable
 
@@ -87,12 +87,12 @@ class WorktreeFiles:
         """
         stage = Stage(changes)
         try:
-            await finish(asyncio.to_thread(stage.prepare))
+            await run_to_completion(asyncio.to_thread(stage.prepare))
             if context.watch is not None:
                 await context.watch.before_write(stage.writes, stage.made)
-            return await finish(self._commit(stage, changes, context))
+            return await run_to_completion(self._commit(stage, changes, context))
         finally:
-            await finish(asyncio.to_thread(stage.clear))
+            await run_to_completion(asyncio.to_thread(stage.clear))
 
     async def _commit(self, stage: Stage, changes: Iterable[Change], context: ToolContext) -> list[Stamp | None]:
         is_done = False

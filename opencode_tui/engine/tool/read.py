@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pydantic import Field
 
+from opencode_tui.cancellation import to_cancellable_thread
 from opencode_tui.engine.tool.description import read_description
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.read_window import Listing, Media, Window, open_window
 from opencode_tui.engine.tool.stamps import ReadStamps
-from opencode_tui.engine.tool.thread import run_stoppable
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES
 from opencode_tui.schema.error import ToolError
@@ -51,7 +51,7 @@ class ReadTool:
         place = await locate(arguments.file_path, context)
         await ask_outside(place, context)
         await context.ask("read", place.read_patterns, always=place.read_patterns)
-        found = await run_stoppable(partial(open_window, place.real, arguments.offset, arguments.limit))
+        found = await to_cancellable_thread(partial(open_window, place.real, arguments.offset, arguments.limit))
         match found:
             case None:
                 raise ToolError(await asyncio.to_thread(_missing, place))

@@ -10,9 +10,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.tool.command_output import CommandOutput
 from opencode_tui.engine.tool.process import Command, Ended, ShellProcess
-from opencode_tui.engine.unbroken import finish
 
 
 class RunningCommand:
@@ -41,16 +41,13 @@ class RunningCommand:
         try:
             if not self._ended.done():
                 os.write(self._cancel_end, b"!")
-                await finish(self._until_ended())
+                await run_to_completion(asyncio.wait({self._ended}))
         finally:
             self._ended.exception()
             self._thread.join()
             self._output.close()
             os.close(self._cancel)
             os.close(self._cancel_end)
-
-    async def _until_ended(self) -> None:
-        await asyncio.wait({self._ended})
 
     def _work(self) -> None:
         try:

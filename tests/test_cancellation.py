@@ -1,0 +1,91 @@
+"""Cancels of work that has to be done, and of blocking work that can be given up."""
+
+import asyncio
+import threading
+
+import pytest
+
+from opencode_tui.cancellation import run_to_completion, to_cancellable_thread
+from opencode_tui.storage.writer import WriterThread
+
+
+async def _cancelled(task: "asyncio.Task[object]", *, times: int) -> asyncio.CancelledError:
+    for _ in range(times):
+        task.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await task
+    return caught.value
+
+
+async def _until(event: threading.Event) -> None:
+    while not event.is_set():
+        await asyncio.sleep(0.001)
+
+
+async def test_work_is_done_however_often_its_caller_is_cancelled() -> None:
+    begun, may_end, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await may_end.wait()
+        done.set()
+
+    task = asyncio.create_task(run_to_completion(work()))
+    await begun.wait()
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not task.done()
+    may_end.set()
+    await _cancelled(task, times=0)
+    assert done.is_set()
+
+
+async def test_a_cancel_sets_the_stop_flag_and_names_the_error_of_the_work() -> None:
+    stop, begun = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        stop.wait()
+        raise ValueError("stopped")
+
+    task = asyncio.create_task(run_to_completion(asyncio.to_thread(work), stop=stop))
+    await _until(begun)
+    error = await _cancelled(task, times=1)
+    assert isinstance(error.__cause__, ValueError)
+
+
+async def test_a_cancel_does_not_wait_for_a_cancellable_thread() -> None:
+    begun, may_end, stops = threading.Event(), threading.Event(), list[threading.Event]()
+
+    def work(stop: threading.Event) -> None:
+        stops.append(stop)
+        begun.set()
+        may_end.wait()
+
+    task = asyncio.create_task(to_cancellable_thread(work))
+    await _until(begun)
+    await _cancelled(task, times=1)
+    assert [stop.is_set() for stop in stops] == [True]
+    may_end.set()
+
+
+async def test_a_write_whose_caller_was_cancelled_is_done_and_its_failure_logged(caplog) -> None:
+    writer, begun, may_end = WriterThread("test"), threading.Event(), threading.Event()
+
+    def write() -> None:
+        begun.set()
+        may_end.wait()
+        raise OSError("disk full")
+
+    task = asyncio.create_task(writer.run(write))
+    await _until(begun)
+    task.cancel()
+    await asyncio.sleep(0)
+    assert not task.done()
+    may_end.set()
+    await _cancelled(task, times=1)
+    writer.stop()
+    assert "a write failed after its caller was cancelled" in caplog.text

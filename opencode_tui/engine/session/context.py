@@ -184,7 +184,7 @@ class _Parts:
     def _freed(self, part: ToolPart, state: ToolStateCompleted) -> float:
         """Return what an output takes beyond the words that stand for it when it is pruned."""
         reader, weigh = self._sources.reader, self._sources.weigh
-        size = weigh(reader.text(state.output.strip())) - weigh(reader.text(PRUNED_OUTPUT.format(call_id=part.call_id)))
+        size = weigh(reader.text(state.output.strip())) - weigh(reader.text(PRUNED_OUTPUT))
         for file in state.attachments or []:
             blocks = media_blocks(
                 str(file.get("mime", "")), str(file.get("url", "")), file.get("filename"), self._model

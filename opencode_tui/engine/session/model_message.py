@@ -37,7 +37,8 @@ from opencode_tui.schema.part import (
 )
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
 
-PRUNED_OUTPUT = "[Old tool result content cleared. Call recall with call_id {call_id} to read it again.]"
+PRUNED_OUTPUT = "[Old tool result content cleared]"
+"""What a pruned output is sent as; how it can be read again is in the description of the `recall` tool."""
 INTERRUPTED = "[Tool execution was interrupted]"
 SO_FAR = "What did we do so far?"
 NO_BEGINNING = "<system-reminder>\nThe beginning of this conversation is not available.\n</system-reminder>"
@@ -124,7 +125,7 @@ class _Builder:
         state = part.state
         match state:
             case ToolStateCompleted() if state.time.compacted is not None:
-                return ResultBlock(call_id, _plain_name(part.tool), PRUNED_OUTPUT.format(call_id=clean(part.call_id)))
+                return ResultBlock(call_id, _plain_name(part.tool), PRUNED_OUTPUT)
             case ToolStateCompleted():
                 media = [
                     block

@@ -17,13 +17,15 @@ from opencode_tui.schema.value import immutable
 
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
 _LISTED = 20
-"""Cleared calls that the model is told of when it names none of them."""
+"""Cleared calls that are listed, the newest."""
 
 
 class RecallParameters(Parameters):
     """Which call."""
 
-    call_id: str = Field(alias="call_id", description="id of the earlier call")
+    call_id: str = Field(
+        "", alias="call_id", description="id of the earlier call; leave it empty to list the cleared calls"
+    )
 
 
 @immutable
@@ -58,10 +60,15 @@ class RecallTool:
     async def run(self, arguments: RecallParameters, context: ToolContext) -> ToolResult:
         """Return the output of the call."""
         stored = await self._outputs.all(context.session_id)
+        if not arguments.call_id:
+            return ToolResult(title="cleared calls", output=_list_cleared(stored), metadata={"truncated": False})
         wanted = _plain(arguments.call_id)
         found = next((one for one in reversed(stored) if _plain(one.call_id) == wanted), None)
         if found is None:
-            raise ToolError(_unknown(arguments.call_id, [one for one in stored if one.is_cleared]))
+            known = _list_cleared(stored)
+            raise ToolError(
+                f"there is no completed call {arguments.call_id!r} in this session; cleared calls:\n{known}"
+            )
         return ToolResult(
             title=found.title or found.tool,
             output=found.output,
@@ -74,6 +81,7 @@ def _plain(call_id: str) -> str:
     return _UNSAFE_ID.sub("_", call_id)[:64]
 
 
-def _unknown(call_id: str, cleared: Sequence[StoredOutput]) -> str:
-    newest = "; ".join(f"{one.call_id}: {one.tool} {one.title}".rstrip() for one in cleared[-_LISTED:])
-    return f"there is no completed call {call_id!r} in this session; cleared calls: {newest or 'none'}"
+def _list_cleared(stored: Sequence[StoredOutput]) -> str:
+    """Return a line for each of the newest cleared calls, oldest first."""
+    cleared = [one for one in stored if one.is_cleared]
+    return "\n".join(f"{one.call_id}: {one.tool} {one.title}".rstrip() for one in cleared[-_LISTED:]) or "none"

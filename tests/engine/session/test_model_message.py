@@ -14,7 +14,7 @@ from opencode_tui.engine.provider.stream import (
     ToolEntry,
     UserEntry,
 )
-from opencode_tui.engine.session.model_message import GO_ON, INTERRUPTED, PRUNED_OUTPUT, to_model_messages
+from opencode_tui.engine.session.model_message import GO_ON, INTERRUPTED, to_model_messages
 from opencode_tui.schema.error import ApiData, StoredApiError, aborted
 from opencode_tui.schema.part import FilePart, SubtaskPart
 from tests.support.build import MODEL, assistant, call, compaction, image, owner, reasoning, step_start, text, user
@@ -114,10 +114,9 @@ def test_texts_of_two_steps_in_one_message_stay_one_answer():
     assert entry == AssistantEntry((TextBlock("one"), TextBlock("two")))
 
 
-def test_a_pruned_output_says_how_to_get_it_back():
+def test_a_pruned_output_is_the_literal_of_the_original():
     entries = to_model_messages([user("x"), assistant(call("c1", pruned=True)), user("y")], MODEL)
-    assert entries[2] == ToolEntry((ResultBlock("c1", "read", PRUNED_OUTPUT.format(call_id="c1")),))
-    assert "recall with call_id c1" in PRUNED_OUTPUT.format(call_id="c1")
+    assert entries[2] == ToolEntry((ResultBlock("c1", "read", "[Old tool result content cleared]"),))
 
 
 def test_call_ids_are_made_unique_and_plain_over_the_whole_history():

@@ -66,7 +66,14 @@ async def test_old_outputs_are_pruned_after_the_third_turn(environ: dict[str, st
         assert await compacted(world, session) == [True, True, True, False, False, False]
         await world.prompt("once more", session=session)
         results = [message["content"] for message in body(world)["messages"] if message["role"] == "tool"]
-    assert ["recall" in result for result in results] == [True, True, True, False, False, False]
+    assert [result == "[Old tool result content cleared]" for result in results] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
     assert all(LINE in result for result in results[3:])
 
 

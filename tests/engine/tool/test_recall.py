@@ -24,5 +24,10 @@ async def test_the_whole_output_comes_back_by_its_stored_and_its_sent_id(tmp_pat
 
 
 async def test_an_unknown_call_is_answered_with_those_that_were_cleared(tmp_path):
-    with pytest.raises(ToolError, match="no completed call 'x' in this session; cleared calls: call:1: read a"):
+    with pytest.raises(ToolError, match="no completed call 'x' in this session; cleared calls:\ncall:1: read a"):
         await Workbench(tmp_path).call(RecallTool(outputs=Outputs()), call_id="x")
+
+
+async def test_a_call_without_an_id_lists_what_was_cleared(tmp_path):
+    result = await Workbench(tmp_path).call(RecallTool(outputs=Outputs()))
+    assert result.output == "call:1: read a.py"

@@ -63,11 +63,14 @@ class Turn:
             raise self._error
 
     async def answer(self) -> bytes:
-        """Wait for the end and return the last message of the answer; of a turn that failed the message that says why."""
+        """Wait for the end and return the last message of the answer; of a turn that failed the message that says why.
+
+        A request that waited for another one's turn and was not reached when that failed returns that one's last message.
+        """
         await self._ended.wait()
         answer = self._answer
         if answer is None and self._error is not None:
-            answer = await self._last_message()
+            answer = await self._failed_message()
             if answer is None:
                 return value_bytes(describe_error(self._error)[1])
         return b"" if answer is None else record_bytes(answer)
@@ -81,13 +84,19 @@ class Turn:
         self._request_id = message_id
         self._taken.set()
 
-    async def _last_message(self) -> MessageWithParts | None:
+    async def _failed_message(self) -> MessageWithParts | None:
         messages = await self._client.messages.list(self._session_id)
-        own = (message for message in reversed(messages) if self._is_answer(message))
-        return next(own, None)
+        answers = [one for one in reversed(messages) if isinstance(one.info, AssistantMessage)]
+        own = [one for one in answers if _parent_of(one) == self._request_id]
+        return next(iter(own or [one for one in answers[:1] if _has_failed(one)]), None)
 
-    def _is_answer(self, message: MessageWithParts) -> bool:
-        return isinstance(message.info, AssistantMessage) and message.info.parent_id == self._request_id
+
+def _parent_of(message: MessageWithParts) -> str | None:
+    return message.info.parent_id if isinstance(message.info, AssistantMessage) else None
+
+
+def _has_failed(message: MessageWithParts) -> bool:
+    return isinstance(message.info, AssistantMessage) and message.info.error is not None
 
 
 class Turns:

@@ -31,3 +31,14 @@ async def test_init_answers_true_when_its_turn_is_over(serve):
         stored = await face.messages(session_id)
     assert answer.json() is True
     assert stored[0]["info"]["id"] == body["messageID"] and "AGENTS.md" in stored[0]["parts"][0]["text"]
+
+
+async def test_a_command_of_an_untrusted_folder_is_refused_with_the_reason(serve, project):
+    folder = project.path / ".opencode" / "commands"
+    folder.mkdir(parents=True)
+    (folder / "list.md").write_text("Files: !`ls`")
+    async with serve(settings=SETTINGS) as face:
+        session_id = await face.session()
+        answer = await face.http.post(f"/session/{session_id}/command", json={"command": "list", "arguments": ""})
+    told = answer.json()["data"]["message"]
+    assert answer.status_code == 400 and "list.md" in told and "opencode-tui trust" in told

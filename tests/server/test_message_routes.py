@@ -1,6 +1,7 @@
 """A request over HTTP: checked before the head of the answer, stored by then, answered at the end of the turn."""
 
 import asyncio
+import json
 import threading
 import time
 
@@ -113,6 +114,21 @@ async def test_an_interrupted_turn_answers_with_what_there_was(serve):
         again = (await face.http.post(f"/session/{session_id}/abort")).json()
     assert (running, aborted, again) == ({session_id: {"type": "busy"}}, True, True)
     assert answer["info"]["error"]["name"] == "MessageAbortedError" and texts(answer)
+
+
+async def test_a_request_behind_an_interrupted_turn_answers_with_that_turns_end(serve):
+    async with serve() as face, face.events() as events:
+        session_id = await face.session()
+        turn = asyncio.create_task(face.say(session_id, "long <<slow 50>> <<words 500>>"))
+        while "delta" not in (await events.read())["properties"]:
+            pass
+        body = {"model": MODEL, "parts": [{"type": "text", "text": "and then"}]}
+        async with face.http.stream("POST", f"/session/{session_id}/message", json=body) as queued:
+            await face.http.post(f"/session/{session_id}/abort")
+            answer = json.loads(await queued.aread())
+        first = (await turn).json()
+    assert answer["info"]["error"]["name"] == "MessageAbortedError"
+    assert answer["info"]["id"] == first["info"]["id"]
 
 
 async def test_a_client_that_goes_away_leaves_its_turn_running(serve):

@@ -20,6 +20,9 @@ _BUILT_IN: Mapping[str, tuple[str, bool | None]] = {
 }
 """Name to description and `subtask`."""
 
+_KEY = "command."
+"""What the dotted key of a command begins with."""
+
 
 @immutable
 class Command:
@@ -35,10 +38,11 @@ class Command:
 
 
 class Commands:
-    """All commands of a folder's instance."""
+    """All commands of a folder's instance; `ignored` maps those that have no effect to the reason."""
 
-    def __init__(self, commands: Mapping[str, Command]) -> None:
+    def __init__(self, commands: Mapping[str, Command], ignored: Mapping[str, str]) -> None:
         self._commands = dict(commands)
+        self._ignored = dict(ignored)
 
     def all(self) -> list[CommandSummary]:
         """Return them by name."""
@@ -46,7 +50,10 @@ class Commands:
 
     def get(self, name: str) -> Command:
         """Return the command of this name, a leading slash ignored. Raises ConfigError."""
-        command = self._commands.get(name.removeprefix("/"))
+        name = name.removeprefix("/")
+        command = self._commands.get(name)
+        if command is None and name in self._ignored:
+            raise ConfigError(self._ignored[name])
         if command is None:
             raise ConfigError(f"no command {name!r}; there are {', '.join(sorted(self._commands))}")
         return command
@@ -60,7 +67,8 @@ def collect_commands(config: LoadedConfig, skills: Skills) -> Commands:
         found[name] = Command(_summary(name, entry), is_own=_is_own(name, config))
     for skill in skills.all():
         found.setdefault(skill.name, _of_skill(skill))
-    return Commands(found)
+    ignored = {notice.key.removeprefix(_KEY): str(notice) for notice in config.ignored if notice.key.startswith(_KEY)}
+    return Commands(found, ignored)
 
 
 def _built_in(name: str) -> Command:

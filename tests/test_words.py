@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.support.source_tree import banned_definitions, read_source_tree, split_words
 
 _LEFTOVERS = """
-    AskPerson.settle AttachmentScreen.told AuthStore._mend_mode AutoApprove.settle Background.settled BackgroundTold
+    AskPerson.settle AttachmentScreen.told AutoApprove.settle Background.settled BackgroundTold
     BlockBuilder.take_back Budget.takes ChatScreen.forget_note ChatScreen.offer_completions ChatScreen.settle
     ChatScreen.settle_soon ChatScreen.take_key ChatScreen.tell Claims.forget Completions.Taken
     Configured._is_offered Control._mended Control._tell_undone Control.send.told Control.take Control.take_urgent
@@ -19,7 +19,7 @@ _LEFTOVERS = """
     OpenCodeApp._takes OpenCodeApp._wear OpenCodeApp.on_background_told OpenCodeApp.take_selection
     OpenCodeApp.tell_failure OpenCodeApp.tell_terminal OpenCodeApp.wear OpenCodeApp.wear_theme OpenRecords.forget
     OpenRecords.forget_part Opened.told PageFoot.tell PanelHost.takes_escape PartMerger.forget PartMerger.take
-    Plugins._tell Plumbing.take Policy.settle PreparedSummaries.take PromptBox.take PromptBox.take_completion
+      Plumbing.take Policy.settle PreparedSummaries.take PromptBox.take PromptBox.take_completion
     ReadStamps.forget RefuseQuestions.settle Remark RemoteScreen.tell RemoteSessions.mend_all RemoteSessions.settled
     RemoteSettings.forget_key RemoteUndo.mend RunPrompts.settles RunRegistry.settled ScreenFacet.tell
     SessionCommands.tell SessionCompaction._tell_to_continue SessionFacts._take_call SessionFacts._take_message
@@ -35,9 +35,9 @@ _LEFTOVERS = """
     ToolCalls._take_form Transcript._settle_queue Transcript.take_changes Transcript.tell_undone Turn.offers
     Turn.taken UndoActs.tell_files UndoFacet.mend ViewRequests.on_completions_taken Viewport.take_changes
     Worktree._take_back WorktreeDoor WriteBehind._settle WriterThread.run.settle WritingActs._is_told
-    WritingActs._take_back _Child.forget _Inbox._take _Line._take _Loading._take _Loading._take_extensions
+    WritingActs._take_back _Child.forget _Inbox._take _Line._take
     _Pending.settle _Reading.take _Standing _Surviving.tell_failure _forget_current_folder _mend _settle_queue
-    _settled _standing_sentences _stands_for _take _take_attributes _take_form _take_line _take_tool
+    _settled _standing_sentences _stands_for _take _take_attributes _take_form _take_line
     _take_update_line _taken _takes_text _tell _tell_notes _tell_notices _tell_preview _tell_way_back _telling _told
     agent_offer forget_key graft mend_session mend_sessions obeying.taking offered remarks search_lines.take
     settle_marks take take_dead_steps take_readable taken_over tells_refused_media told_error told_limit

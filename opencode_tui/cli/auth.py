@@ -20,8 +20,8 @@ def list_credentials() -> None:
     """List the providers with a stored key; never a key."""
     paths = read_environment().paths
     stored = AuthStore(paths=paths).read()
-    if stored.mended:
-        say(stored.mended)
+    if stored.corrected:
+        say(stored.corrected)
     for provider_id, entry in sorted(stored.entries.items()):
         print_result(f"{provider_id}  {entry.get('type', 'unknown')}")
     if not stored.entries:

@@ -35,7 +35,7 @@ def show() -> None:
 @config.command()
 def path() -> None:
     """Print where settings are looked for, weakest first."""
-    from opencode_tui.config.sources import find_worktree, list_administrator_sources, list_sources
+    from opencode_tui.config.sources.locations import find_worktree, list_administrator_sources, list_sources
 
     outside = read_environment()
     worktree = find_worktree(outside.directory)
@@ -51,7 +51,7 @@ def path() -> None:
 @config.command()
 def schema() -> None:
     """Print the JSON schema of the settings, for your editor."""
-    from opencode_tui.config.json_schema import build_schema  # reads the sources of the models
+    from opencode_tui.config.check.json_schema import build_schema  # reads the sources of the models
 
     print_json(build_schema())
 

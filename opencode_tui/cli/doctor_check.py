@@ -72,7 +72,7 @@ def check_keys(paths: Paths) -> Check:
     except ConfigError as error:
         return Check("keys", "amiss", str(error))
     names = ", ".join(sorted(stored.entries)) or "none stored"
-    return Check("keys", "well", names, [("well", f"mended: {stored.mended}")] if stored.mended else [])
+    return Check("keys", "well", names, [("well", f"mended: {stored.corrected}")] if stored.corrected else [])
 
 
 def check_git() -> Check:

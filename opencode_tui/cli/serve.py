@@ -26,7 +26,7 @@ def serve(frame: Frame, /, hostname: str | None, port: int | None) -> int:
     Every request needs the password (basic authorization, user opencode, or bearer). Ctrl-C ends it in order.
     """
     from opencode_tui.cli.environment import load_settings, read_environment  # not for the help
-    from opencode_tui.config.settings_service import ServerSettings
+    from opencode_tui.config.settings.service import ServerSettings
     from opencode_tui.server.address import Listening, check_reach
 
     environment = read_environment()

@@ -9,7 +9,7 @@ from opencode_tui.cli.environment import read_environment
 from opencode_tui.cli.terminal import print_result, say
 
 if TYPE_CHECKING:
-    from opencode_tui.config.trust import TrustStore
+    from opencode_tui.config.trust.store import TrustStore
 
 
 @click.command(epilog="Trust holds for the content as it is now: what changes later has to be trusted again.")
@@ -22,7 +22,7 @@ def trust(directory: Path | None, revoke: bool, is_listing: bool) -> None:
     Plugins, tools, MCP servers, formatters, commands with shell snippets, rules that allow, and provider addresses of a repository
     have no effect before that.
     """
-    from opencode_tui.config.trust import TrustStore  # with what it needs: not for the help
+    from opencode_tui.config.trust.store import TrustStore  # with what it needs: not for the help
 
     environment = read_environment()
     store = TrustStore(paths=environment.paths)
@@ -34,7 +34,7 @@ def trust(directory: Path | None, revoke: bool, is_listing: bool) -> None:
     if revoke:
         _revoke(store, target)
         return
-    from opencode_tui.config.inspection import inspect_folder
+    from opencode_tui.config.trust.inspection import inspect_folder
 
     inspection = inspect_folder(target, paths=environment.paths)
     for item, _ in inspection.items:
@@ -45,7 +45,7 @@ def trust(directory: Path | None, revoke: bool, is_listing: bool) -> None:
 
 
 def _revoke(store: "TrustStore", target: Path) -> None:
-    from opencode_tui.config.sources import find_worktree
+    from opencode_tui.config.sources.locations import find_worktree
 
     worktree = find_worktree(target)
     if store.revoke(worktree):

@@ -106,13 +106,13 @@ class LocalSettings:
 
     async def trust_report(self) -> "TrustReport":
         """Return what needs trust."""
-        from opencode_tui.config.trust_review import report_trust  # only who decides needs it
+        from opencode_tui.config.trust.inspection import report_trust  # only who decides needs it
 
         return await asyncio.to_thread(report_trust, self._instance.directory, paths=self._paths)
 
     async def trust(self, seen: str) -> None:
         """Trust what was seen."""
-        from opencode_tui.config.trust_review import grant_seen
+        from opencode_tui.config.trust.inspection import grant_seen
 
         await asyncio.to_thread(grant_seen, self._instance.directory, seen, paths=self._paths)
 

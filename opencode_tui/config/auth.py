@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable
 from typing import Any, cast
 
-from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.value import immutable
@@ -23,10 +23,10 @@ _PROVIDER = re.compile(r"[A-Za-z0-9][\w.:@/-]{0,199}")
 
 @immutable
 class Credentials:
-    """Entries by provider as they stand in the file. `mended` says, in one line, that an unsafe mode was corrected."""
+    """Entries by provider as they stand in the file. `corrected` says, in one line, that an unsafe mode was corrected."""
 
     entries: dict[str, JsonObject]
-    mended: str | None = None
+    corrected: str | None = None
 
     def key(self, provider_id: str) -> str | None:
         """Return the API key of a provider, None when there is none of this kind."""
@@ -49,7 +49,7 @@ class AuthStore:
             return Credentials({})
         except UnreadableFileError as error:
             raise ConfigError(f"{self._paths.auth}: {error}") from None
-        return Credentials(self._parse(text), self._mend_mode())
+        return Credentials(self._parse(text), self._restrict_mode())
 
     def login(self, provider_id: str, key: str) -> None:
         """Store the API key of a provider. Raises ConfigError for a wrong name or key, StorageError when it cannot be written."""
@@ -96,7 +96,7 @@ class AuthStore:
             )
         return cast("dict[str, JsonObject]", loaded)
 
-    def _mend_mode(self) -> str | None:
+    def _restrict_mode(self) -> str | None:
         path = os.path.realpath(self._paths.auth)
         mode = stat.S_IMODE(os.stat(path).st_mode)
         if not mode & 0o077:

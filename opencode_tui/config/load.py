@@ -9,20 +9,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from opencode_tui.config.check import SettingsCheck, describe_unknown, find_unknown_keys, find_unsupported
-from opencode_tui.config.consistency import check_consistency
+from opencode_tui.config.check.consistency import check_consistency
+from opencode_tui.config.check.types import SettingsCheck, describe_unknown, find_unknown_keys, find_unsupported
 from opencode_tui.config.flags import Flags
-from opencode_tui.config.gate import Gated, RepositoryPlace, is_loosening
-from opencode_tui.config.layer import Layer, parse_layer, parse_value, read_layer, visit
 from opencode_tui.config.merge import Merged, without
-from opencode_tui.config.migrate import migrate
 from opencode_tui.config.notice import Notice, dotted
-from opencode_tui.config.review import ReviewItem, review_extensions, review_settings
-from opencode_tui.config.settings import Settings
-from opencode_tui.config.settings_folder import Extension, find_extensions, read_markdown
-from opencode_tui.config.sources import SettingsSource, find_worktree, list_administrator_sources, list_sources
-from opencode_tui.config.substitute import Substitution
-from opencode_tui.config.trust import TrustedFolder, TrustStore, Verdict, judge
+from opencode_tui.config.settings.settings import Settings
+from opencode_tui.config.sources.folder import Extension, find_extensions, read_markdown
+from opencode_tui.config.sources.layer import Layer, parse_layer, parse_value, read_layer, visit
+from opencode_tui.config.sources.locations import (
+    SettingsSource,
+    find_worktree,
+    list_administrator_sources,
+    list_sources,
+)
+from opencode_tui.config.sources.migrate import migrate
+from opencode_tui.config.sources.substitute import Substitution
+from opencode_tui.config.trust.gate import Gated, RepositoryFolder, is_loosening
+from opencode_tui.config.trust.review import ReviewItem, review_extensions, review_settings
+from opencode_tui.config.trust.store import TrustedFolder, TrustStore, Verdict, judge
 from opencode_tui.schema.error import ConfigError, TrustError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.value import immutable
@@ -71,10 +76,10 @@ class _Loading:
     def load(self) -> LoadedConfig:
         sources = list_sources(paths=self._paths, flags=self._flags, directory=self._directory, worktree=self._worktree)
         for source in sources:
-            self._take(source)
+            self._read_source(source)
         self._add_flags()
         for source in list_administrator_sources(self._flags, self._directory):
-            self._take(source)
+            self._read_source(source)
         effective, origins = self._merged.value, self._merged.present_sources()
         final = Layer(", ".join(dict.fromkeys(origins.values())) or "settings", "person", self._directory, effective)
         settings = self._check.validate(final)
@@ -90,11 +95,11 @@ class _Loading:
             worktree=self._worktree,
         )
 
-    def _take(self, source: SettingsSource) -> None:
+    def _read_source(self, source: SettingsSource) -> None:
         for layer in self._layers(source):
             self._add(layer)
         if source.kind == "folder":
-            self._take_extensions(source)
+            self._add_extensions(source)
 
     def _layers(self, source: SettingsSource) -> Iterator[Layer]:
         match source.kind:
@@ -145,7 +150,7 @@ class _Loading:
 
     def _gate(self, layer: Layer) -> Layer:
         """Return the layer without what the repository may not decide until it is trusted."""
-        place = RepositoryPlace(layer.folder, self._worktree, self._paths.home)
+        place = RepositoryFolder(layer.folder, self._worktree, self._paths.home)
         item, gated = review_settings(layer, place)
         if not gated:
             return layer
@@ -156,7 +161,7 @@ class _Loading:
         self._ignored += [layer.notice(one.path, self._refusal(one.effect, verdict)) for one in _distinct(inert)]
         return replace(layer, value=without(layer.value, [one.path for one in inert]))
 
-    def _take_extensions(self, source: SettingsSource) -> None:
+    def _add_extensions(self, source: SettingsSource) -> None:
         found = list(find_extensions(source.path, source.origin))
         refused: set[Path] = set()
         if source.origin == "repository" and found:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from opencode_tui.config import permission
-from opencode_tui.config.jsonc import KeyPath
 from opencode_tui.config.notice import dotted
+from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.schema.record import JsonObject
 
 UNITED = ("plugin", "instructions")
@@ -28,7 +28,7 @@ class Merged:
     def add(self, value: JsonObject, source: str) -> None:
         """Lay the settings of one source over what is there."""
         self.value = _merge(self.value, value, ())
-        self._note(value, source, ())
+        self._record_sources(value, source, ())
         for path in _rule_tables(value):
             self._add_rules(path, _at(value, path), source)
 
@@ -71,12 +71,12 @@ class Merged:
             return patterns.get("*", "") if len(rest) == 1 and not isinstance(_at(self.value, path), dict) else ""
         return ""
 
-    def _note(self, value: Any, source: str, path: KeyPath) -> None:
+    def _record_sources(self, value: Any, source: str, path: KeyPath) -> None:
         if path:
             self.sources[dotted(path)] = source
         if isinstance(value, dict):
             for key, inner in cast("JsonObject", value).items():
-                self._note(inner, source, (*path, key))
+                self._record_sources(inner, source, (*path, key))
 
 
 def sources_after(before: JsonObject, after: JsonObject, sources: Mapping[str, str], source: str) -> dict[str, str]:

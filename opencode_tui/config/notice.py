@@ -1,6 +1,6 @@
 """What a person is told about settings: where, which key, what is wrong and what to do. One line each."""
 
-from opencode_tui.config.jsonc import KeyPath, Position
+from opencode_tui.config.sources.jsonc import KeyPath, Position
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.value import immutable
 

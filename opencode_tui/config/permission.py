@@ -12,6 +12,13 @@ from typing import Any, cast
 _PIECES = {"*": ".*", "?": "."}
 _ACTIONS = ("ask", "allow", "deny")
 
+PERMISSIONS = frozenset({
+    "read", "edit", "glob", "grep", "list", "bash", "task", "external_directory", "todowrite", "todoread", "question", "webfetch",
+    "websearch", "codesearch", "lsp", "doom_loop", "skill", "plan_enter", "plan_exit", "write", "patch", "multiedit",
+    "apply_patch", "recall", "batch",
+})  # fmt: skip
+"""What rules are about; tools of MCP servers come on top, their names hold an underscore."""
+
 
 def is_action(value: object) -> bool:
     """Tell whether a value is one of ask, allow, deny."""
@@ -48,13 +55,13 @@ def merge(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
     for tool, rules in later.items():
         patterns = _patterns(rules)
         if not is_wildcard(tool):
-            result[tool] = _shorten(_behind(_take(result, tool), patterns))
+            result[tool] = _shorten(_behind(_remove(result, tool), patterns))
         elif "*" in patterns:
             result = {name: kept for name, kept in result.items() if not covers(tool, name)}
             result[tool] = _shorten(patterns)
         else:
             for name in [name for name in result if not is_wildcard(name) and covers(tool, name)]:
-                result[name] = _shorten(_behind(_take(result, name), patterns))
+                result[name] = _shorten(_behind(_remove(result, name), patterns))
             result[tool] = _shorten(_behind(_patterns(result.get(tool, {})), patterns))
     return result
 
@@ -69,7 +76,7 @@ def covers(wildcard: str, name: str) -> bool:
     return re.fullmatch("".join(_PIECES.get(letter, re.escape(letter)) for letter in wildcard), name) is not None
 
 
-def _take(settings: dict[str, Any], tool: str) -> dict[str, Any]:
+def _remove(settings: dict[str, Any], tool: str) -> dict[str, Any]:
     """Remove a tool's rules and return them, followed by those of the wildcards that stood behind and covered it."""
     if tool not in settings:
         return {}

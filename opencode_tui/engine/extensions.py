@@ -6,8 +6,8 @@ from pathlib import Path
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.command.commands import Commands, collect_commands
+from opencode_tui.engine.plugin.discovery import PluginSource, find_plugins
 from opencode_tui.engine.plugin.hooks import Hooks
-from opencode_tui.engine.plugin.place import PluginSource, find_plugins
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.skill.places import SkillSearch, search_of

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from opencode_tui.config.settings import CompactionSettings
+from opencode_tui.config.settings.settings import CompactionSettings
 from opencode_tui.engine.core import Core
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.provider.catalog import Catalog

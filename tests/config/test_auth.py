@@ -33,13 +33,13 @@ def test_a_logout_forgets_one_provider(paths: Paths) -> None:
     assert list(store.read().entries) == ["groq"]
 
 
-def test_an_unsafe_mode_is_mended_and_told_once(paths: Paths) -> None:
+def test_an_unsafe_mode_is_corrected_and_reported_once(paths: Paths) -> None:
     write(paths, "{}", 0o644)
     store = AuthStore(paths=paths)
-    mended = store.read().mended
-    assert mended is not None
-    assert "auth.json had mode 0644" in mended
-    assert (paths.auth.stat().st_mode & 0o777, store.read().mended) == (0o600, None)
+    corrected = store.read().corrected
+    assert corrected is not None
+    assert "auth.json had mode 0644" in corrected
+    assert (paths.auth.stat().st_mode & 0o777, store.read().corrected) == (0o600, None)
 
 
 @pytest.mark.parametrize("text", ['{"openai": {"type": "api"', "[]", '{"openai": "sk-canary"}', "[" * 100_000])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opencode_tui.config.gate import RepositoryPlace, find_gated
+from opencode_tui.config.trust.gate import RepositoryFolder, find_gated
 from opencode_tui.schema.error import ConfigError
 from tests.support.settings_shapes import SETTINGS_OF_ANY_SHAPE
 from tests.support.settings_world import SettingsWorld
@@ -185,5 +185,5 @@ def test_nothing_that_needs_trust_is_left_without_it(world: SettingsWorld, conte
         effective = world.load().effective
     except ConfigError:
         effective = {}
-    left = find_gated(effective, RepositoryPlace(world.project, world.project, world.paths.home))
+    left = find_gated(effective, RepositoryFolder(world.project, world.project, world.paths.home))
     assert [gated for gated in left if not gated.only_over_deny] == []

@@ -5,8 +5,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from opencode_tui.config.json_schema import build_schema
-from opencode_tui.config.settings import Settings
+from opencode_tui.config.check.json_schema import build_schema
+from opencode_tui.config.settings.settings import Settings
 from tests.support.settings_world import SettingsWorld
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.jsonc"

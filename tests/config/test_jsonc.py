@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.config.jsonc import MAX_DEPTH, Document, JsoncError, Position, Repetition, parse
+from opencode_tui.config.sources.jsonc import MAX_DEPTH, Document, JsoncError, Position, Repetition, parse
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),

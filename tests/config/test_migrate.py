@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.config.migrate import migrate
+from opencode_tui.config.sources.migrate import migrate
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.config.front_matter import FrontMatterError, split_front_matter
+from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter
 from opencode_tui.schema.error import ConfigError
 from tests.support.settings_world import SettingsWorld
 

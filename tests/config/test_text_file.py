@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.config.text_file import MAX_BYTES, UnreadableFileError, read_text
+from opencode_tui.config.sources.text_file import MAX_BYTES, UnreadableFileError, read_text
 
 
 def reason(path: Path) -> str:

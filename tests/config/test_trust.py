@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.config.inspection import inspect_folder
-from opencode_tui.config.sources import find_worktree
-from opencode_tui.config.trust import TrustStore
+from opencode_tui.config.sources.locations import find_worktree
+from opencode_tui.config.trust.inspection import inspect_folder
+from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.schema.error import TrustError
 from tests.support.settings_world import SettingsWorld
 

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from opencode_tui.config.settings import Settings
+from opencode_tui.config.settings.settings import Settings
 
 _KEYS = st.sampled_from([field.alias or name for name, field in Settings.model_fields.items()])
 _WORDS = st.sampled_from(

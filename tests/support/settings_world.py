@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.config.flags import read_flags
-from opencode_tui.config.inspection import inspect_folder
 from opencode_tui.config.load import LoadedConfig, load_config
-from opencode_tui.config.trust import TrustStore
+from opencode_tui.config.trust.inspection import inspect_folder
+from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.storage.paths import Paths, find_paths
 
 

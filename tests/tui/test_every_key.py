@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from opencode_tui.config.known_names import ACTIONS as KNOWN
-from opencode_tui.config.known_names import UNSUPPORTED_ACTIONS
+from opencode_tui.config.check.keybinds import ACTIONS as KNOWN
+from opencode_tui.config.check.keybinds import UNSUPPORTED_ACTIONS
 from opencode_tui.tui.keymap import ACTIONS, BY_ID
 from tests.support.screen import screen
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from opencode_tui.config.check import SettingsCheck
-from opencode_tui.config.layer import Layer
+from opencode_tui.config.check.types import SettingsCheck
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.merge import sources_after
+from opencode_tui.config.sources.layer import Layer
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.schema.error import ConfigError
 

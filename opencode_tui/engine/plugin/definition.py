@@ -62,7 +62,7 @@ def read_plugin(given: object, source: str) -> PluginDefinition:
     for name, value in cast("Mapping[str, object]", given).items():
         if name in _TOOL_KEYS and isinstance(value, Mapping):
             for tool_name, tool in cast("Mapping[str, object]", value).items():
-                _take_tool(found, tool_name, tool, source)
+                _add_tool(found, tool_name, tool, source)
         elif name in HOOK_NAMES and callable(value):
             found.hooks[name] = cast("Hook", value)
         else:
@@ -76,16 +76,16 @@ def read_tool_module(module: ModuleType, source: str) -> PluginDefinition:
     stem = Path(source).stem
     members = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     if callable(members.get("execute")):
-        _take_tool(found, stem, {**members, "description": members.get("description") or module.__doc__}, source)
+        _add_tool(found, stem, {**members, "description": members.get("description") or module.__doc__}, source)
     for name, value in members.items():
         if isinstance(value, Mapping) and callable(cast("Mapping[str, object]", value).get("execute")):
-            _take_tool(found, f"{stem}_{name}", cast("Mapping[str, object]", value), source)
+            _add_tool(found, f"{stem}_{name}", cast("Mapping[str, object]", value), source)
     if not found.tools and not found.problems:
         raise PluginError("it defines no tool; give it a function execute(arguments, context)")
     return found
 
 
-def _take_tool(found: PluginDefinition, name: str, value: object, source: str) -> None:
+def _add_tool(found: PluginDefinition, name: str, value: object, source: str) -> None:
     try:
         found.tools.append(_tool(name, value, source))
     except PluginError as error:

@@ -13,9 +13,9 @@ from opencode_tui.engine.plugin.definition import (
     read_plugin,
     read_tool_module,
 )
+from opencode_tui.engine.plugin.discovery import PluginSource
 from opencode_tui.engine.plugin.hooks import HOOK_LIMIT_S, Hooks, PluginHooks, call_limited, describe_failure
 from opencode_tui.engine.plugin.module import import_file, import_installed
-from opencode_tui.engine.plugin.place import PluginSource
 from opencode_tui.engine.plugin.plugins import Plugins
 
 LOAD_LIMIT_S = 10.0

@@ -24,7 +24,7 @@ class Plugins:
     tools: "Sequence[ToolDefinition]" = ()
     problems: Sequence[str] = ()
     _events: Subscription | None = None
-    _teller: "asyncio.Task[None] | None" = None
+    _delivery: "asyncio.Task[None] | None" = None
 
     @property
     def warnings(self) -> list[str]:
@@ -35,19 +35,19 @@ class Plugins:
         """Hand every event of the folder to the hook `event` from now on; growing text is told when it is whole."""
         if self.hooks.has("event") and self._events is None:
             self._events = bus.subscribe(directory)
-            self._teller = asyncio.create_task(self._tell(self._events), name="plugin events")
+            self._delivery = asyncio.create_task(self._deliver(self._events), name="plugin events")
 
     async def close(self) -> None:
         """End when the events that wait have been told, or after a second."""
-        if self._events is None or self._teller is None:
+        if self._events is None or self._delivery is None:
             return
         self._events.close()
-        _, late = await asyncio.wait({self._teller}, timeout=CLOSE_GRACE_S)
+        _, late = await asyncio.wait({self._delivery}, timeout=CLOSE_GRACE_S)
         if late:
-            self._teller.cancel()
+            self._delivery.cancel()
             await asyncio.wait(late)
 
-    async def _tell(self, events: Subscription) -> None:
+    async def _deliver(self, events: Subscription) -> None:
         async for envelope in events:
             if not isinstance(envelope.event, PartGrowth | PartProgress):
                 await self.hooks.run("event", {"event": to_wire(envelope.event)}, {})

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from opencode_tui.config.load import LoadedConfig
-from opencode_tui.config.settings_folder import MAX_FILES
-from opencode_tui.config.sources import repository_folders
+from opencode_tui.config.sources.folder import MAX_FILES
+from opencode_tui.config.sources.locations import repository_folders
 from opencode_tui.schema.value import immutable
 
 FILE_NAME = "SKILL.md"

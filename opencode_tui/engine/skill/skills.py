@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.engine.skill.places import SkillSearch, find_skill_files
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.value import immutable
@@ -36,7 +36,7 @@ class Skill:
 
     def read(self) -> str:
         """Return the text below the head as it is now. Raises ToolError. Blocks."""
-        from opencode_tui.config.front_matter import (  # YAML only for those with skills
+        from opencode_tui.config.sources.front_matter import (  # YAML only for those with skills
             FrontMatterError,
             split_front_matter,
         )
@@ -104,7 +104,7 @@ def discover_skills(search: SkillSearch) -> Skills:
 
 def _read_head(path: Path) -> Skill | str:
     """Return the skill, or the line that says why there is none."""
-    from opencode_tui.config.front_matter import FrontMatterError, split_front_matter  # as above
+    from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter  # as above
 
     try:
         values = split_front_matter(read_text(str(path))).values

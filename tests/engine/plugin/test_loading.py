@@ -5,8 +5,8 @@ import pytest
 
 from opencode_tui.config.flags import read_flags
 from opencode_tui.engine.plugin.definition import PluginContext
+from opencode_tui.engine.plugin.discovery import PluginSource, find_plugins
 from opencode_tui.engine.plugin.loader import load_plugins
-from opencode_tui.engine.plugin.place import PluginSource, find_plugins
 from tests.support.settings_world import SettingsWorld
 
 PLUGIN = "def plugin(context):\n    return {'tool.execute.before': lambda given, output: output['args'].update(x=1)}\n"

@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from opencode_tui.config.effect_words import LIMIT, describe
-from opencode_tui.config.gate import RepositoryPlace, find_gated
+from opencode_tui.config.trust.gate import RepositoryFolder, find_gated
+from opencode_tui.config.trust.review import LIMIT, describe_effect
 
-PLACE = RepositoryPlace(folder=Path("/work"), worktree=Path("/work"), home=Path("/home/me"))
+PLACE = RepositoryFolder(folder=Path("/work"), worktree=Path("/work"), home=Path("/home/me"))
 
 
 def told(**settings):
-    return [describe(gated) for gated in find_gated(settings, PLACE)]
+    return [describe_effect(gated) for gated in find_gated(settings, PLACE)]
 
 
 def test_commands_plugins_and_addresses_are_named():

@@ -73,7 +73,7 @@ def parse(text: str) -> Document:
     reader.skip()
     if not reader.at_end():
         raise reader.error("nothing may follow the end of the value")
-    return Document(value, reader.places(), reader.repetitions())
+    return Document(value, reader.positions(), reader.repetitions())
 
 
 class _Reader:
@@ -113,7 +113,7 @@ class _Reader:
     def error(self, message: str, offset: int | None = None) -> JsoncError:
         return JsoncError(message, self._position(self._offset if offset is None else offset))
 
-    def places(self) -> dict[KeyPath, Position]:
+    def positions(self) -> dict[KeyPath, Position]:
         """Return the position of every part, found in one pass over the text."""
         result: dict[KeyPath, Position] = {}
         line, line_start = 1, 0
@@ -140,7 +140,7 @@ class _Reader:
             key = self._string()
             inner = (*path, key)
             if key in result:
-                self._note_repetition(inner, start)
+                self._record_repetition(inner, start)
                 del result[key]
             self._offsets[inner] = start
             self.skip()
@@ -171,7 +171,7 @@ class _Reader:
             return True
         return False
 
-    def _note_repetition(self, path: KeyPath, start: int) -> None:
+    def _record_repetition(self, path: KeyPath, start: int) -> None:
         """Remember it, and drop the places inside the value that the repeated key replaces."""
         self._repeated.append((path, start))
         if len(self._repeated) > _MAX_REPETITIONS:

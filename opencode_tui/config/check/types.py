@@ -11,11 +11,11 @@ from typing import Any, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from opencode_tui.config.jsonc import KeyPath
-from opencode_tui.config.layer import Layer
 from opencode_tui.config.notice import Notice, dotted
-from opencode_tui.config.settings import SILENT_VALUES, UNSUPPORTED, Settings
-from opencode_tui.config.settings_section import COLOUR_PATTERN, LINE_PATTERN, MODEL_PATTERN, URL_PATTERN, Section
+from opencode_tui.config.settings.section import COLOUR_PATTERN, LINE_PATTERN, MODEL_PATTERN, URL_PATTERN, Section
+from opencode_tui.config.settings.settings import SILENT_VALUES, UNSUPPORTED, Settings
+from opencode_tui.config.sources.jsonc import KeyPath
+from opencode_tui.config.sources.layer import Layer
 from opencode_tui.schema.record import JsonObject
 
 _SHOWN_CHARACTERS = 60

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import yaml
 
-from opencode_tui.config.jsonc import MAX_DEPTH
+from opencode_tui.config.sources.jsonc import MAX_DEPTH
 from opencode_tui.schema.value import immutable
 
 MAX_CHARACTERS = 32_768

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from opencode_tui.config.settings_section import COLOUR_PATTERN, Line, ModelName, Section
+from opencode_tui.config.settings.section import COLOUR_PATTERN, Line, ModelName, Section
 from opencode_tui.schema.permission import Action
 
 AgentMode = Literal["primary", "subagent", "all"]

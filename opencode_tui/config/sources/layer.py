@@ -5,9 +5,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from opencode_tui.config.jsonc import Document, JsoncError, KeyPath, Position, parse
 from opencode_tui.config.notice import Notice, config_error, describe, dotted
-from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.config.sources.jsonc import Document, JsoncError, KeyPath, Position, parse
+from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.value import immutable

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
-from opencode_tui.config.keybinds import find_captured_keys
-from opencode_tui.config.known_names import ACTIONS, PERMISSIONS, UNSUPPORTED_ACTIONS
+from opencode_tui.config.check.keybinds import ACTIONS, UNSUPPORTED_ACTIONS, find_captured_keys
 from opencode_tui.config.notice import Notice, describe
-from opencode_tui.config.settings import Settings
-from opencode_tui.config.settings_provider import ProviderSettings
+from opencode_tui.config.permission import PERMISSIONS
+from opencode_tui.config.settings.provider import ProviderSettings
+from opencode_tui.config.settings.settings import Settings
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.theme import theme_fault
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.config.jsonc import KeyPath, Position
-from opencode_tui.config.layer import Layer, Origin, visit
 from opencode_tui.config.notice import describe
-from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.config.sources.jsonc import KeyPath, Position
+from opencode_tui.config.sources.layer import Layer, Origin, visit
+from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.value import immutable
 
@@ -83,7 +83,7 @@ def _find(top: Path, ending: str, *, is_flat: bool = False) -> list[Path]:
 
 
 def _read_one(path: Path, section: str, name: str, origin: Origin) -> Layer:
-    from opencode_tui.config.front_matter import (
+    from opencode_tui.config.sources.front_matter import (
         FrontMatterError,
         split_front_matter,
     )  # YAML only where there is markdown

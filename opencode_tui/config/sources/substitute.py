@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from opencode_tui.config.jsonc import KeyPath
-from opencode_tui.config.layer import Layer
 from opencode_tui.config.notice import Notice
-from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.config.sources.jsonc import KeyPath
+from opencode_tui.config.sources.layer import Layer
+from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.value import immutable
 
 _PLACEHOLDER = re.compile(r"\{(env|file):([^{}\n]*)\}")

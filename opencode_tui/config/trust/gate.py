@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencode_tui.config import permission
-from opencode_tui.config.jsonc import KeyPath
-from opencode_tui.config.substitute import Placeholder, find_placeholders, resolve_file
+from opencode_tui.config.sources.jsonc import KeyPath
+from opencode_tui.config.sources.substitute import Placeholder, find_placeholders, resolve_file
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.value import immutable
 
@@ -66,7 +66,7 @@ class Gated:
 
 
 @immutable
-class RepositoryPlace:
+class RepositoryFolder:
     """Where a repository's settings stand: the folder that its paths count from, the real worktree, the person's home."""
 
     folder: Path
@@ -84,7 +84,7 @@ class RepositoryPlace:
         )
 
 
-def find_gated(settings: JsonObject, place: RepositoryPlace, *, has_placeholders: bool = True) -> list[Gated]:
+def find_gated(settings: JsonObject, place: RepositoryFolder, *, has_placeholders: bool = True) -> list[Gated]:
     """Return everything in a source's (migrated) settings that needs trust, in the order of the file."""
     found: list[Gated] = []
     for key, value in settings.items():
@@ -99,7 +99,7 @@ def find_gated(settings: JsonObject, place: RepositoryPlace, *, has_placeholders
     return found
 
 
-def find_linked(settings: JsonObject, source: str, place: RepositoryPlace) -> list[Gated]:
+def find_linked(settings: JsonObject, source: str, place: RepositoryFolder) -> list[Gated]:
     """Return all sections of a markdown file that is a link to something outside the repository: its text is not its own."""
     if place.is_inside(source):
         return []
@@ -134,7 +134,7 @@ def _denied_tools(setting: Any) -> list[str]:
     return [tool for tool, _, action in permission.iterate(setting) if action == "deny"]
 
 
-def _judge_placeholder(placeholder: Placeholder, settings: Any, place: RepositoryPlace) -> Iterator[Gated]:
+def _judge_placeholder(placeholder: Placeholder, settings: Any, place: RepositoryFolder) -> Iterator[Gated]:
     value = settings
     for part in placeholder.path:
         value = value[part]
@@ -153,27 +153,27 @@ def _is_plain_text(path: KeyPath) -> bool:
     return len(path) == 1 and path[0] in _PLAIN_TEXTS
 
 
-def _whole(effect: str) -> Callable[[Any, KeyPath, RepositoryPlace], Iterator[Gated]]:
+def _whole(effect: str) -> Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]:
     """Return a rule that gates a key as it is."""
 
-    def rule(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+    def rule(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
         if value not in ({}, []):
             yield Gated(path, effect, value)
 
     return rule
 
 
-def _unless(harmless: tuple[Any, ...], effect: str) -> Callable[[Any, KeyPath, RepositoryPlace], Iterator[Gated]]:
+def _unless(harmless: tuple[Any, ...], effect: str) -> Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]:
     """Return a rule that gates a key unless it has one of these values."""
 
-    def rule(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+    def rule(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
         if not any(value is one or (isinstance(value, str) and value == one) for one in harmless):
             yield Gated(path, effect, value)
 
     return rule
 
 
-def _programs(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+def _programs(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     """MCP servers, language servers, formatters: all but switching one off."""
     if value is False:
         return
@@ -185,7 +185,7 @@ def _programs(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gat
             yield Gated((*path, name), STARTS, entry)
 
 
-def _provider(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+def _provider(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     for name, entry in _objects(value):
         for key, inner in entry.items():
             if key not in _PROVIDER_HARMLESS:
@@ -196,7 +196,7 @@ def _provider(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gat
                     yield Gated((*path, name, "models", model, key), SENDS, inner)
 
 
-def _commands(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+def _commands(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     for name, entry in _objects(value):
         template = entry.get("template")
         if isinstance(template, str) and _SNIPPET.search(template):
@@ -205,7 +205,7 @@ def _commands(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gat
             yield Gated((*path, name), READS_OUTSIDE, entry)
 
 
-def _agents(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+def _agents(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     for name, entry in _objects(value):
         yield from _rules(entry.get("permission"), (*path, name, "permission"), place)
         for key, inner in entry.items():
@@ -213,7 +213,7 @@ def _agents(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated
                 yield Gated((*path, name, key), SENDS, inner)
 
 
-def _rules(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+def _rules(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     if not isinstance(value, dict):
         return
     for tool, rules in cast("JsonObject", value).items():
@@ -226,7 +226,7 @@ def _rules(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]
                 yield Gated(place_of_rule, LOOSENS, action, only_over_deny=True)
 
 
-def _instructions(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+def _instructions(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     for index, entry in _texts(value):
         if _ADDRESS.match(entry):
             yield Gated((*path, index), SENDS, entry)
@@ -234,12 +234,12 @@ def _instructions(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator
             yield Gated((*path, index), READS_OUTSIDE, entry)  # one with a placeholder is judged by that
 
 
-def _skills(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+def _skills(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     for key, entry in cast("JsonObject", value).items() if isinstance(value, dict) else ():
         yield Gated((*path, key), ADDS_SKILLS, entry)
 
 
-def _experimental(value: Any, path: KeyPath, place: RepositoryPlace) -> Iterator[Gated]:
+def _experimental(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     for key, entry in cast("JsonObject", value).items() if isinstance(value, dict) else ():
         if key not in _EXPERIMENTAL_HARMLESS and entry is not False:
             yield Gated((*path, key), SENDS if key == "openTelemetry" else WEAKENS, entry)
@@ -258,7 +258,7 @@ def _texts(value: Any) -> list[tuple[int, str]]:
     return [(index, entry) for index, entry in enumerate(cast("list[Any]", value)) if isinstance(entry, str)]
 
 
-_RULES: dict[str, Callable[[Any, KeyPath, RepositoryPlace], Iterator[Gated]]] = {
+_RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] = {
     "plugin": _whole(STARTS),
     "shell": _whole(STARTS),
     "mcp": _programs,

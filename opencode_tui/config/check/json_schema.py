@@ -5,10 +5,10 @@ import importlib
 import inspect
 from typing import Any, cast
 
-from opencode_tui.config.settings import Settings
+from opencode_tui.config.settings.settings import Settings
 from opencode_tui.schema.record import JsonObject
 
-_MODULES = ("settings", "settings_agent", "settings_provider", "settings_service")
+_MODULES = ("settings", "agent", "provider", "service")
 _OPEN_SECTIONS = ("AgentSettings", "ProviderOptions")
 _FORMER_KEYS = ("autoshare", "mode", "tools", "layout", "maxSteps")
 
@@ -54,7 +54,7 @@ def _read_sentences() -> dict[str, dict[str, str]]:
     """Return the text under each field, by class and field: Python forgets it, the source does not."""
     found: dict[str, dict[str, str]] = {}
     for name in _MODULES:
-        module = importlib.import_module(f"opencode_tui.config.{name}")
+        module = importlib.import_module(f"opencode_tui.config.settings.{name}")
         for node in ast.parse(inspect.getsource(module)).body:
             if isinstance(node, ast.ClassDef):
                 found[node.name] = _sentences_of(node)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from opencode_tui.config.flags import Flags
-from opencode_tui.config.layer import Origin
+from opencode_tui.config.sources.layer import Origin
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import APP_NAME, Paths

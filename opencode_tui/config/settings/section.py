@@ -1,6 +1,6 @@
 """What all sections of the settings share: strict types, OpenCode's key names, unknown keys kept apart so that they can be named.
 
-The sentence under each field is its description in the JSON schema for editors (`config/json_schema.py`).
+The sentence under each field is its description in the JSON schema for editors (`config/check/json_schema.py`).
 """
 
 from typing import Annotated, ClassVar

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from opencode_tui.config.settings_section import Line, Milliseconds, Price, Section, Tokens, Url
+from opencode_tui.config.settings.section import Line, Milliseconds, Price, Section, Tokens, Url
 
 
 class LimitSettings(Section):

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Discriminator, Field, Tag
 
-from opencode_tui.config.settings_section import Milliseconds, Section, Url, Words
+from opencode_tui.config.settings.section import Milliseconds, Section, Url, Words
 
 
 class McpOauthSettings(Section):

@@ -1,7 +1,7 @@
 """Which folders may start programs, bound to the content that the person saw.
 
-Trust belongs to the real folder of a worktree and to the fingerprint of each of its items (`config/review.py`). What changes or is
-added later is not trusted. The home folder and what contains it are refused: they would cover every clone.
+Trust belongs to the real folder of a worktree and to the fingerprint of each of its items (`review.py`). What changes or is added
+later is not trusted. The home folder and what contains it are refused: they would cover every clone.
 """
 
 import json
@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from opencode_tui.config.review import ReviewItem
-from opencode_tui.config.text_file import UnreadableFileError, read_text
+from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
+from opencode_tui.config.trust.review import ReviewItem
 from opencode_tui.schema.error import TrustError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
@@ -54,7 +54,7 @@ class TrustStore:
         check_trustable(worktree, self._paths.home)
         content: dict[str, str] = {}
         for item in items:
-            fingerprint = item.take_fingerprint()
+            fingerprint = item.fingerprint()
             if fingerprint is None:
                 raise TrustError(
                     f"{item.path} names or holds files that cannot be read as a whole; mend or remove them first"
@@ -114,7 +114,7 @@ def judge(folder: TrustedFolder | None, item: ReviewItem) -> Verdict:
     if folder is None:
         return "unknown"
     known = folder.content.get(item.name)
-    return "trusted" if known is not None and known == item.take_fingerprint() else "changed"
+    return "trusted" if known is not None and known == item.fingerprint() else "changed"
 
 
 def check_trustable(worktree: Path, home: Path) -> None:

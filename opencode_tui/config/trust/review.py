@@ -14,12 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from opencode_tui.config.effect_words import describe
-from opencode_tui.config.gate import STARTS, Gated, RepositoryPlace, find_gated, find_linked
-from opencode_tui.config.layer import Layer
-from opencode_tui.config.settings_folder import Extension
-from opencode_tui.config.substitute import resolve_file
-from opencode_tui.config.text_file import UnreadableFileError, read_bytes
+from opencode_tui.config.notice import dotted
+from opencode_tui.config.sources.folder import Extension
+from opencode_tui.config.sources.layer import Layer
+from opencode_tui.config.sources.substitute import resolve_file
+from opencode_tui.config.sources.text_file import UnreadableFileError, read_bytes
+from opencode_tui.config.trust.gate import STARTS, Gated, RepositoryFolder, find_gated, find_linked
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.value import immutable
 
 MAX_REVIEWED_FILES = 2_000
@@ -32,29 +33,35 @@ _NAMING_FOLDERS = ("plugin", "skills")
 
 _TEXT_ENDINGS = (".md", ".txt")
 
+LIMIT = 200
+"""Characters that are shown of one setting."""
+
+_NAMING_KEYS = ("command", "url", "baseURL", "template", "module", "path")
+_SNIPPETS = re.compile(r"!`[^`]*`?")
+
 
 @immutable
 class ReviewItem:
     """A file or folder of a repository (`name` is relative to the worktree) and what it would do, one line an effect.
 
-    `take_fingerprint` reads the present content. It returns None when something of it cannot be read: nobody can vouch for that.
+    `fingerprint` reads the present content. It returns None when something of it cannot be read: nobody can vouch for that.
     """
 
     name: str
     path: Path
     effects: tuple[str, ...]
-    take_fingerprint: Callable[[], str | None]
+    fingerprint: Callable[[], str | None]
 
 
 class _UnfathomableError(Exception):
     """Too much, or unreadable."""
 
 
-def review_settings(layer: Layer, place: RepositoryPlace) -> tuple[ReviewItem, list[Gated]]:
+def review_settings(layer: Layer, place: RepositoryFolder) -> tuple[ReviewItem, list[Gated]]:
     """Return what a source's (migrated) settings need trust for."""
     linked = [] if layer.has_placeholders else find_linked(layer.value, layer.source, place)
     gated = linked or find_gated(layer.value, place, has_placeholders=layer.has_placeholders)
-    effects = tuple(describe(one) for one in gated if not one.only_over_deny)
+    effects = tuple(describe_effect(one) for one in gated if not one.only_over_deny)
     name = os.path.relpath(layer.source, place.worktree)
     return ReviewItem(name, Path(layer.source), effects, partial(_fingerprint_settings, gated, place)), gated
 
@@ -79,7 +86,7 @@ def _name(path: Path, worktree: Path) -> str:
     return os.path.relpath(path, worktree)
 
 
-def _fingerprint_settings(gated: list[Gated], place: RepositoryPlace) -> str | None:
+def _fingerprint_settings(gated: list[Gated], place: RepositoryFolder) -> str | None:
     digest = hashlib.sha256()
     try:
         for one in gated:
@@ -93,7 +100,7 @@ def _fingerprint_settings(gated: list[Gated], place: RepositoryPlace) -> str | N
     return digest.hexdigest()
 
 
-def _named_files(gated: Gated, place: RepositoryPlace) -> set[Path]:
+def _named_files(gated: Gated, place: RepositoryFolder) -> set[Path]:
     """Return the files of the repository that a gated setting names, links followed, with the Python files beside a plugin."""
     found: set[Path] = set()
     for text in _texts(gated.value):
@@ -170,3 +177,31 @@ def _is_only_text(skill: Path, worktree: Path) -> bool:
         )
     except _UnfathomableError:
         return False
+
+
+def describe_effect(gated: Gated) -> str:
+    """Return one line: the setting, what it does, and the command, address or file that it names. Secrets are not among them."""
+    shown = " ".join(_named_in(gated.value).split())
+    shown = shown if len(shown) <= LIMIT else shown[: LIMIT - 1] + "…"
+    return f"{dotted(gated.path)}: {gated.effect}" + (
+        f": {shown}" if shown and shown not in map(str, gated.path) else ""
+    )
+
+
+def _named_in(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(_named_in, cast("list[Any]", value))))
+    if not isinstance(value, dict):
+        return ""
+    fields = cast("JsonObject", value)
+    return " ".join(_field(key, fields[key]) for key in _NAMING_KEYS if key in fields)
+
+
+def _field(key: str, value: Any) -> str:
+    if key == "template" and isinstance(value, str):
+        return " ".join(_SNIPPETS.findall(value))
+    if isinstance(value, list):
+        return " ".join(str(word) for word in cast("list[Any]", value))
+    return value if isinstance(value, str) else ""

@@ -1,6 +1,6 @@
-"""Names that settings speak of and that a typing mistake is compared with: actions of keys, tools.
+"""Actions that keys can be bound to, and bindings that take a key away from sending, stopping or typing.
 
-Source: reference, sections 27 and 38.
+Source: reference, section 38.
 """
 
 
@@ -38,10 +38,21 @@ UNSUPPORTED_ACTIONS = _names(
 )
 """Those of OpenCode's actions that are no act here: what they are about is not there."""
 
-PERMISSIONS = _names(
-    """
-    read edit glob grep list bash task external_directory todowrite todoread question webfetch websearch codesearch lsp doom_loop
-    skill plan_enter plan_exit write patch multiedit apply_patch recall batch
-    """
-)
-"""What rules are about; tools of MCP servers come on top, their names hold an underscore."""
+_RESERVED = {
+    "enter": ("input_submit",),
+    "return": ("input_submit",),
+    "ctrl+c": ("app_exit", "input_clear"),
+    "escape": ("session_interrupt",),
+    "esc": ("session_interrupt",),
+}
+"""Keys that a person relies on, and the actions that may have them."""
+
+
+def find_captured_keys(action: str, binding: str) -> list[str]:
+    """Return the keys of a binding that this action would take away: from sending, stopping, or plain typing."""
+    keys = [key.strip().lower() for key in binding.split(",")]
+    return [key for key in keys if (key in _RESERVED and action not in _RESERVED[key]) or _is_typed(key, action)]
+
+
+def _is_typed(key: str, action: str) -> bool:
+    return (len(key) == 1 or key in ("space", "backspace")) and not action.startswith("input_")

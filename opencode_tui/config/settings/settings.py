@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from opencode_tui.config.settings_agent import AgentSettings, CommandSettings
-from opencode_tui.config.settings_provider import ProviderSettings
-from opencode_tui.config.settings_section import Line, Milliseconds, ModelName, Section, Tokens, Url
-from opencode_tui.config.settings_service import FormatterSettings, LspSettings, McpSettings, ServerSettings
+from opencode_tui.config.settings.agent import AgentSettings, CommandSettings
+from opencode_tui.config.settings.provider import ProviderSettings
+from opencode_tui.config.settings.section import Line, Milliseconds, ModelName, Section, Tokens, Url
+from opencode_tui.config.settings.service import FormatterSettings, LspSettings, McpSettings, ServerSettings
 from opencode_tui.schema.permission import Action
 
 DEFAULT_PREPARE = 0.75

@@ -11,10 +11,10 @@ from typing import Literal, cast
 from urllib.parse import unquote, urlsplit
 
 from opencode_tui.config.flags import Flags
-from opencode_tui.config.layer import Layer, parse_layer, read_layer
 from opencode_tui.config.load import LoadedConfig
-from opencode_tui.config.sources import SettingsSource, list_administrator_sources, list_sources
-from opencode_tui.config.substitute import resolve_file
+from opencode_tui.config.sources.layer import Layer, parse_layer, read_layer
+from opencode_tui.config.sources.locations import SettingsSource, list_administrator_sources, list_sources
+from opencode_tui.config.sources.substitute import resolve_file
 from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 

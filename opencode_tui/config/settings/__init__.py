@@ -1,0 +1,1 @@
+"""Every key of the settings with its type."""

@@ -1,0 +1,1 @@
+"""Where settings come from, and how each kind of file is read."""

@@ -1,0 +1,1 @@
+"""What a repository may start, and whether it is trusted."""

@@ -1,0 +1,91 @@
+"""What a folder's own files would start or loosen, whether or not it is trusted: the base of `opencode-tui trust`.
+
+Trust is given in two steps: a report of what there is, then a consent that holds for exactly that content.
+"""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from opencode_tui.config.sources.folder import find_extensions, read_markdown
+from opencode_tui.config.sources.layer import read_layer
+from opencode_tui.config.sources.locations import find_worktree, list_repository_sources
+from opencode_tui.config.sources.migrate import migrate
+from opencode_tui.config.trust.gate import RepositoryFolder
+from opencode_tui.config.trust.review import ReviewItem, review_extensions, review_settings
+from opencode_tui.config.trust.store import TrustStore, Verdict, check_trustable, judge
+from opencode_tui.schema.error import TrustError
+from opencode_tui.schema.trust import TrustItem, TrustReport
+from opencode_tui.schema.value import immutable
+from opencode_tui.storage.paths import Paths
+
+
+@immutable
+class Inspection:
+    """The worktree that trust belongs to, and each of its items with the present verdict."""
+
+    worktree: Path
+    items: list[tuple[ReviewItem, Verdict]]
+
+
+def inspect_folder(directory: Path, *, paths: Paths) -> Inspection:
+    """Return what the repository's files from its root down to a folder would do.
+
+    Raises TrustError for a folder that cannot be trusted, ConfigError for settings that cannot be read. Blocks.
+    """
+    if not directory.is_dir():
+        raise TrustError(f"{directory} is not a folder; name the folder of a project")
+    worktree = find_worktree(directory)
+    check_trustable(worktree, paths.home)
+    trusted = TrustStore(paths=paths).find(worktree)
+    return Inspection(worktree, [(item, judge(trusted, item)) for item in _items(directory, worktree, paths.home)])
+
+
+def _items(directory: Path, worktree: Path, home: Path) -> list[ReviewItem]:
+    items: list[ReviewItem] = []
+    for source in list_repository_sources(directory, worktree):
+        if source.kind == "folder":
+            layers = list(read_markdown(source.path, "repository"))
+            found = list(find_extensions(source.path, "repository"))
+            items += [item for item, _ in review_extensions(found, worktree)]
+        else:
+            layer = read_layer(source.path, "repository")
+            layers = [layer] if layer is not None else []
+        for layer in layers:
+            place = RepositoryFolder(layer.folder, worktree, home)
+            items.append(review_settings(replace(layer, value=migrate(layer.value)), place)[0])
+    return items
+
+
+def report_trust(directory: Path, *, paths: Paths) -> TrustReport:
+    """Return what needs trust in a folder. Raises TrustError, ConfigError. Blocks."""
+    inspection = inspect_folder(directory, paths=paths)
+    _, seen = _read([item for item, _ in inspection.items])
+    items = [
+        TrustItem(name=item.name, effects=list(item.effects), verdict=verdict)
+        for item, verdict in inspection.items
+        if item.effects
+    ]
+    return TrustReport(worktree=str(inspection.worktree), seen=seen, items=items)
+
+
+def grant_seen(directory: Path, seen: str, *, paths: Paths) -> None:
+    """Trust the content that a report was about. Raises TrustError, also when it is another one by now. Blocks."""
+    inspection = inspect_folder(directory, paths=paths)
+    read, now = _read([item for item, _ in inspection.items])
+    if now != seen:
+        raise TrustError(f"changed since they were listed: what {inspection.worktree} would start; look at it again")
+    TrustStore(paths=paths).grant(inspection.worktree, read)
+
+
+def _read(items: list[ReviewItem]) -> tuple[list[ReviewItem], str]:
+    """Return the items with the fingerprints that they have now, and one for all of them."""
+    prints = [item.fingerprint() for item in items]
+    described = json.dumps([[item.name, *item.effects, one] for item, one in zip(items, prints, strict=True)])
+    fixed = [_fixed(item, one) for item, one in zip(items, prints, strict=True)]
+    return fixed, hashlib.sha256(described.encode()).hexdigest()
+
+
+def _fixed(item: ReviewItem, value: str | None) -> ReviewItem:
+    return replace(item, fingerprint=lambda: value)

@@ -78,7 +78,7 @@ def build_core(
         storage=storage,
         locks=locks,
         migrations=Migrations(paths, locks=locks, environ=environ, clock=clock),
-        projects=Projects(storage=storage, locks=locks, clock=clock),
+        projects=Projects(storage=storage, locks=locks, clock=clock, publish=publisher.publish),
         publisher=publisher,
         statuses=statuses,
         store=store,

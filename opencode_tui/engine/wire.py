@@ -16,6 +16,7 @@ from opencode_tui.engine.permission.defaults import PermissionFolders
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import PermissionService
+from opencode_tui.engine.project.branch_watch import BranchWatch
 from opencode_tui.engine.project.discover import Project, discover
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.model_table import ModelTable
@@ -69,11 +70,21 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         snapshots=snapshots,
     )
     extensions.plugins.follow(core.bus, str(directory))
+    _watch_branch(core, directory, parts)
     if has_leftovers:
         await parts.undo.recover()
     return _assemble(
         core, directory, parts=parts, warnings=warnings, sessions=sessions, grants=grants, snapshots=snapshots
     )
+
+
+def _watch_branch(core: Core, directory: Path, parts: VerbParts) -> None:
+    """Have a change of the branch published until the instance is closed."""
+    repository = parts.project.repository
+    if repository is not None and parts.project.vcs:
+        watch = BranchWatch(repository, publish=partial(core.bus.publish, directory=str(directory)))
+        watch.start()
+        parts.background.at_close(watch.close)
 
 
 def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bool]:

@@ -1,7 +1,7 @@
 """The verbs on conversations, built from their parts: the loop and everything that it calls."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from opencode_tui.config.load import LoadedConfig
@@ -262,6 +262,7 @@ def _build_commands(core: Core, parts: VerbParts) -> SessionCommands:
             worktree=parts.project.worktree,
             hooks=parts.extensions.hooks,
             publish=core.publisher.publish,
+            on_init=partial(core.projects.mark_initialized, parts.project),
         )
     )
 

@@ -29,7 +29,8 @@ async def test_init_answers_true_when_its_turn_is_over(serve):
         body = {"messageID": "msg_0123456789abClientsOwnId12", "providerID": "fake", "modelID": "fake-model"}
         answer = await face.http.post(f"/session/{session_id}/init", json=body)
         stored = await face.messages(session_id)
-    assert answer.json() is True
+        project = (await face.http.get("/project/current")).json()
+    assert answer.json() is True and project["time"]["initialized"] >= project["time"]["created"]
     assert stored[0]["info"]["id"] == body["messageID"] and "AGENTS.md" in stored[0]["parts"][0]["text"]
 
 

@@ -1,5 +1,8 @@
 """A session whose process was killed, and one that another terminal works on, as the screen shows them."""
 
+from pathlib import Path
+
+from tests.support.repo import make_repo
 from tests.support.screen_terminal import Open
 
 BASH = 'go <<tool bash {"command":"sleep 60","description":"x"}>>\r'
@@ -52,3 +55,15 @@ def test_a_window_that_is_closed_while_the_agent_works_leaves_no_process(start: 
         terminal.sees("word5 ")
         terminal.hang_up()
         terminal.process.wait(timeout=15)
+
+
+def test_the_branch_beside_the_folder_follows_a_checkout(start: Open, folder: Path) -> None:
+    repo = make_repo(folder)
+    repo.commit()
+    repo.git("checkout", "-q", "-b", "before-it")
+    with start(size=(140, 34)) as terminal:
+        terminal.sees("Ask anything")
+        terminal.type("begin\r")
+        terminal.sees("before-it")
+        repo.git("checkout", "-q", "-b", "after-it")
+        terminal.sees("after-it")

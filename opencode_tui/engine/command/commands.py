@@ -14,8 +14,11 @@ from opencode_tui.schema.catalog import CommandSummary
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.value import immutable
 
+INIT = "init"
+"""The command that writes the project's AGENTS.md."""
+
 _BUILT_IN: Mapping[str, tuple[str, bool | None]] = {
-    "init": ("write or renew this project's AGENTS.md", None),
+    INIT: ("write or renew this project's AGENTS.md", None),
     "review": ("review changes: uncommitted ones, a commit, a branch, or a pull request", True),
 }
 """Name to description and `subtask`."""

@@ -6,6 +6,7 @@ Source: reference, sections 3 and 4.
 
 import asyncio
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 from pydantic import ValidationError
@@ -13,6 +14,7 @@ from pydantic import ValidationError
 from opencode_tui.engine.project.adoption import adopt_sessions
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.schema.error import NotFoundError, StorageError
+from opencode_tui.schema.event import ProjectUpdated
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.record import JsonObject
@@ -40,10 +42,13 @@ class OpenedProject:
 class Projects:
     """The project records of one store."""
 
-    def __init__(self, *, storage: Storage, locks: Locks, clock: Clock) -> None:
+    def __init__(
+        self, *, storage: Storage, locks: Locks, clock: Clock, publish: Callable[[ProjectUpdated], None]
+    ) -> None:
         self._storage = storage
         self._locks = locks
         self._clock = clock
+        self._publish = publish
 
     async def open(self, project: Project) -> OpenedProject:
         """Return the project's record, made or refreshed when it is due; what cannot be read or written is a warning."""
@@ -59,6 +64,14 @@ class Projects:
         except StorageError as error:
             return OpenedProject(fresh, warnings=(str(error),))
         return OpenedProject(info, adopted, warnings)
+
+    async def mark_initialized(self, project: Project) -> None:
+        """Record that the project's AGENTS.md was written by the command `init`. Raises StorageError."""
+        now = self._clock()
+        fresh = self._describe(project, now)
+        await self._update(
+            ("project", project.id), fresh, lambda known: known.changed(time=known.time.changed(initialized=now))
+        )
 
     async def all(self) -> list[ProjectInfo]:
         """Return the records of all projects that can be read, by id."""
@@ -88,18 +101,29 @@ class Projects:
             ) from None
 
     async def _refresh(self, key: Key, fresh: ProjectInfo, now: int) -> ProjectInfo:
-        def change(fields: JsonObject) -> JsonObject:
-            known = ProjectInfo.model_validate(fields)
-            return known.changed(
+        return await self._update(
+            key,
+            fresh,
+            lambda known: known.changed(
                 worktree=fresh.worktree,
                 vcs=fresh.vcs,
                 time=known.time.changed(updated=now),
                 sandboxes=_sandboxes(known, fresh),
-            ).to_dict()
-
-        return ProjectInfo.model_validate(
-            await self._storage.update(key, change, self._locks.store(), default=fresh.to_dict())
+            ),
         )
+
+    async def _update(
+        self, key: Key, default: ProjectInfo, change: Callable[[ProjectInfo], ProjectInfo]
+    ) -> ProjectInfo:
+        """Write a record changed, and publish it."""
+
+        def change_fields(fields: JsonObject) -> JsonObject:
+            return change(ProjectInfo.model_validate(fields)).to_dict()
+
+        fields = await self._storage.update(key, change_fields, self._locks.store(), default=default.to_dict())
+        info = ProjectInfo.model_validate(fields)
+        self._publish(ProjectUpdated.model_validate(info.to_dict()))
+        return info
 
 
 def _is_due(known: ProjectInfo, fresh: ProjectInfo, now: int) -> bool:

@@ -7,14 +7,15 @@ never in what a snippet printed. Source: reference, section 29.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
-from opencode_tui.engine.command.commands import Command, Commands
+from opencode_tui.engine.command.commands import INIT, Command, Commands
 from opencode_tui.engine.command.placeholder import Piece, Prose, Snippet, fill
 from opencode_tui.engine.command.snippet import SnippetShell
 from opencode_tui.engine.permission.decision import Query
@@ -27,7 +28,7 @@ from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.subagent import parent_layers
 from opencode_tui.engine.session.template import ReferencePlace, expand_references
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.event import CommandExecuted
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import ModelRef, parse_model_ref
@@ -43,10 +44,12 @@ from opencode_tui.schema.request import (
 )
 from opencode_tui.schema.value import immutable
 
+logger = logging.getLogger(__name__)
+
 
 @immutable
 class CommandServices:
-    """What commands need in the instance of one folder."""
+    """What commands need in the instance of one folder; `on_init` is called when the command `init` has run."""
 
     commands: Commands
     agents: AgentRegistry
@@ -57,6 +60,7 @@ class CommandServices:
     worktree: Path
     hooks: Hooks
     publish: Callable[[CommandExecuted], None]
+    on_init: Callable[[], Awaitable[None]]
 
 
 class SessionCommands:
@@ -113,11 +117,17 @@ class SessionCommands:
             parts=parts,
         )
 
-    def tell(self, session_id: str, given: CommandInput, answer: MessageWithParts) -> None:
+    async def report_executed(self, session_id: str, given: CommandInput, answer: MessageWithParts) -> None:
         """Publish that a command has run and which message answers it."""
+        name = given.command.removeprefix("/")
+        if name == INIT:
+            try:
+                await self._services.on_init()
+            except OpencodeError as error:
+                logger.warning("the project could not be marked as initialized: %s", error)
         self._services.publish(
             CommandExecuted(
-                name=given.command.removeprefix("/"),
+                name=name,
                 session_id=session_id,
                 arguments=given.arguments,
                 message_id=answer.info.id,

@@ -90,7 +90,7 @@ class SessionPrompt:
         """
         request = await self._commands.prepare(session_id, given, policy=policy or AskPerson())
         answer = await self.prompt(session_id, request, policy=policy, stored=stored)
-        self._commands.tell(session_id, given, answer)
+        await self._commands.report_executed(session_id, given, answer)
         return answer
 
     async def withdraw(self, session_id: str, message_id: str) -> bool:

@@ -2,7 +2,7 @@ import json
 import os
 import shutil
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from opencode_tui.engine.project.discover import Project, discover
 from opencode_tui.engine.project.projects import REFRESH_MS, OpenedProject, Projects
+from opencode_tui.schema.event import ProjectUpdated
 from opencode_tui.schema.project import ProjectInfo, ProjectTime
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
@@ -25,11 +26,14 @@ class World:
     storage: Storage
     locks: Locks
     now: int = 1_000
+    published: list[ProjectUpdated] = field(default_factory=list[ProjectUpdated])
 
     async def open(self, directory: Path) -> OpenedProject:
-        return await Projects(storage=self.storage, locks=self.locks, clock=lambda: self.now).open(
-            self.project(directory)
-        )
+        return await self.projects.open(self.project(directory))
+
+    @property
+    def projects(self) -> Projects:
+        return Projects(storage=self.storage, locks=self.locks, clock=lambda: self.now, publish=self.published.append)
 
     def project(self, directory: Path) -> Project:
         return discover(directory, paths=self.paths, environ=os.environ)
@@ -167,3 +171,18 @@ async def test_damaged_session_stays_and_hides_no_other(world: World, repo: Repo
     world.file("session", "global", "ses_b").write_bytes(b"")
     assert (await world.open(repo.path)).adopted == ("ses_a",)
     assert world.file("session", "global", "ses_b").exists()
+
+
+async def test_a_record_is_published_when_it_is_written_and_not_when_it_is_read(world: World, repo: Repo) -> None:
+    first = (await world.open(repo.path)).info
+    await world.open(repo.path)
+    assert [one.to_dict() for one in world.published] == [{**first.to_dict(), "type": "project.updated"}]
+
+
+async def test_init_leaves_its_time_in_the_record(world: World, repo: Repo) -> None:
+    await world.open(repo.path)
+    world.now += 5
+    await world.projects.mark_initialized(world.project(repo.path))
+    info = (await world.open(repo.path)).info
+    assert info.time == ProjectTime(created=1_000, updated=1_000, initialized=1_005)
+    assert world.published[-1].time == info.time

@@ -79,7 +79,7 @@ async def test_snippets_of_an_untrusted_repository_do_not_exist(environ, tmp_pat
     world = SettingsWorld(tmp_path, environ)
     world.repository("Out: !`touch made`", ".opencode/command/theirs.md")
     async with opened(environ, world.project) as opening:
-        with pytest.raises(ConfigError, match="no command 'theirs'"):
+        with pytest.raises(ConfigError, match=r"command\.theirs: .*opencode-tui trust"):
             await opening.command("theirs")
         assert not (world.project / "made").exists()
 

@@ -8,11 +8,11 @@ from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.fork_copy import ForkCopies
-from opencode_tui.engine.session.meter import TokenMeter
 from opencode_tui.engine.session.publisher import Publisher
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.value import immutable
@@ -44,7 +44,7 @@ class Core:
     copies: ForkCopies
     runs: RunRegistry
     recent: RecentModels
-    meter: TokenMeter
+    estimator: TokenEstimator
     truncator: Truncator
 
 
@@ -85,6 +85,6 @@ def build_core(
         copies=copies,
         runs=RunRegistry(group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher),
         recent=RecentModels(state=paths.state),
-        meter=TokenMeter(folder=paths.state / "tokens"),
+        estimator=TokenEstimator(folder=paths.state / "tokens"),
         truncator=Truncator(paths=paths, identifier=identifier, clock=clock),
     )

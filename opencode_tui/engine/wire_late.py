@@ -128,7 +128,7 @@ def load_context(
             agents=subagents.agents,
             requests=requests,
             catalog=catalog,
-            calibration=core.meter.calibration,
+            estimator=core.estimator,
             rules=overflow_rules(core, settings),
         )
     )

@@ -118,7 +118,7 @@ def _build_step(core: Core, parts: VerbParts) -> StepServices:
         identifier=core.identifier,
         clock=core.clock,
         calls=calls,
-        meter=core.meter,
+        estimator=core.estimator,
         recorder=parts.recorder,
         hooks=hooks,
     )
@@ -182,7 +182,7 @@ def _build_keeper(core: Core, parts: VerbParts, step: StepServices) -> ContextKe
     rules = overflow_rules(core, settings)
     return ContextKeeper(
         store=core.store,
-        meter=core.meter,
+        estimator=core.estimator,
         rules=KeeperRules(rules, settings.prepare),
         load=lambda: _load_compactions(core, parts, step, rules),
     )
@@ -198,7 +198,7 @@ def _load_compactions(core: Core, parts: VerbParts, step: StepServices, rules: O
         agents=parts.subagents.agents,
         catalog=parts.catalog,
         hooks=parts.extensions.hooks,
-        counter=core.meter.calibration,
+        estimator=core.estimator,
         rules=rules,
     )
     services = CompactionServices(
@@ -229,7 +229,7 @@ def _load_manual(core: Core, parts: VerbParts, keeper: ContextKeeper, loop: Sess
             runs=core.runs,
             loop=loop,
             undo=parts.undo,
-            meter=core.meter,
+            estimator=core.estimator,
         )
     )
 

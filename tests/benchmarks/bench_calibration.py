@@ -12,8 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from opencode_tui.engine.session.calibration import Calibration
 from opencode_tui.engine.session.token import estimate
+from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from tests.benchmarks.comparison import Figure, median_ms, report
 from tests.support.build import MODEL
 from tests.support.corpus import KINDS, Kind, passage
@@ -27,22 +27,19 @@ GOAL = 5.0
 def errors(kind: Kind, vocabulary: Vocabulary, seed: int, folder: Path) -> tuple[list[float], list[float], list[float]]:
     """Return the errors in percent of requests, of new texts, and of new texts at four characters a token."""
     counter, chance = TokenCounter(vocabulary), random.Random(seed)
-    calibration, session = Calibration(folder=folder), GrowingSession(kind, counter, chance)
+    estimator, session = TokenEstimator(folder=folder), GrowingSession(kind, counter, chance)
     requests: list[float] = []
     for step in range(STEPS + MEASURED):
         request = session.step()
         true = session.count(request)
         if step >= STEPS:
-            requests.append(100 * abs(calibration.estimate(request) - true.input) / true.input)
-        calibration.observe(request, true)
+            requests.append(100 * abs(estimator.estimate(request) - true.input) / true.input)
+        estimator.learn(request, true)
     texts = [passage(kind, chance, chance.randrange(1_000, 9_000)) for _ in range(TEXTS)]
     counts = [counter.text(text) for text in texts]
     return (
         requests,
-        [
-            100 * abs(calibration.estimate_text(one, MODEL) - true) / true
-            for one, true in zip(texts, counts, strict=True)
-        ],
+        [100 * abs(estimator.estimate_text(one, MODEL) - true) / true for one, true in zip(texts, counts, strict=True)],
         [100 * abs(estimate(one) - true) / true for one, true in zip(texts, counts, strict=True)],
     )
 
@@ -72,12 +69,12 @@ def costs(folder: Path) -> list[Figure]:
     request = session.step()
     while sum(len(str(message)) for message in session.messages) < 1_000_000:
         request = session.step()
-    true, known = session.count(request), Calibration(folder=folder)
-    known.observe(request, true)
+    true, known = session.count(request), TokenEstimator(folder=folder)
+    known.learn(request, true)
     fresh, again, learning = median_ms(
-        lambda: Calibration(folder=folder).estimate(request),
+        lambda: TokenEstimator(folder=folder).estimate(request),
         lambda: known.estimate(request),
-        lambda: known.observe(request, true),
+        lambda: known.learn(request, true),
     )
     return [
         Figure("a request of 1,000,000 characters, never seen", fresh, 50),

@@ -10,12 +10,12 @@ from typing import Required, TypedDict
 
 from opencode_tui.engine.provider.stream import LlmRequest, MediaBlock, UserEntry
 from opencode_tui.engine.session.context_item import describe, first_line, why_ignored, why_live
-from opencode_tui.engine.session.context_size import PROGRAM, Weigh, measure, part_sizes
+from opencode_tui.engine.session.context_size import PROGRAM, measure, part_sizes
 from opencode_tui.engine.session.history import compaction_of
 from opencode_tui.engine.session.media import media_blocks
 from opencode_tui.engine.session.model_message import PRUNED_OUTPUT, to_model_messages
 from opencode_tui.engine.session.request_builder import BuiltRequest
-from opencode_tui.engine.session.request_shape import ShapeReader
+from opencode_tui.engine.session.tokens.estimate import ModelEstimate
 from opencode_tui.schema.context import ContextItem, ContextState
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.message import AssistantMessage
@@ -35,15 +35,14 @@ class ContextSources:
     """What the items are read from.
 
     `stored` are all messages of the session; `visible` those that no undo hides, `sent` those of them that the model is given.
-    `weigh` gives the tokens of what `reader` reads.
+    `estimate` gives the tokens of each piece.
     """
 
     built: BuiltRequest
     stored: Sequence[MessageWithParts]
     visible: Sequence[MessageWithParts]
     sent: Sequence[MessageWithParts]
-    reader: ShapeReader
-    weigh: Weigh
+    estimate: ModelEstimate
 
 
 @immutable
@@ -58,7 +57,7 @@ class _Line:
 def context_items(sources: ContextSources) -> list[ContextItem]:
     """Return the items."""
     request, layers = sources.built.request, sources.built.layers
-    sizes = measure(request, layers, reader=sources.reader, weigh=sources.weigh)
+    sizes = measure(request, layers, sources.estimate)
     parts = _Parts(sources, sizes.parts)
     items = [*_system(sources.built, sizes.layers, sizes.plugin)]
     if request.tools:
@@ -183,13 +182,13 @@ class _Parts:
 
     def _freed(self, part: ToolPart, state: ToolStateCompleted) -> float:
         """Return what an output takes beyond the words that stand for it when it is pruned."""
-        reader, weigh = self._sources.reader, self._sources.weigh
-        size = weigh(reader.text(state.output.strip())) - weigh(reader.text(PRUNED_OUTPUT))
+        estimate = self._sources.estimate
+        size = estimate.text(state.output.strip()) - estimate.text(PRUNED_OUTPUT)
         for file in state.attachments or []:
             blocks = media_blocks(
                 str(file.get("mime", "")), str(file.get("url", "")), file.get("filename"), self._model
             )
-            size += sum(weigh(reader.block(block)) for block in blocks)
+            size += sum(map(estimate.block, blocks))
         return size
 
     def _whole(self, message: MessageWithParts) -> dict[str, float]:
@@ -201,7 +200,7 @@ class _Parts:
             for part in message.parts
         ]
         entries = to_model_messages([with_parts(message.info, parts)], self._model)
-        return part_sizes(entries, reader=self._sources.reader, weigh=self._sources.weigh)
+        return part_sizes(entries, self._sources.estimate)
 
 
 def _is_summary(message: MessageWithParts) -> bool:

@@ -21,12 +21,12 @@ from opencode_tui.engine.session.fullness import (
     told_limit,
 )
 from opencode_tui.engine.session.history import filter_compacted
-from opencode_tui.engine.session.meter import TokenMeter
 from opencode_tui.engine.session.model_message import to_model_messages
 from opencode_tui.engine.session.overflow import OverflowRules, exceeds, usable
 from opencode_tui.engine.session.repair import is_unfinished
 from opencode_tui.engine.session.runs import Run
 from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.schema.error import ContextOverflowError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.value import immutable
@@ -81,10 +81,10 @@ class ContextKeeper:
     """Looks after the contexts of one folder's sessions."""
 
     def __init__(
-        self, *, store: SessionStore, meter: TokenMeter, rules: KeeperRules, load: Callable[[], Compactions]
+        self, *, store: SessionStore, estimator: TokenEstimator, rules: KeeperRules, load: Callable[[], Compactions]
     ) -> None:
         self._store = store
-        self._meter = meter
+        self._estimator = estimator
         self._rules = rules
         self._load = load
         self._known: set[str] = set()
@@ -101,7 +101,7 @@ class ContextKeeper:
         self._known.add(session_id)
         room = usable(model, rules)
         share = None if room is None else int(room * (self._rules.prepare or 1))
-        size = self._meter.size(request, beyond=None if pressure.before else share)
+        size = self._estimator.estimate(request, beyond=None if pressure.before else share)
         _look_back(pressure, size)
         if room is None or not rules.is_automatic:
             return request
@@ -118,7 +118,7 @@ class ContextKeeper:
         self, session_id: str, request: LlmRequest, error: ContextOverflowError, pressure: Pressure
     ) -> None:
         """Note that the provider refuses a request as too large; raises what ends the turn when compacting is of no use."""
-        size = self._meter.size(request)
+        size = self._estimator.estimate(request)
         pressure.refusals += 1
         if not self._rules.overflow.is_automatic:
             raise ContextOverflowError(
@@ -197,14 +197,14 @@ class ContextKeeper:
     def _gainable(self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int) -> int:
         """Return the tokens of the request that a summary could stand for; what only the provider counts is taken for history."""
         old = self._size_of(new_messages(sent[: pending_from(sent)]), request)
-        return old + max(0, size - self._meter.size(request))
+        return old + max(0, size - self._estimator.estimate(request))
 
     def _is_worth(
         self, prepared: "Prepared", sent: Sequence[MessageWithParts], request: LlmRequest, pressure: Pressure
     ) -> bool:
         """Tell whether the request is small enough with a prepared summary in the place of what it stands for."""
-        before, after = self._meter.size(request), self._after(sent, prepared.count, request)
-        after += self._meter.calibration.estimate_text(prepared.said.text, request.model)
+        before, after = self._estimator.estimate(request), self._after(sent, prepared.count, request)
+        after += self._estimator.estimate_text(prepared.said.text, request.model)
         return after <= self._room(request, pressure) and after <= (1 - GAIN) * max(before, pressure.before)
 
     def _tail(self, sent: Sequence[MessageWithParts], request: LlmRequest, pressure: Pressure) -> int:
@@ -215,7 +215,7 @@ class ContextKeeper:
 
     def _after(self, sent: Sequence[MessageWithParts], at: int, request: LlmRequest) -> int:
         """Return the size of the request without the messages before `at`."""
-        return self._meter.size(request) - self._size_of(sent, request) + self._size_of(sent[at:], request)
+        return self._estimator.estimate(request) - self._size_of(sent, request) + self._size_of(sent[at:], request)
 
     def _room(self, request: LlmRequest, pressure: Pressure) -> int:
         room = usable(request.model, self._rules.overflow)
@@ -225,7 +225,7 @@ class ContextKeeper:
         if not messages:
             return 0
         entries = to_model_messages(messages, request.model)
-        return self._meter.size(replace(request, system=(), tools=(), messages=entries))
+        return self._estimator.estimate(replace(request, system=(), tools=(), messages=entries))
 
 
 def _with_room(request: LlmRequest, size: int) -> LlmRequest:

@@ -1,15 +1,12 @@
 """Pure: how the tokens of a request are spread over the layers of its system prompt, its tools and the parts of its messages."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 
 from opencode_tui.engine.provider.stream import LlmRequest, ModelMessage, ToolEntry
-from opencode_tui.engine.session.request_shape import MESSAGE, REQUEST, Block, Shape, ShapeReader, add
 from opencode_tui.engine.session.system import SystemLayer
+from opencode_tui.engine.session.tokens.estimate import Block, ModelEstimate
 from opencode_tui.schema.value import immutable
-
-Weigh = Callable[[Shape], float]
-"""Gives the tokens of a shape."""
 
 PROGRAM = ""
 """The part id under which stands what the program itself adds to the messages."""
@@ -25,32 +22,32 @@ class RequestSizes:
     parts: dict[str, float] = field(default_factory=dict[str, float])
 
 
-def measure(request: LlmRequest, layers: Sequence[SystemLayer], *, reader: ShapeReader, weigh: Weigh) -> RequestSizes:
+def measure(request: LlmRequest, layers: Sequence[SystemLayer], estimate: ModelEstimate) -> RequestSizes:
     """Return how the tokens of a request are spread; each message's frame counts to its first part."""
     live, added = split_system(request.system, layers)
-    frame = weigh(REQUEST)
-    sizes = [weigh(reader.text(layer.text)) if is_live else 0.0 for layer, is_live in zip(layers, live, strict=True)]
+    frame = estimate.request_frame
+    sizes = [estimate.text(layer.text) if is_live else 0.0 for layer, is_live in zip(layers, live, strict=True)]
     if sizes:
         sizes[0] += frame
     return RequestSizes(
         layers=tuple(sizes),
-        plugin=(0.0 if sizes else frame) + (weigh(reader.text(added)) if added else 0.0),
-        tools=sum(weigh(reader.tool(tool)) for tool in request.tools),
-        parts=part_sizes(request.messages, reader=reader, weigh=weigh),
+        plugin=(0.0 if sizes else frame) + (estimate.text(added) if added else 0.0),
+        tools=sum(estimate.tool(tool) for tool in request.tools),
+        parts=part_sizes(request.messages, estimate),
     )
 
 
-def part_sizes(messages: Sequence[ModelMessage], *, reader: ShapeReader, weigh: Weigh) -> dict[str, float]:
+def part_sizes(messages: Sequence[ModelMessage], estimate: ModelEstimate) -> dict[str, float]:
     """Return the tokens of each part in messages; what has no part stands under `PROGRAM`."""
     sizes: dict[str, float] = {}
     for entry in messages:
         blocks: Sequence[Block] = entry.results if isinstance(entry, ToolEntry) else entry.content
         for index, block in enumerate(blocks):
-            shape = reader.block(block)
+            size = estimate.block(block)
             if index == 0 and not isinstance(entry, ToolEntry):
-                shape = add(shape, MESSAGE)
+                size += estimate.message_frame
             name = block.part or PROGRAM
-            sizes[name] = sizes.get(name, 0.0) + weigh(shape)
+            sizes[name] = sizes.get(name, 0.0) + size
     return sizes
 
 

@@ -8,12 +8,12 @@ from opencode_tui.engine.session.compaction import CompactionOrder, SessionCompa
 from opencode_tui.engine.session.fullness import new_messages
 from opencode_tui.engine.session.history import filter_compacted
 from opencode_tui.engine.session.loop import SessionLoop
-from opencode_tui.engine.session.meter import TokenMeter
 from opencode_tui.engine.session.model_message import to_model_messages
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.subagent import Prompter
 from opencode_tui.engine.session.summary_request import SummaryRequests, newest_request
+from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.undo_range import visible
 from opencode_tui.schema.compaction import CompactionReport, CompactSession
@@ -35,7 +35,7 @@ class ManualServices:
     runs: RunRegistry
     loop: SessionLoop
     undo: SessionUndo
-    meter: TokenMeter
+    estimator: TokenEstimator
 
 
 class ManualCompaction:
@@ -106,4 +106,4 @@ class ManualCompaction:
 
     def _size(self, sent: Sequence[MessageWithParts], model: Model) -> int:
         entries = to_model_messages(sent, model)
-        return self._services.meter.size(LlmRequest(model=model, system=(), messages=entries))
+        return self._services.estimator.estimate(LlmRequest(model=model, system=(), messages=entries))

@@ -17,7 +17,6 @@ from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent, ToolCall
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, STREAM_SLICE_MS
 from opencode_tui.engine.session.media import without_media
-from opencode_tui.engine.session.meter import TokenMeter
 from opencode_tui.engine.session.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.retry import MEDIA, GiveUp, Wait, next_try, store_cause
@@ -25,6 +24,7 @@ from opencode_tui.engine.session.runs import Aftermath
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.step_changes import StepRecorder
 from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.engine.session.tool_calls import CallScope, ToolCalls
 from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, StoredError
 from opencode_tui.schema.ids import Clock, Identifier
@@ -56,7 +56,7 @@ class StepServices:
     identifier: Identifier
     clock: Clock
     calls: ToolCalls
-    meter: TokenMeter
+    estimator: TokenEstimator
     recorder: StepRecorder
     hooks: Hooks = field(default_factory=Hooks)
 
@@ -101,7 +101,7 @@ class StepProcessor:
         self.message = self.message.changed(finish=finish.reason, cost=float(cost), tokens=tokens)
         await self._services.store.update_message(self.message)
         await self._complete()
-        await self._services.meter.observe(request, tokens)
+        await self._services.estimator.observe(request, tokens)
         return "stop" if blocked else "continue"
 
     async def run_calls(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> Outcome:

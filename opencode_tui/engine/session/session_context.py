@@ -13,9 +13,8 @@ from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.endpoint import Endpoint
 from opencode_tui.engine.provider.stream import LlmRequest, TextBlock, UserEntry
 from opencode_tui.engine.provider.wire_view import wire_view
-from opencode_tui.engine.session.calibration import Calibration
 from opencode_tui.engine.session.context import ContextSources, context_items
-from opencode_tui.engine.session.context_size import Weigh, measure
+from opencode_tui.engine.session.context_size import measure
 from opencode_tui.engine.session.fullness import pruned_since
 from opencode_tui.engine.session.history import filter_compacted, is_answered, position
 from opencode_tui.engine.session.model_message import GO_ON
@@ -24,6 +23,7 @@ from opencode_tui.engine.session.prune import output_tokens, prunable
 from opencode_tui.engine.session.request_builder import BuiltRequest, RequestBuilder, RequestTask
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.structured import structured_answer
+from opencode_tui.engine.session.tokens.estimate import ModelEstimate, TokenEstimator
 from opencode_tui.engine.session.totals import add_up
 from opencode_tui.engine.session.undo_range import visible
 from opencode_tui.schema.context import ContextView, RequestView
@@ -52,7 +52,7 @@ class ContextServices:
     agents: AgentRegistry
     requests: RequestBuilder
     catalog: Catalog
-    calibration: Calibration
+    estimator: TokenEstimator
     rules: OverflowRules
 
 
@@ -119,18 +119,17 @@ class SessionContext:
 
     def _view(self, following: _Next) -> ContextView:
         request, services = following.built.request, self._services
-        weights, reader = services.calibration.weights(request.model), services.calibration.reader(request.model)
+        estimate = services.estimator.of_model(request.model)
         newest = _reported(following, request.model)
-        most = _LEARNED_FACTOR if weights.reports >= _KNOWN else _MOST_FACTOR
-        factor = 1.0 if newest is None else self._factor(following, newest, weights.tokens)
+        most = _LEARNED_FACTOR if estimate.reports >= _KNOWN else _MOST_FACTOR
+        factor = 1.0 if newest is None else _factor(following, newest, estimate)
         factor = factor if 1 / most <= factor <= most else 1.0
         sources = ContextSources(
             built=following.built,
             stored=following.stored,
             visible=following.visible,
             sent=following.sent,
-            reader=reader,
-            weigh=lambda shape: factor * weights.tokens(shape),
+            estimate=estimate.scaled(factor),
         )
         items = context_items(sources)
         began = following.info.time.created
@@ -146,22 +145,11 @@ class SessionContext:
             context=request.model.limit.context or None,
             reported=None if newest is None else newest.tokens.context,
             factor=round(factor, 4),
-            learned=weights.reports,
+            learned=estimate.reports,
             prunable=sum(map(output_tokens, prunable(following.visible))),
             cost=add_up([own]).cost + float(hidden_cost(following.info)),
             items=items,
         )
-
-    def _factor(self, following: _Next, newest: AssistantMessage, weigh: Weigh) -> float:
-        """Return by how much the estimate of what the newest answer was given differs from what its provider counted."""
-        request, reader = following.built.request, self._services.calibration.reader(following.built.request.model)
-        sizes = measure(request, following.built.layers, reader=reader, weigh=weigh)
-        estimated = sum(sizes.layers) + sizes.plugin + sizes.tools
-        for message in following.built.messages:
-            if message.info.id == newest.id:
-                break
-            estimated += sum(sizes.parts.get(part.id, 0.0) for part in message.parts)
-        return newest.tokens.prompt / estimated if estimated else 1.0
 
     def _endpoint(self, model: Model) -> Endpoint | None:
         if model.adapter == "demo":
@@ -181,6 +169,17 @@ class SessionContext:
             agent=agent.name,
             model=agent.model or self._services.catalog.default_model(),
         )
+
+
+def _factor(following: _Next, newest: AssistantMessage, estimate: ModelEstimate) -> float:
+    """Return by how much the estimate of what the newest answer was given differs from what its provider counted."""
+    sizes = measure(following.built.request, following.built.layers, estimate)
+    estimated = sum(sizes.layers) + sizes.plugin + sizes.tools
+    for message in following.built.messages:
+        if message.info.id == newest.id:
+            break
+        estimated += sum(sizes.parts.get(part.id, 0.0) for part in message.parts)
+    return newest.tokens.prompt / estimated if estimated else 1.0
 
 
 def _without_go_on(request: LlmRequest) -> LlmRequest:

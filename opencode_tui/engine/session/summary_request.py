@@ -1,7 +1,6 @@
 """Builds the requests for summaries: which model, how much room, what is asked. Source: SPEC row 14; reference, section 16."""
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
 
 from opencode_tui.engine.agent.prompts import read_prompt
 from opencode_tui.engine.agent.registry import AgentRegistry
@@ -13,6 +12,7 @@ from opencode_tui.engine.session.history import compaction_of
 from opencode_tui.engine.session.model_message import GO_ON, to_model_messages
 from opencode_tui.engine.session.overflow import OverflowRules, usable
 from opencode_tui.engine.session.plugin_hooks import advise_compaction, change_request
+from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import UserMessage
@@ -35,32 +35,20 @@ _SLACK = 0.06
 _BROKEN = ("error", "content-filter")
 
 
-class Counter(Protocol):
-    """Estimates tokens."""
-
-    def estimate(self, request: LlmRequest) -> int:
-        """Return the tokens of a request."""
-        ...
-
-    def estimate_text(self, text: str, model: Model) -> int:
-        """Return the tokens of a text."""
-        ...
-
-
 @immutable
 class SummaryRequest:
     """A request for a summary of `size` tokens at the most, and what tells a usable one."""
 
     request: LlmRequest
     size: int
-    counter: Counter
+    estimator: TokenEstimator
 
     def fault_of(self, text: str, reason: str) -> str | None:
         """Return what is wrong with a summary, None when it can be used."""
         ref = self.request.model.ref
         if reason in _BROKEN or not text.strip():
             return f"{ref} gave no summary; choose another model with agent.compaction.model in opencode.json"
-        if self.counter.estimate_text(text, self.request.model) > self.size:
+        if self.estimator.estimate_text(text, self.request.model) > self.size:
             return (
                 f"{ref} gave a summary that is longer than what it stands for; "
                 "choose another model with agent.compaction.model in opencode.json, or begin a new session"
@@ -72,12 +60,12 @@ class SummaryRequests:
     """Builds requests for summaries of one folder's sessions."""
 
     def __init__(
-        self, *, agents: AgentRegistry, catalog: Catalog, hooks: Hooks, counter: Counter, rules: OverflowRules
+        self, *, agents: AgentRegistry, catalog: Catalog, hooks: Hooks, estimator: TokenEstimator, rules: OverflowRules
     ) -> None:
         self._agents = agents
         self._catalog = catalog
         self._hooks = hooks
-        self._counter = counter
+        self._estimator = estimator
         self._rules = rules
 
     def model(self, user: UserMessage, wanted: ModelRef | None = None) -> Model:
@@ -109,7 +97,7 @@ class SummaryRequests:
         instruction = await self._instruction(user.session_id, words)
 
         def measure(text: str) -> int:
-            return self._counter.estimate_text(text, model) + 1
+            return self._estimator.estimate_text(text, model) + 1
 
         room = _room(model, output, limit) - measure(system)
         request = LlmRequest(
@@ -128,8 +116,8 @@ class SummaryRequests:
             options=agent.options if agent else {},
         )
         request = await change_request(self._hooks, request, user, AGENT)
-        size = max(_SHORT, min(output, self._counter.estimate(request)))
-        return SummaryRequest(request, size, self._counter)
+        size = max(_SHORT, min(output, self._estimator.estimate(request)))
+        return SummaryRequest(request, size, self._estimator)
 
     async def _instruction(self, session_id: str, words: int) -> str:
         added, replaced = await advise_compaction(self._hooks, session_id)

@@ -1,6 +1,6 @@
 """Pure: the coarse size of a text in tokens, four characters each. Source: seeds 000 and 001; reference, section 14.
 
-Pruning counts by this rule, so that it does the same as OpenCode; what a request really takes, calibration knows better.
+Pruning counts by this rule, so that it does the same as OpenCode; `tokens/estimate.py` gives what a request really takes.
 """
 
 CHARACTERS = 4

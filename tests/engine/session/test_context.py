@@ -6,14 +6,12 @@ from typing import Any
 from opencode_tui.engine.provider.stream import LlmRequest, ToolSpec
 from opencode_tui.engine.session.context import ContextSources, context_items
 from opencode_tui.engine.session.history import filter_compacted
-from opencode_tui.engine.session.media_size import media_tokens
 from opencode_tui.engine.session.model_message import to_model_messages
 from opencode_tui.engine.session.reminder import with_reminder
 from opencode_tui.engine.session.request_builder import BuiltRequest
-from opencode_tui.engine.session.request_shape import ShapeReader
 from opencode_tui.engine.session.system import SystemLayer, system_prompt
-from opencode_tui.engine.session.text_shape import text_shape
-from opencode_tui.engine.session.token_weights import beginning, plain_tokens
+from opencode_tui.engine.session.tokens.estimate import ModelEstimate
+from opencode_tui.engine.session.tokens.media import media_tokens
 from opencode_tui.schema.context import ContextItem
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.model import ModelRef
@@ -43,14 +41,12 @@ def sources(
         messages=to_model_messages(sent if built is None else built, MODEL),
         tools=(TOOL,),
     )
-    reader = ShapeReader(of_text=text_shape, of_media=lambda block: media_tokens(block, MODEL), plain=plain_tokens)
     return ContextSources(
         built=BuiltRequest(request, LAYERS, sent if built is None else built),
         stored=stored,
         visible=shown,
         sent=sent,
-        reader=reader,
-        weigh=beginning().tokens,
+        estimate=ModelEstimate(of_media=lambda block: media_tokens(block, MODEL)),
     )
 
 
@@ -79,7 +75,7 @@ def test_layers_tools_and_parts_come_in_the_requests_order() -> None:
 def test_the_items_make_up_the_whole_request() -> None:
     stored = [user("ask" * 50, image()), assistant("look", call("c", output="line\n" * 400)), user("more")]
     given = sources(stored)
-    whole = beginning().tokens(given.reader.request(given.built.request))
+    whole = given.estimate.request(given.built.request)
     found = context_items(given)
     assert abs(sum(item.tokens for item in found) - whole) <= len(found)
     assert abs(sum(item.share for item in found) - 1) < 0.01

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from opencode_tui.engine.provider.stream import MediaBlock
-from opencode_tui.engine.session.media_size import PDF_PAGE, UNKNOWN_PICTURE, media_tokens, picture_size
+from opencode_tui.engine.session.tokens.media import PDF_PAGE, UNKNOWN_PICTURE, media_tokens, picture_size
 from opencode_tui.schema.model import Model
 
 OPENAI = Model(provider_id="openai", model_id="gpt", adapter="openai")

@@ -3,7 +3,7 @@
 Pictures. Anthropic (docs, "Vision"): width × height / 750 after scaling to an edge of 1568 at most, about 1,600 at most. OpenAI
 (docs, "Images and vision", high detail): scaled to fit 2048 × 2048, then to a short edge of 768, 85 and 170 for each tile of
 512 × 512. Others are counted like OpenAI's. Documents. Anthropic (docs, "PDF support"): each page its text, 1,500 to 3,000, and its
-picture. Whatever a provider really takes, calibration learns a factor on top.
+picture. Whatever a provider really counts, its model's ratio corrects.
 """
 
 import re

@@ -1,0 +1,1 @@
+"""How many tokens requests take: `estimate` for whole requests, `media` for pictures and documents."""

@@ -20,11 +20,14 @@ def config() -> None:
 @config.command()
 def show() -> None:
     """Print each value in force and its source."""
-    from opencode_tui.config.redact import redact  # with the settings: not for the help
+    from opencode_tui.config.redact import redact_settings  # with the settings: not for the help
 
     loaded = load_settings(read_environment())
     report_notices(loaded)
-    rows = [(key, _shorten(value), loaded.sources.get(key, "")) for key, value in _leaves(redact(loaded.effective), "")]
+    rows = [
+        (key, _shorten(value), loaded.sources.get(key, ""))
+        for key, value in _leaves(redact_settings(loaded.effective), "")
+    ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     for key, value, source in rows:
         print_result(f"{key:<{widths[0]}}  {value:<{widths[1]}}  {source}")

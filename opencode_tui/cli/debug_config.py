@@ -9,12 +9,12 @@ from opencode_tui.cli.terminal import print_json
 @click.command()
 def config() -> None:
     """Print {config, sources, warnings, ignored, extensions}; secrets are covered."""
-    from opencode_tui.config.redact import redact  # with the settings: not for the help
+    from opencode_tui.config.redact import redact_settings  # with the settings: not for the help
 
     loaded = load_settings(read_environment())
     print_json(
         {
-            "config": redact(loaded.effective),
+            "config": redact_settings(loaded.effective),
             "sources": loaded.sources,
             "warnings": [notice.to_dict() for notice in loaded.warnings],
             "ignored": [notice.to_dict() for notice in loaded.ignored],

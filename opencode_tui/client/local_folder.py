@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from opencode_tui.config.auth import AuthStore
-from opencode_tui.config.redact import redact
+from opencode_tui.config.redact import redact_settings
 from opencode_tui.engine.agent_report import describe_agent
 from opencode_tui.engine.engine import Engine
 from opencode_tui.engine.instance import Instance
@@ -102,7 +102,7 @@ class LocalSettings:
 
     async def effective(self) -> JsonObject:
         """Return the settings in force, secrets covered."""
-        return redact(self._instance.config.effective)
+        return redact_settings(self._instance.config.effective)
 
     async def trust_report(self) -> "TrustReport":
         """Return what needs trust."""

@@ -1,6 +1,7 @@
-"""Settings as they may be printed: keys, tokens, headers and environments are covered."""
+"""Settings, texts and headers as they may be shown, logged or stored: without keys and other secrets."""
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from opencode_tui.schema.record import JsonObject
@@ -13,8 +14,29 @@ _SECRET_SECTIONS = frozenset({"headers", "environment", "env"})
 _CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]+(?=@)")
 _ADDRESS_SECRET = re.compile(r"(?<=[?&])([^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*)=[^&\s#]+", re.IGNORECASE)
 
+_MIN_SECRET = 6
+"""Characters below which a key is not looked for by itself: `k` would make every text unreadable."""
 
-def redact(settings: JsonObject) -> JsonObject:
+_LOOKS_LIKE_KEY = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|pplx|nvapi|csk|fw|tgp|r8)[-_][A-Za-z0-9_\-*.]{6,}|\bAIza[A-Za-z0-9_\-]{10,}|\beyJ[A-Za-z0-9_\-]{10,}[.A-Za-z0-9_\-]*"
+)
+_AUTHORIZATION = re.compile(
+    r"(?i)((?:authorization|x-api-key|api[-_ ]?key)[\"']?\s*[:=]\s*[\"']?(?:bearer\s+|basic\s+)?|\bbearer\s+)([^\s\"',;]{4,})"
+)
+_KEPT_HEADERS = (
+    "retry-after",
+    "content-type",
+    "date",
+    "server",
+    "request-id",
+    "x-request-id",
+    "cf-ray",
+    "x-should-retry",
+)
+_KEPT_PREFIXES = ("retry-after", "x-ratelimit", "anthropic-ratelimit", "openai-")
+
+
+def redact_settings(settings: JsonObject) -> JsonObject:
     """Return a copy with secrets covered; names of keys stay."""
     return {key: _cover(value, key) for key, value in settings.items()}
 
@@ -32,3 +54,16 @@ def _cover(value: Any, key: str) -> Any:
     if _SECRET_KEY.search(key):
         return COVER
     return _ADDRESS_SECRET.sub(rf"\1={COVER}", _CREDENTIALS_IN_ADDRESS.sub(COVER, value))
+
+
+def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return the text with the given secrets, and whatever looks like a key, replaced by `***`."""
+    for secret in secrets:
+        if len(secret) >= _MIN_SECRET:
+            text = text.replace(secret, "***")
+    return _AUTHORIZATION.sub(r"\1***", _LOOKS_LIKE_KEY.sub("***", text))
+
+
+def safe_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that help to understand a failure, and none that could hold a secret."""
+    return {name: value for name, value in headers.items() if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES)}

@@ -1,6 +1,6 @@
 """Settings as they are printed."""
 
-from opencode_tui.config.redact import COVER, redact
+from opencode_tui.config.redact import COVER, redact_settings
 
 
 def test_secrets_are_covered_and_everything_else_stays() -> None:
@@ -20,7 +20,7 @@ def test_secrets_are_covered_and_everything_else_stays() -> None:
         },
         "mcp": {"m": {"environment": {"A": "s"}, "oauth": {"clientSecret": "s"}, "command": ["x", "y"]}},
     }
-    assert redact(settings) == {
+    assert redact_settings(settings) == {
         "username": "u",
         "keybinds": {"leader": "ctrl+x"},
         "provider": {

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 
+from opencode_tui.config.redact import redact_text, safe_headers
 from opencode_tui.engine.provider.failure_table import UNKNOWN, UNKNOWN_IN_STREAM, Reported, Row, find_row
-from opencode_tui.engine.provider.redact import redact, safe_headers
 from opencode_tui.engine.provider.wire.answer_body import describe_text
 from opencode_tui.engine.provider.wire.json_value import as_list, as_object, read_json
 from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, ProviderError
@@ -129,7 +129,7 @@ def _classified(reported: Reported, *, fallback: Row, now_ms: int) -> ProviderEr
         retryable=_is_retryable(row, reported),
         status=reported.status or None,
         retry_after_ms=_retry_delay(reported.message) if wait is None else wait,
-        body=redact(reported.body, reported.secrets)[:_MAX_BODY] or None,
+        body=redact_text(reported.body, reported.secrets)[:_MAX_BODY] or None,
         headers=safe_headers(reported.headers) or None,
     )
     return _error(reported, failure)
@@ -147,7 +147,7 @@ def _is_retryable(row: Row, reported: Reported) -> bool:
 
 def _error(reported: Reported, failure: Failure) -> ProviderError:
     provider_id = reported.provider_id
-    said = " ".join(redact(reported.message, reported.secrets).split())[:_MAX_MESSAGE] or _phrase(reported.status)
+    said = " ".join(redact_text(reported.message, reported.secrets).split())[:_MAX_MESSAGE] or _phrase(reported.status)
     status = f" (HTTP {reported.status})" if reported.status else ""
     match failure.kind:
         case "auth":

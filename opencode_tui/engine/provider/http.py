@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from opencode_tui import __version__
+from opencode_tui.config.redact import redact_text
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.endpoint import ENVIRONMENT_PROXY, Endpoint
 from opencode_tui.engine.provider.failure_table import Reported
-from opencode_tui.engine.provider.redact import redact
 from opencode_tui.schema.ids import Clock, system_clock
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class HttpProvider:
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise failure.misspoken(self._provider_id, f"{url!r} is no address ({error})") from error
         except httpx.TransportError as error:
-            detail = redact(str(error), self.secrets) or type(error).__name__
+            detail = redact_text(str(error), self.secrets) or type(error).__name__
             if has_answer:
                 raise failure.truncated(
                     self._provider_id, f"the connection to {_host(url)} was lost ({detail})"

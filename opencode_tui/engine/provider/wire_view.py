@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from opencode_tui.config.redact import COVER, redact
+from opencode_tui.config.redact import COVER, redact_settings
 from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, Dialect
 from opencode_tui.engine.provider.endpoint import Endpoint
 from opencode_tui.engine.provider.http import request_headers
@@ -59,7 +59,7 @@ def _covered(url: str | None, headers: dict[str, str], body: JsonObject, endpoin
     hidden = {name: value for name, value in headers.items() if name.lower() not in _OPEN_HEADERS}
     secrets = [endpoint.api_key or "", *hidden.values(), *(value.rpartition(" ")[2] for value in hidden.values())]
     shown = {name: COVER if name in hidden else value for name, value in headers.items()}
-    address = None if url is None else redact({"url": url})["url"]
+    address = None if url is None else redact_settings({"url": url})["url"]
     return WireView(address, shown, _without(body, [secret for secret in secrets if len(secret) >= _LEAST_SECRET]))
 
 

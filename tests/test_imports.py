@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 import opencode_tui
+from opencode_tui.engine.project.discover import discover
+from opencode_tui.storage.paths import find_paths
+from tests.support.repo import make_repo
 
 HEAVY = (
     "litellm",
@@ -16,6 +19,7 @@ HEAVY = (
     "rich",
     "httpx",
     "git",
+    "psutil",
     "pydantic",
     "filelock",
     "platformdirs",
@@ -89,6 +93,17 @@ def test_the_screen_leaves_the_engine_for_after_its_first_frame(tmp_path: Path, 
     names, threads, stdout = loaded_after("import opencode_tui.tui.app", tmp_path, environ)
     assert (threads, stdout) == (1, "")
     assert names & (set(HEAVY) - {"textual", "rich", "platformdirs"}) == set()
+
+
+def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path, environ: dict[str, str]) -> None:
+    repo = make_repo(tmp_path / "project")
+    repo.commit("first", a="1\n")
+    discover(repo.path, paths=find_paths(environ), environ=environ)
+    code = "from opencode_tui.cli.main import run_command_line as run; assert run(['run', 'hello']) == 0"
+    names, _, stdout = loaded_after(code, repo.path, environ)
+    assert stdout
+    assert "httpx" in names or "pydantic" in names
+    assert names & {"git", "psutil"} == set()
 
 
 def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterable
 from dataclasses import field
@@ -11,8 +10,9 @@ from typing import Literal
 
 from opencode_tui.cli.mount import network_kind
 from opencode_tui.config.auth import AuthStore
+from opencode_tui.engine.project.git import git_version
 from opencode_tui.engine.tool.ripgrep import find_ripgrep
-from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError
 from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
@@ -20,7 +20,6 @@ Level = Literal["well", "advice", "amiss"]
 _MEBIBYTE = 1024 * 1024
 _SCARCE_BYTES = 512 * _MEBIBYTE
 _FULL_BYTES = 64 * _MEBIBYTE
-_PATIENCE_S = 10
 
 
 @immutable
@@ -76,17 +75,13 @@ def check_keys(paths: Paths) -> Check:
 
 
 def check_git() -> Check:
-    """Tell which git there is. Blocks."""
-    path = shutil.which("git")
-    if path is None:
-        return Check("git", "amiss", "not found; install it: projects are told apart by it, and undo needs it")
+    """Return which git there is; blocks."""
     try:
-        answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check("git", "amiss", f"{path} does not run ({error}); install it anew")
-    if answer.returncode != 0:
-        return Check("git", "amiss", f"{path} does not run (exit {answer.returncode}); install it anew")
-    return Check("git", "well", answer.stdout.strip())
+        return Check("git", "well", git_version(os.environ))
+    except GitMissingError:
+        return Check("git", "amiss", "not found; install it: it identifies a project, and undo needs it")
+    except GitUnavailableError as error:
+        return Check("git", "amiss", f"{shutil.which('git')} does not run ({error}); install it again")
 
 
 def check_ripgrep() -> Check:

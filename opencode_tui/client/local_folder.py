@@ -158,7 +158,7 @@ class LocalFiles:
     async def changed(self) -> Sequence["ChangedFile"]:
         """Compare with the last commit."""
         from opencode_tui.engine.file.git_status import changed_files  # as above
-        from opencode_tui.engine.project.safe_git import SafeGit
+        from opencode_tui.engine.project.git import SafeGit
 
         project = self._instance.project
         if project.repository is None:

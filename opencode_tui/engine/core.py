@@ -2,6 +2,8 @@
 
 from asyncio import TaskGroup
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 
 from opencode_tui.bus import Bus
 from opencode_tui.config.flags import Flags, read_flags
@@ -77,7 +79,7 @@ def build_core(
         bus=bus,
         storage=storage,
         locks=locks,
-        migrations=Migrations(paths, locks=locks, environ=environ, clock=clock),
+        migrations=Migrations(paths, locks=locks, list_root_commits=partial(_root_commits, environ), clock=clock),
         projects=Projects(storage=storage, locks=locks, clock=clock, publish=publisher.publish),
         publisher=publisher,
         statuses=statuses,
@@ -88,3 +90,9 @@ def build_core(
         estimator=TokenEstimator(folder=paths.state / "tokens"),
         truncator=Truncator(paths=paths, identifier=identifier, clock=clock),
     )
+
+
+def _root_commits(environ: Mapping[str, str], folder: Path) -> list[str]:
+    from opencode_tui.engine.project.git import list_root_commits  # only an old store needs it
+
+    return list_root_commits(folder, environ=environ)

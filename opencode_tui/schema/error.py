@@ -9,7 +9,7 @@
     ├── ProviderError ── AuthError · ContextOverflowError
     ├── ModelNotFoundError
     ├── ToolError              its text goes to the model as the tool's error
-    └── SnapshotError ── GitUnavailableError
+    └── SnapshotError ── GitUnavailableError ── GitMissingError
 
 Stored: {name, data} with the names of `StoredError` (reference, section 12). Every exception's text is one line that names the
 thing, the place and the remedy.
@@ -170,7 +170,11 @@ class SnapshotError(OpencodeError):
 
 
 class GitUnavailableError(SnapshotError):
-    """There is no usable git command."""
+    """Git cannot do what it was asked; the text names its reason."""
+
+
+class GitMissingError(GitUnavailableError):
+    """There is no git command."""
 
 
 class ProviderAuthData(Record):

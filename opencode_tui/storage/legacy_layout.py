@@ -6,11 +6,11 @@ is the first root commit of the repository that its messages name. Source: refer
 
 import json
 import os
-import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import cast
 
-from opencode_tui.schema.error import CorruptRecordError, StorageError
+from opencode_tui.schema.error import CorruptRecordError, GitMissingError, GitUnavailableError, StorageError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.atomic import AtomicWriter
@@ -19,7 +19,9 @@ from opencode_tui.storage.keys import Key, record_path
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.reader import RecordReader
 
-_GIT_TIMEOUT_S = 60
+ListRootCommits = Callable[[Path], list[str]]
+"""Returns the commits without a parent in the repository around a folder; blocks. Raises GitUnavailableError."""
+
 _SKIPPED = "global"
 
 
@@ -27,13 +29,19 @@ class LegacyLayout:
     """The old folders of one data folder."""
 
     def __init__(
-        self, paths: Paths, *, files: FileSystem, writer: AtomicWriter, environ: Mapping[str, str], clock: Clock
+        self,
+        paths: Paths,
+        *,
+        files: FileSystem,
+        writer: AtomicWriter,
+        list_root_commits: ListRootCommits,
+        clock: Clock,
     ) -> None:
         self._folder = f"{paths.data}/project"
         self._root = str(paths.storage)
         self._files = files
         self._writer = writer
-        self._environ = environ
+        self._list_root_commits = list_root_commits
         self._clock = clock
 
     def bring_over(self) -> list[str]:
@@ -79,28 +87,15 @@ class LegacyLayout:
 
     def _root_commit(self, worktree: str) -> tuple[str | None, str]:
         """Return the first root commit of a repository, else why there is none."""
-        environ = {name: value for name, value in self._environ.items() if not name.startswith("GIT_")}
-        environ |= {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-        command = ["git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", worktree]
         try:
-            done = subprocess.run(
-                [*command, "rev-list", "--max-parents=0", "--all"],
-                env=environ,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_GIT_TIMEOUT_S,
-                check=False,
-            )
-        except FileNotFoundError as error:
+            commits = self._list_root_commits(Path(worktree))
+        except GitMissingError as error:
             raise StorageError(
                 "git is not installed; install it to bring over the sessions of the old layout"
             ) from error
-        except subprocess.TimeoutExpired:
-            return None, f"did not give its first commit within {_GIT_TIMEOUT_S} s"
-        if done.returncode != 0:
-            return None, "is not a repository that git can read"
-        commits = sorted(done.stdout.decode("ascii", "replace").split())
-        return (commits[0], "") if commits else (None, "has no commit")
+        except GitUnavailableError as error:
+            return None, f"is not a repository that git can read ({error})"
+        return (min(commits), "") if commits else (None, "has no commit")
 
     def _write_project(self, commit: str, worktree: str) -> None:
         now = self._clock()

@@ -6,14 +6,14 @@ told and left where it is; nothing here is fatal. Source: reference, section 3.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.storage.atomic import AtomicWriter
 from opencode_tui.storage.diff_split import split_diffs
 from opencode_tui.storage.files import FileSystem
-from opencode_tui.storage.legacy_layout import LegacyLayout
+from opencode_tui.storage.legacy_layout import LegacyLayout, ListRootCommits
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.record_file import storage_error
@@ -30,14 +30,13 @@ class Migrations:
         paths: Paths,
         *,
         locks: Locks,
-        environ: Mapping[str, str],
+        list_root_commits: ListRootCommits,
         files: FileSystem | None = None,
         clock: Clock = system_clock,
     ) -> None:
-        """`environ` is what git is started with, without its own variables."""
         self._paths = paths
         self._locks = locks
-        self._environ = environ
+        self._list_root_commits = list_root_commits
         self._files = files or FileSystem()
         self._clock = clock
         self._counter_path = f"{paths.storage}/migration"
@@ -63,7 +62,11 @@ class Migrations:
         warnings: list[str] = []
         steps: list[Callable[[], list[str]]] = [
             LegacyLayout(
-                self._paths, files=self._files, writer=writer, environ=self._environ, clock=self._clock
+                self._paths,
+                files=self._files,
+                writer=writer,
+                list_root_commits=self._list_root_commits,
+                clock=self._clock,
             ).bring_over,
             lambda: split_diffs(self._paths, files=self._files, writer=writer),
         ]

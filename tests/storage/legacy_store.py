@@ -6,8 +6,10 @@
 import json
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 
+from opencode_tui.engine.project.git import list_root_commits
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.migrations import Migrations
@@ -59,8 +61,13 @@ def read_store(paths: Paths) -> dict[str, object]:
 
 def migrate(paths: Paths, files: FileSystem | None = None) -> list[str]:
     """Run the migrations with a fixed clock and return their warnings."""
-    locks = Locks(paths)
-    return Migrations(paths, locks=locks, environ=dict(os.environ), files=files, clock=lambda: NOW).run_sync()
+    return make_migrations(paths, files).run_sync()
+
+
+def make_migrations(paths: Paths, files: FileSystem | None = None, environ: dict[str, str] | None = None) -> Migrations:
+    """Return the migrations with a fixed clock and the real git."""
+    roots = partial(list_root_commits, environ=dict(os.environ) if environ is None else environ)
+    return Migrations(paths, locks=Locks(paths), list_root_commits=roots, files=files, clock=lambda: NOW)
 
 
 def _parse(text: str) -> object:

@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.migrations import Migrations
 from opencode_tui.storage.paths import Paths
-from tests.storage.legacy_store import expected_store, make_legacy_store, make_project, migrate, read_store
+from tests.storage.legacy_store import (
+    expected_store,
+    make_legacy_store,
+    make_migrations,
+    make_project,
+    migrate,
+    read_store,
+)
 from tests.storage.load import fork, wait_for
 from tests.support.faults import DEATH, FaultyFiles
 from tests.support.repo import Repo
@@ -141,7 +146,7 @@ def test_nothing_of_the_repository_or_the_environment_runs_in_git(
 
 def test_missing_git_is_told_and_tried_again_at_the_next_start(legacy: Paths, repo: Repo, tmp_path: Path):
     nothing = {"PATH": str(tmp_path)}
-    [warning] = Migrations(legacy, locks=Locks(legacy), environ=nothing).run_sync()
+    [warning] = make_migrations(legacy, environ=nothing).run_sync()
     assert "git is not installed" in warning
     assert not (legacy.storage / "migration").exists()
     assert migrate(legacy) == []
@@ -176,5 +181,5 @@ def test_failing_at_any_call_it_says_so_and_the_next_start_ends_the_same(paths: 
 
 
 async def test_migrations_leave_the_event_loop_free(legacy: Paths, repo: Repo):
-    assert await Migrations(legacy, locks=Locks(legacy), environ=dict(os.environ)).run() == []
+    assert await make_migrations(legacy).run() == []
     assert set(read_store(legacy)) == set(expected_store(repo))

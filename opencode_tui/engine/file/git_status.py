@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
+from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import Repository
-from opencode_tui.engine.project.safe_git import SafeGit
 from opencode_tui.schema.error import GitUnavailableError
 from opencode_tui.schema.file import ChangedFile
 
@@ -28,8 +28,6 @@ _DIFF_OPTIONS = (
     "--numstat",
     "-z",
     "--no-renames",
-    "--no-ext-diff",
-    "--no-textconv",
     "--ignore-submodules=dirty",
 )
 _SIZE_LIMIT = 16 * 1024 * 1024

@@ -1,27 +1,34 @@
-"""Finds the project of a folder.
+"""Finds the project of a folder and its id.
 
-A repository's project is the same from every folder and linked worktree of it. Without a repository, or before its first commit,
-the project is `global`; without a repository the worktree is the folder itself. Source: reference, section 4.
+A repository's project is the same from every folder and linked worktree of it. Its id is the lexically smallest root commit of
+all refs, found once and cached in our cache folder; `.git/opencode` is read, never written. A cached id stays while the repository
+lives, also when a branch with a smaller root appears later, because sessions are filed under it. Without a repository, or before
+its first commit, the project is `global`; without a repository the worktree is the folder itself. Source: reference, section 4.
 """
 
+import hashlib
+import json
 import os
+import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from opencode_tui.engine.project.identity import identify
-from opencode_tui.engine.project.repository import Repository, find_repository
+from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
 from opencode_tui.schema.project import GLOBAL_PROJECT
 from opencode_tui.schema.value import immutable
-from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.paths import Paths, ensure
+
+_COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 
 
 @immutable
 class Project:
     """A folder's project. `directory` and `worktree` are real paths, `worktree` the top of this work tree.
 
-    `vcs` is None as well when git could not be asked; `warnings` are one-line texts for the person.
+    `vcs` is None as well when git could not be asked; `warnings` are one-line texts for the user.
     """
 
     id: str
@@ -49,7 +56,7 @@ def discover(directory: Path, *, paths: Paths, environ: Mapping[str, str]) -> Pr
     if repository is None:
         return Project(id=GLOBAL_PROJECT, directory=real, worktree=real)
     try:
-        name, warnings = identify(repository, cache=paths.cache, environ=environ)
+        name, warnings = _identify(repository, cache=paths.cache, environ=environ)
     except GitUnavailableError as error:
         return Project(
             id=GLOBAL_PROJECT,
@@ -61,3 +68,81 @@ def discover(directory: Path, *, paths: Paths, environ: Mapping[str, str]) -> Pr
     return Project(
         id=name, directory=real, worktree=repository.worktree, vcs="git", repository=repository, warnings=warnings
     )
+
+
+def _identify(repository: Repository, *, cache: Path, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """Return the project id and the warnings.
+
+    It is `global` when there is no commit. Reads two small files when the id is known, else runs git once (blocks). Raises
+    GitUnavailableError.
+    """
+    entry = cache / "project" / f"{hashlib.sha256(os.fsencode(repository.common_dir)).hexdigest()[:40]}.json"
+    stamp = _stamp(repository.common_dir)
+    kept, kept_stamp = _read_entry(entry)
+    if kept is not None and kept_stamp == stamp:
+        return kept, ()
+    found = _shared_id(repository.common_dir) or _first_root(repository, kept, environ)
+    return found, () if found == GLOBAL_PROJECT else _keep(entry, found, stamp)
+
+
+def _shared_id(common_dir: Path) -> str | None:
+    text = (read_small(common_dir / "opencode") or "").strip()
+    return text if text == GLOBAL_PROJECT or _COMMIT.match(text) else None
+
+
+def _first_root(repository: Repository, kept: str | None, environ: Mapping[str, str]) -> str:
+    if not _may_have_commits(repository):
+        return GLOBAL_PROJECT
+    from opencode_tui.engine.project.git import list_root_commits  # needed once in the life of a repository
+
+    common = repository.common_dir
+    roots = [line for line in list_root_commits(common, environ=environ, git_dir=common) if _COMMIT.match(line)]
+    if kept in roots:
+        return str(kept)
+    return min(roots, default=GLOBAL_PROJECT)
+
+
+def _may_have_commits(repository: Repository) -> bool:
+    """Return whether git must look: a new repository has no ref at all, so that no process is needed to see that."""
+    common = repository.common_dir
+    if any((common / name).exists() for name in ("packed-refs", "reftable", "worktrees")):
+        return True
+    if not (read_small(repository.git_dir / "HEAD") or "").startswith("ref:"):
+        return True
+    return any(files for _, _, files in os.walk(common / "refs"))
+
+
+def _stamp(common_dir: Path) -> str:
+    """Return what differs in a later repository at the same path: git writes `description` once, when it makes one."""
+    made = [str(os.stat(common_dir).st_ino)]
+    for name in ("description", "objects"):
+        try:
+            facts = os.stat(common_dir / name)
+        except OSError:
+            continue
+        made.append(f"{facts.st_ino}" if name == "objects" else f"{facts.st_ino}:{facts.st_mtime_ns}")
+    return " ".join(made)
+
+
+def _read_entry(entry: Path) -> tuple[str | None, str]:
+    try:
+        data = json.loads(read_small(entry) or "null")
+        name, stamp = str(data["id"]), str(data["stamp"])
+    except (ValueError, KeyError, TypeError):
+        return None, ""
+    return (name, stamp) if _COMMIT.match(name) else (None, "")
+
+
+def _keep(entry: Path, name: str, stamp: str) -> tuple[str, ...]:
+    """Write the cache entry in one rename; a cache that cannot be written costs time at each start, never the start itself."""
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=ensure(entry.parent), suffix=".tmp")
+        with open(handle, "w", encoding="utf-8") as file:
+            json.dump({"id": name, "stamp": stamp}, file)
+        os.replace(temporary, entry)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        return (f"{entry.parent}: the project id cannot be kept ({error.strerror}); make the folder writable",)
+    return ()

@@ -1,19 +1,22 @@
-"""Keeps the record of each project, `project/{projectID}`, and brings home sessions that are older than their repository.
+"""Keeps the record of each project, `project/{projectID}`, and moves sessions that are older than their repository into it.
 
 A record is written when something in it changed or a day has passed, so that opening a project is a read as a rule.
 Source: reference, sections 3 and 4.
 """
 
 import asyncio
+import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
+from typing import cast
 
 from pydantic import ValidationError
 
-from opencode_tui.engine.project.adoption import adopt_sessions
 from opencode_tui.engine.project.discover import Project
-from opencode_tui.schema.error import NotFoundError, StorageError
+from opencode_tui.engine.project.repository import find_repository
+from opencode_tui.schema.error import BusyError, NotFoundError, StorageError
 from opencode_tui.schema.event import ProjectUpdated
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
@@ -59,7 +62,7 @@ class Projects:
             known = await self._read(key)
             if known is not None and not await asyncio.to_thread(_is_due, known, fresh, now):
                 return OpenedProject(known)
-            adopted, warnings = await adopt_sessions(project, storage=self._storage, locks=self._locks)
+            adopted, warnings = await _adopt_sessions(project, storage=self._storage, locks=self._locks)
             info = await self._refresh(key, fresh, now)
         except StorageError as error:
             return OpenedProject(fresh, warnings=(str(error),))
@@ -135,3 +138,82 @@ def _is_due(known: ProjectInfo, fresh: ProjectInfo, now: int) -> bool:
 def _sandboxes(known: ProjectInfo, fresh: ProjectInfo) -> list[str]:
     """Return the linked worktrees of both records that still exist, each once, in the order of their discovery."""
     return [path for path in dict.fromkeys([*known.sandboxes, *fresh.sandboxes]) if os.path.isdir(path)]
+
+
+async def _adopt_sessions(
+    project: Project, *, storage: Storage, locks: Locks
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Move sessions from `session/global` into the project and return their ids and one-line warnings. Raises StorageError.
+
+    A session is written under its new key before the old one is removed, so that a process killed in between loses nothing: the
+    next adoption finds both and keeps the newer. A session that is running stays until a later adoption.
+    """
+    if project.id == GLOBAL_PROJECT:
+        return (), ()
+    adopted: list[str] = []
+    warnings: list[str] = []
+    for session_id in await asyncio.to_thread(_find_sessions, project, storage):
+        run = locks.session_run(session_id)
+        try:
+            run.try_acquire()
+        except BusyError as error:
+            warnings.append(f"session {session_id} stays outside this project for now: {error}")
+            continue
+        try:
+            async with locks.session_write(session_id):
+                await _move(session_id, project, storage)
+        finally:
+            run.release()
+        adopted.append(session_id)
+    return tuple(adopted), tuple(warnings)
+
+
+def _find_sessions(project: Project, storage: Storage) -> list[str]:
+    """Return the ids of global sessions whose folder belongs to the project; blocks. Damaged ones stay where they are."""
+    found = storage.read_folder_sync(("session", GLOBAL_PROJECT)).records
+    return [key[-1] for key, data in found if _belongs(_directory(data), project)]
+
+
+def _directory(data: bytes) -> str | None:
+    try:
+        fields: object = json.loads(data)
+    except ValueError:
+        return None
+    directory = cast(JsonObject, fields).get("directory", "") if isinstance(fields, dict) else None
+    return directory if isinstance(directory, str) else None
+
+
+def _belongs(directory: str | None, project: Project) -> bool:
+    if not directory:
+        return directory == ""
+    real = Path(os.path.realpath(directory))
+    if real == project.worktree:
+        return True
+    if not (real.is_relative_to(project.worktree) and real.is_dir()):
+        return False
+    around = find_repository(real)
+    return around is not None and around.worktree == project.worktree
+
+
+async def _move(session_id: str, project: Project, storage: Storage) -> None:
+    source, target = ("session", GLOBAL_PROJECT, session_id), ("session", project.id, session_id)
+    old = await _read_fields(storage, source)
+    present = await _read_fields(storage, target)
+    if old is not None and (present is None or _updated(present) < _updated(old)):
+        moved = {**old, "projectID": project.id, "directory": old.get("directory") or str(project.worktree)}
+        await storage.write(target, json.dumps(moved, indent=2, ensure_ascii=False).encode("utf-8", "replace"))
+        await storage.sync()
+    await storage.remove(source)
+
+
+async def _read_fields(storage: Storage, key: Key) -> JsonObject | None:
+    try:
+        return cast(JsonObject, json.loads(await storage.read(key)))
+    except NotFoundError:
+        return None
+
+
+def _updated(fields: JsonObject) -> int:
+    time: object = fields.get("time")
+    updated = cast(JsonObject, time).get("updated") if isinstance(time, dict) else None
+    return updated if isinstance(updated, int) else 0

@@ -3,8 +3,8 @@
 import os
 
 from opencode_tui.engine.file.git_status import changed_files
+from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import find_repository
-from opencode_tui.engine.project.safe_git import SafeGit
 from tests.support.repo import make_repo
 
 

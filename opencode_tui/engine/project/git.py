@@ -1,0 +1,243 @@
+"""The only module that starts git. The repository may be hostile: nothing that its settings name runs.
+
+No hook, file-system monitor, pager, external diff, transport, lazy fetch or prompt starts, and no content filter under the
+variables of `without_filters`. No `GIT_*` variable of this process reaches git, and reading takes no lock. Git leads a session of
+its own: it has no terminal to ask on, and its children end with it.
+
+GitPython starts the processes. Importing it costs 50 ms and one process, so the first command does it, on its thread.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.project.repository import Repository
+from opencode_tui.schema.error import GitMissingError, GitUnavailableError
+from opencode_tui.schema.value import immutable
+
+if TYPE_CHECKING:
+    from git.cmd import Git
+
+TIMEOUT_S = 30.0
+OUTPUT_BYTES = 128 * 1024 * 1024
+"""The largest output of one command; a longer one fails."""
+
+_OPTIONS = (
+    "--no-pager",
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "protocol.allow=never"),
+)
+_VARIABLES = {
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_VERB_OPTIONS = {"diff": ("--no-ext-diff", "--no-textconv")}
+_FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
+_NO_MATCH = 1
+_ERROR_BYTES = 64 * 1024
+_CHUNK_BYTES = 64 * 1024
+_CHECK_S = 0.02
+_TERM_S = 0.1
+_CLOSE_S = 1.0
+
+
+class SafeGit:
+    """Git in one folder. Methods raise GitMissingError without a git command, else GitUnavailableError with git's reason."""
+
+    def __init__(self, folder: Path, *, environ: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")} | _VARIABLES
+
+    async def run(self, *arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None) -> str:
+        """Return git's output, with surrogates for names that are not UTF-8; a cancel ends git first.
+
+        `more` are additional variables.
+        """
+        where = folder or self._folder
+        return _output(arguments, where, await self._answer(arguments, where, more or {}))
+
+    def run_blocking(self, *arguments: str, more: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S) -> str:
+        """Do what `run` does on the calling thread; blocks until the timeout at most."""
+        answer = self._start(arguments, self._folder, more or {}).wait(timeout_s)
+        return _output(arguments, self._folder, answer)
+
+    async def without_filters(self, repository: Repository) -> Mapping[str, str]:
+        """Return the variables for commands that read the contents of a work tree.
+
+        They disable every filter in the repository's settings and override the work tree that the settings name.
+        """
+        paths = {"GIT_DIR": str(repository.git_dir), "GIT_WORK_TREE": str(repository.worktree)}
+        listing = ("config", "--null", "--name-only", "--get-regexp", _FILTERS)
+        answer = await self._answer(listing, self._folder, paths)
+        output = "" if answer.code == _NO_MATCH else _output(listing, self._folder, answer)
+        names = sorted({name for name in output.split("\0") if name})
+        changed = {**paths, "GIT_CONFIG_COUNT": str(len(names))}
+        for number, name in enumerate(names):
+            changed[f"GIT_CONFIG_KEY_{number}"] = name
+            changed[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(".required") else ""
+        return changed
+
+    async def _answer(self, arguments: Sequence[str], folder: Path, more: Mapping[str, str]) -> "_Answer":
+        stop = threading.Event()
+
+        def work() -> _Answer:
+            return self._start(arguments, folder, more).wait(TIMEOUT_S, stop)
+
+        return await run_to_completion(asyncio.to_thread(work), stop=stop)
+
+    def _start(self, arguments: Sequence[str], folder: Path, more: Mapping[str, str]) -> "_Process":
+        try:
+            from git.cmd import Git
+            from git.exc import GitCommandNotFound
+        except ImportError as error:  # GitPython raises it when its first `git version` fails
+            raise _missing(folder) from error
+        variables = {**self._environ, **more}
+        verb, *rest = arguments
+        command = ["git", *_OPTIONS, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
+        try:
+            started = Git(folder).execute(
+                [*_without_inherited(variables), *command], as_process=True, env=variables, start_new_session=True
+            )
+        except (GitCommandNotFound, OSError) as error:
+            raise _missing(folder) from error
+        return _Process(started, name=f"git {verb} in {folder}")
+
+
+def list_root_commits(folder: Path, *, environ: Mapping[str, str], git_dir: Path | None = None) -> list[str]:
+    """Return the hashes of all commits without a parent that any ref reaches, in git's order; blocks up to 30 s.
+
+    Git refuses a folder of another user, unless the git folder is given. Raises GitUnavailableError.
+    """
+    more = {"GIT_DIR": str(git_dir)} if git_dir else {}
+    return SafeGit(folder, environ=environ).run_blocking("rev-list", "--max-parents=0", "--all", more=more).split()
+
+
+def git_version(environ: Mapping[str, str]) -> str:
+    """Return what `git --version` prints; blocks. Raises GitUnavailableError."""
+    return SafeGit(Path(os.sep), environ=environ).run_blocking("--version").strip()
+
+
+@immutable
+class _Answer:
+    output: bytes
+    error: bytes
+    code: int
+
+
+class _Process:
+    """A git process that was started, with a thread for each pipe."""
+
+    def __init__(self, started: "Git.AutoInterrupt", *, name: str) -> None:
+        assert started.proc is not None  # GitPython has just started it
+        self._started = started  # ends git when it is garbage-collected
+        self._process = started.proc
+        self._name = name
+        self._output = _Reader(self._process.stdout, OUTPUT_BYTES)
+        self._error = _Reader(self._process.stderr, _ERROR_BYTES, may_drop=True)
+
+    def wait(self, timeout_s: float, stop: threading.Event | None = None) -> _Answer:
+        """Return the answer once git has ended; `stop` ends it within 200 ms.
+
+        Raises GitUnavailableError after the timeout, a stop or too much output.
+        """
+        try:
+            problem = self._read_all(timeout_s, stop)
+        finally:
+            self._end()
+        if problem:
+            raise GitUnavailableError(f"{self._name} {problem}")
+        return _Answer(bytes(self._output.data), bytes(self._error.data), self._process.returncode)
+
+    def _read_all(self, timeout_s: float, stop: threading.Event | None) -> str | None:
+        """Return None when git has closed its pipes, else why it must be ended."""
+        deadline = time.monotonic() + timeout_s
+        for reader in (self._output, self._error):
+            while reader.is_alive():
+                reader.join(_CHECK_S)
+                if stop is not None and stop.is_set():
+                    return "was stopped"
+                if time.monotonic() >= deadline:
+                    return f"took longer than {timeout_s:g} s"
+        return f"printed more than {OUTPUT_BYTES >> 20} MiB" if self._output.is_cut else None
+
+    def _end(self) -> None:
+        """Wait for git, which has a moment after it closed its pipes; end it with its children when it is still busy."""
+        is_busy = self._output.is_alive() or self._error.is_alive()
+        if not self._has_ended(0 if is_busy else _CLOSE_S):
+            self._signal(signal.SIGTERM)  # git removes its lock files
+            if not self._has_ended(_TERM_S):
+                self._signal(signal.SIGKILL)
+        self._process.wait()
+        for reader in (self._output, self._error):
+            reader.join(_CLOSE_S)
+
+    def _has_ended(self, limit_s: float) -> bool:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(limit_s)
+        return self._process.poll() is not None
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._process.terminate()
+            else:
+                os.killpg(self._process.pid, number)
+
+
+class _Reader(threading.Thread):
+    """Reads a pipe to its end. Beyond the limit it stops, or drops the rest if it may."""
+
+    def __init__(self, pipe: IO[bytes] | None, limit: int, *, may_drop: bool = False) -> None:
+        super().__init__(name="git-output", daemon=True)
+        assert pipe is not None  # GitPython opens both
+        self._pipe = pipe
+        self._limit = limit
+        self._may_drop = may_drop
+        self.data = bytearray()
+        self.is_cut = False
+        self.start()
+
+    def run(self) -> None:
+        """Read; `join` waits for the end."""
+        with self._pipe:
+            while chunk := os.read(self._pipe.fileno(), _CHUNK_BYTES):
+                room = self._limit - len(self.data)
+                self.data += chunk[:room]
+                if len(chunk) > room and not self._may_drop:
+                    self.is_cut = True
+                    return
+
+
+def _without_inherited(variables: Mapping[str, str]) -> list[str]:
+    """Return the prefix that unsets the `GIT_*` variables of this process; GitPython can add variables, not remove them.
+
+    Windows has no `env`: there they stay.
+    """
+    if os.name == "nt":
+        return []
+    inherited = sorted(name for name in os.environ if name.startswith("GIT_") and name not in variables)
+    return ["env", *(word for name in inherited for word in ("-u", name))] if inherited else []
+
+
+def _missing(folder: Path) -> GitMissingError:
+    return GitMissingError(f"git cannot be run in {folder}: there is no git command; install git")
+
+
+def _output(arguments: Sequence[str], folder: Path, answer: _Answer) -> str:
+    if answer.code != 0:
+        reason = " ".join(answer.error.decode("utf-8", "replace").split()) or f"exit code {answer.code}"
+        raise GitUnavailableError(f"git {arguments[0]} failed in {folder}: {reason}")
+    return answer.output.decode("utf-8", "surrogateescape")

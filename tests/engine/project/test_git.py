@@ -1,0 +1,156 @@
+"""How git is started: it ends when it must, reads nothing of this process, and works nowhere but in its folder."""
+
+import asyncio
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.project import git as git_module
+from opencode_tui.engine.project.git import SafeGit, git_version
+from opencode_tui.schema.error import GitMissingError, GitUnavailableError
+from tests.support.repo import Repo, make_repo
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    repo = make_repo(tmp_path / "r")
+    repo.commit("first", a="1\n")
+    return repo
+
+
+@pytest.fixture
+def stuck(repo: Repo, tmp_path: Path) -> Path:
+    """Return a pipe that the repository's settings include: git waits until somebody writes to it."""
+    pipe = tmp_path / "settings"
+    os.mkfifo(pipe)
+    repo.git("config", "include.path", str(pipe))
+    return pipe
+
+
+def has_reader(pipe: Path) -> bool:
+    try:
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return False
+        raise
+    return True
+
+
+async def until_stuck(pid_of_child_in: Path) -> None:
+    """Wait until a git of this process has opened the folder's pipe."""
+    async with asyncio.timeout(10):
+        while not [pid for pid in os.listdir("/proc") if pid.isdecimal() and _waits_in(pid, pid_of_child_in)]:
+            await asyncio.sleep(0.01)
+
+
+def _waits_in(pid: str, folder: Path) -> bool:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return words[0] == b"git" and os.fsencode(folder) in words
+
+
+def safe(repo: Repo) -> SafeGit:
+    return SafeGit(repo.path, environ=os.environ)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for git in /proc")
+async def test_a_cancel_returns_when_git_has_ended(repo: Repo, stuck: Path) -> None:
+    task = asyncio.create_task(safe(repo).run("status"))
+    await until_stuck(repo.path)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [pid for pid in os.listdir("/proc") if pid.isdecimal() and _waits_in(pid, repo.path)] == []
+
+
+def test_git_is_ended_after_its_timeout(repo: Repo, stuck: Path) -> None:
+    with pytest.raises(GitUnavailableError, match=r"git status in .* took longer than 0.1 s"):
+        safe(repo).run_blocking("status", timeout_s=0.1)
+    assert not has_reader(stuck)
+
+
+def test_too_long_an_output_is_refused(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git_module, "OUTPUT_BYTES", 1 << 20)
+    repo.commit("long", long="x" * (2 << 20))
+    with pytest.raises(GitUnavailableError, match="printed more than 1 MiB"):
+        safe(repo).run_blocking("show", "HEAD:long")
+
+
+def test_an_output_and_complaints_longer_than_a_pipe_come_whole(repo: Repo) -> None:
+    repo.commit("long", long="x" * 500_000)
+    assert len(safe(repo).run_blocking("show", "HEAD:long")) == 500_000
+    names = [f"missing{number}" for number in range(3_000)]
+    with pytest.raises(GitUnavailableError, match=r"git ls-files failed in .*'missing0'"):
+        safe(repo).run_blocking("ls-files", "--error-unmatch", *names)
+
+
+async def test_a_name_that_is_no_utf8_keeps_its_bytes(repo: Repo) -> None:
+    (repo.path / os.fsdecode(b"\xff")).write_text("")
+    assert os.fsencode(await safe(repo).run("ls-files", "-z", "--others")) == b"\xff\0"
+
+
+async def test_no_variable_of_this_process_misleads_git(repo: Repo, tmp_path: Path, monkeypatch) -> None:
+    other = make_repo(tmp_path / "other")
+    for name in ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE"):
+        monkeypatch.setenv(name, str(other.path / ".git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "nowhere"))
+    assert await safe(repo).run("ls-files") == "a\n"
+
+
+async def test_a_folder_that_is_gone_is_refused_and_no_other_is_used(repo: Repo, monkeypatch) -> None:
+    monkeypatch.chdir(repo.path)
+    with pytest.raises(GitUnavailableError, match="gone"):
+        await SafeGit(repo.path / "gone", environ=os.environ).run("ls-files")
+
+
+async def test_without_a_git_command_the_error_says_so(repo: Repo, no_git: dict[str, str]) -> None:
+    with pytest.raises(GitMissingError, match="install git"):
+        await SafeGit(repo.path, environ=no_git).run("ls-files")
+
+
+def test_the_version_is_gits_own(tmp_path: Path) -> None:
+    assert git_version(os.environ).startswith("git version ")
+
+
+async def test_git_has_no_terminal(repo: Repo) -> None:
+    """Settings that name a program are overridden; this one shows the session in which git works."""
+    line = await safe(repo).run("-c", "alias.where=!ps -o tty= -p $$", "where")
+    assert line.strip() in ("?", "??")
+
+
+HOSTILE = (
+    *(
+        "core.fsmonitor",
+        "core.pager",
+        "core.editor",
+        "core.sshCommand",
+        "core.gitProxy",
+        "core.askPass",
+        "diff.external",
+    ),
+    *("credential.helper", "pager.diff", "pager.ls-files", "alias.diff", "alias.rev-list", "filter.x.clean"),
+    *("filter.x.smudge", "filter.x.process", "diff.x.command", "diff.x.textconv", "merge.x.driver", "gpg.program"),
+    *("core.alternateRefsCommand", "uploadpack.packObjectsHook", "interactive.diffFilter", "remote.origin.vcs"),
+)
+
+
+@pytest.mark.parametrize(
+    "command", ["status", "diff", "ls-files -m", "rev-list --all", "for-each-ref", "read-tree HEAD"]
+)
+async def test_no_program_that_the_settings_name_starts(repo: Repo, tmp_path: Path, command: str) -> None:
+    mark = tmp_path / "started"
+    repo.commit("attributes", **{".gitattributes": "* filter=x diff=x merge=x\n"})
+    for name in HOSTILE:
+        repo.git("config", name, f"touch {mark}; cat")
+    repo.git("config", "safe.directory", "*")
+    repo.write("a", "2\n")
+    repository = git_module.Repository(repo.path, repo.path / ".git", repo.path / ".git")
+    assert not mark.exists()
+    git = safe(repo)
+    await git.run(*command.split(), more=await git.without_filters(repository))
+    assert not mark.exists()

@@ -10,6 +10,7 @@ from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.tui.safe_text import make_safe
 from opencode_tui.tui.tool_facts import todos_of
+from opencode_tui.tui.tool_words import error_of
 
 _DIFF_LINES = 12
 _TODO_LINES = 12
@@ -29,7 +30,7 @@ def tool_body(part: ToolPart, style: Style) -> list[str]:
     """Return the lines, safe and no wider than the terminal; most calls have none."""
     state = part.state
     if isinstance(state, ToolStateError):
-        return _guarded(_error_lines(state.error, style), "error", style)
+        return _guarded(_error_lines(error_of(state), style), "error", style)
     if not isinstance(state, ToolStateCompleted):
         return []
     if is_bad_exit(state):

@@ -11,11 +11,8 @@ from opencode_tui.cli.tool_facts import Fact, facts_of, is_bad_exit
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.schema.value import immutable
-from opencode_tui.tui.tool_words import BY_PATH, argument_of, name_of
+from opencode_tui.tui.tool_words import BY_PATH, REFUSED, argument_of, name_of
 from opencode_tui.tui.tool_words import activity_of as activity_words
-
-_INTERRUPTED = "Tool execution aborted"
-"""The text of an interrupted call. Source: reference, section 10."""
 
 _NAME_WIDTH = 6
 _SUBJECT_AT = 9
@@ -62,9 +59,10 @@ def _appearance(part: ToolPart) -> tuple[_Look, list[Fact]]:
     if isinstance(state, ToolStateCompleted):
         return _BAD_EXIT if is_bad_exit(state) else _DONE, facts_of(part.tool, state)
     if isinstance(state, ToolStateError):
-        if state.error.startswith(_INTERRUPTED):
+        if state.stop_reason == "interrupted":
             return _STOPPED, [Fact("interrupted by you", short="interrupted")]
-        return _FAILED, [Fact("failed", "error", short="failed")]
+        told = REFUSED.get(state.stop_reason or "", "failed")
+        return _FAILED, [Fact(told, "error", short=told.split()[0])]
     return _UNFINISHED, [Fact("unfinished", short="unfinished")]
 
 

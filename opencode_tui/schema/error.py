@@ -78,11 +78,14 @@ class PermissionRefused(OpencodeError):
 
 
 class RejectedError(PermissionRefused):
-    """The person said no (OpenCode's screen knows it by the words). With `feedback` the turn goes on, else it ends."""
+    """The user said no (OpenCode's screen knows it by the words). With `feedback` the turn continues, else it ends.
 
-    def __init__(self, feedback: str | None = None) -> None:
+    `subject` says to what, for the model: `to run it a third time`.
+    """
+
+    def __init__(self, feedback: str | None = None, *, subject: str = "") -> None:
         said = f" and said: {feedback}" if feedback else "."
-        super().__init__(f"The person rejected permission{said}")
+        super().__init__(f"The user rejected permission{f' {subject}' if subject else ''}{said}")
         self.feedback = feedback
 
 

@@ -7,11 +7,20 @@
 `completed` and `error` are final; a completed output can be marked as pruned and lifted again. Source: reference, section 8.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
 from opencode_tui.schema.record import Record, absent
+
+ABORTED_TOOL = "Tool execution aborted"
+"""The error of an interrupted call. Source: reference, section 10."""
+
+StopReason = Literal["interrupted", "rejected", "denied"]
+"""Why a call was not carried out: the user stopped it, said no to it, or a rule forbids it."""
+
+_STOP_REASON = "stopReason"
+"""The key in the metadata of an error state."""
 
 
 class ToolTime(Record):
@@ -53,13 +62,23 @@ class ToolStateCompleted(Record):
 
 
 class ToolStateError(Record):
-    """The call failed; `error` is what the model reads."""
+    """The call failed or was refused; `error` is what the model reads."""
 
     status: Literal["error"] = "error"
     input: dict[str, Any] = Field(default_factory=dict[str, Any])
     error: str
     time: ToolTime
     metadata: dict[str, Any] | None = absent()
+
+    @property
+    def stop_reason(self) -> StopReason | None:
+        """Return why the call was not carried out; None for one that failed. Records of OpenCode are known by their text."""
+        given = (self.metadata or {}).get(_STOP_REASON)
+        if given in get_args(StopReason):
+            return given
+        if self.error.startswith(ABORTED_TOOL):
+            return "interrupted"
+        return "rejected" if self.error.startswith("The user rejected permission") else None
 
 
 ToolStateUnion = ToolStatePending | ToolStateRunning | ToolStateCompleted | ToolStateError
@@ -113,8 +132,17 @@ def complete(
     )
 
 
-def fail(state: ToolStateUnion, *, error: str, now: int, metadata: dict[str, Any] | None = None) -> ToolStateError:
+def fail(
+    state: ToolStateUnion,
+    *,
+    error: str,
+    now: int,
+    metadata: dict[str, Any] | None = None,
+    stop_reason: StopReason | None = None,
+) -> ToolStateError:
     """Return the error state of a call that has not ended yet; what it had reported stays."""
+    if stop_reason is not None:
+        metadata = {**(metadata or {}), _STOP_REASON: stop_reason}
     if isinstance(state, ToolStatePending):
         return ToolStateError(input=state.input, error=error, time=ToolTime(start=now, end=now), metadata=metadata)
     if isinstance(state, ToolStateRunning):

@@ -8,9 +8,6 @@ from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateError
 from opencode_tui.tui.items import AnyItem, ErrorItem, StopItem, ToolItem
 
-_INTERRUPTED = "Tool execution aborted"
-"""The text of an interrupted call. Source: reference, section 10."""
-
 
 def has_failed(info: AnyMessage) -> bool:
     """Tell whether something went wrong; who is stopped has not failed."""
@@ -20,7 +17,7 @@ def has_failed(info: AnyMessage) -> bool:
 
 def is_interrupted(part: ToolPart) -> bool:
     """Tell whether a call ended because its turn was stopped."""
-    return isinstance(part.state, ToolStateError) and part.state.error.startswith(_INTERRUPTED)
+    return isinstance(part.state, ToolStateError) and part.state.stop_reason == "interrupted"
 
 
 def end_of(info: AssistantMessage, items: Sequence[AnyItem]) -> ErrorItem | StopItem | None:

@@ -16,7 +16,7 @@ from opencode_tui.schema.event import (
     TodoUpdated,
 )
 from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import AnyMessage, AssistantMessage, UserMessage
+from opencode_tui.schema.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session import SessionInfo, hidden_cost, is_default_title
 from opencode_tui.schema.todo import Todo
@@ -42,7 +42,8 @@ class SessionFacts:
         self._user: UserMessage | None = None
         self._running: dict[str, str] = {}
         self._calls: set[str] = set()
-        self._failed: set[str] = set()
+        self._rejected: set[str] = set()
+        """Answers with a call that the user rejected."""
         self._phase = ""
         self._grown = 0
 
@@ -152,6 +153,12 @@ class SessionFacts:
         last = next(reversed(self._answers.values()), None)
         return last.error.name if last is not None and last.error is not None else ""
 
+    @property
+    def is_stopped_by_rejection(self) -> bool:
+        """Return whether the last answer ended because the user rejected one of its calls."""
+        last = next(reversed(self._answers.values()), None)
+        return last is not None and last.finish in FINISH_CONTINUES and last.id in self._rejected
+
     def _turn(self) -> list[AssistantMessage]:
         started = self.turn_started
         return [one for one in self._answers.values() if started is not None and one.time.created >= started]
@@ -189,6 +196,8 @@ class SessionFacts:
             case ToolStateRunning():
                 self._running[part.id] = doing(part.tool, part.state.input)
             case ToolStateCompleted() | ToolStateError():
+                if isinstance(part.state, ToolStateError) and part.state.stop_reason == "rejected":
+                    self._rejected.add(part.message_id)
                 self._running.pop(part.id, None)
                 self._phase = ""
             case _:

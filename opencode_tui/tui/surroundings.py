@@ -56,6 +56,8 @@ def end_of_turn(control: Control, started: int, now: int) -> Activity:
     assert facts is not None
     took = duration((now - started) / 1000)
     match facts.failure:
+        case "" if facts.is_stopped_by_rejection:
+            return Activity("note", "Stopped", f"you rejected a tool call · {took}")
         case "":
             cost = money(facts.turn_cost) if facts.turn_cost else ""
             told = " · ".join(one for one in (took, facts.turn_summary(), cost) if one)

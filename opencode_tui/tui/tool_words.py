@@ -5,7 +5,7 @@ from typing import cast
 
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateUnion
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion
 from opencode_tui.tui.safe_text import screen_line
 
 _NAMES = {
@@ -31,8 +31,18 @@ _VERBS = {
 BY_PATH = frozenset({"read", "write", "edit", "multiedit", "list"})
 """Tools whose argument is a path: it is cut at its front."""
 
+_BY_USER = "The user "
+
+REFUSED = {"rejected": "rejected", "denied": "denied by rule"}
+"""What is said of a call that was not carried out, by its stop reason."""
+
 _KEYS = ("filePath", "command", "pattern", "path", "url", "description", "name", "query")
 _LONG = 400
+
+
+def error_of(state: ToolStateError) -> str:
+    """Return why a call failed or was refused, for the user; the stored text is written for the model. Not safe yet."""
+    return f"You {state.error.removeprefix(_BY_USER)}" if state.error.startswith(_BY_USER) else state.error
 
 
 def name_of(tool: str) -> str:

@@ -31,11 +31,10 @@ from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.status import RetryStatus
-from opencode_tui.schema.tool_state import ToolStatePending, ToolStateRunning, fail
+from opencode_tui.schema.tool_state import ABORTED_TOOL, ToolStatePending, ToolStateRunning, fail
 from opencode_tui.schema.value import immutable
 
 Outcome = Literal["continue", "stop"]
-ABORTED_TOOL = "Tool execution aborted"
 NOT_RUN = "Not run: the answer that asked for it broke off"
 
 
@@ -132,8 +131,14 @@ class StepProcessor:
         aborted = error.name == "MessageAbortedError"
         for part in store.parts(self.message.session_id, self.message.id):
             if isinstance(part, ToolPart) and isinstance(part.state, ToolStatePending | ToolStateRunning):
-                text = ABORTED_TOOL if aborted or isinstance(part.state, ToolStateRunning) else NOT_RUN
-                await store.update_part(part.changed(state=fail(part.state, error=text, now=self._services.clock())))
+                is_interrupted = aborted or isinstance(part.state, ToolStateRunning)
+                state = fail(
+                    part.state,
+                    error=ABORTED_TOOL if is_interrupted else NOT_RUN,
+                    now=self._services.clock(),
+                    stop_reason="interrupted" if is_interrupted else None,
+                )
+                await store.update_part(part.changed(state=state))
         self.message = self.message.changed(error=error)
         await self._complete()
         return None if self._changes.is_settled else self._changes.settle

@@ -6,7 +6,7 @@ their records are then closed by `StepProcessor.settle`.
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.engine.permission.service import CallPermission, PermissionService
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.stream import ToolCall
-from opencode_tui.engine.session.doom import CallKey, call_key, is_doom_loop
+from opencode_tui.engine.session.doom import DOOM_LOOP_THRESHOLD, CallKey, call_key, is_doom_loop
 from opencode_tui.engine.session.live import LiveTool
 from opencode_tui.engine.session.plugin_hooks import change_arguments, change_result
 from opencode_tui.engine.session.question import QuestionService
@@ -29,13 +29,26 @@ from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import Subagents, Tool, ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema import tool_state
-from opencode_tui.schema.error import OpencodeError, PermissionRefused, RejectedError
+from opencode_tui.schema.error import (
+    DeniedError,
+    OpencodeError,
+    PermissionRefused,
+    QuestionDismissedError,
+    RejectedError,
+)
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import Ruleset, ToolCallRef
+from opencode_tui.schema.tool_state import StopReason
 from opencode_tui.schema.value import immutable
 
 logger = logging.getLogger(__name__)
+
+_STOP_REASONS: Mapping[type[PermissionRefused], StopReason] = {
+    RejectedError: "rejected",
+    QuestionDismissedError: "rejected",
+    DeniedError: "denied",
+}
 
 NO_STEP_LEFT = "Not run: this was the agent's last step of the turn"
 
@@ -142,8 +155,7 @@ class ToolCalls:
         context = self._context(live, scope, watch)
         try:
             if is_loop:
-                facts = {"tool": tool.name, "input": live.part.state.input}
-                await context.ask("doom_loop", [tool.name], always=[tool.name], metadata=facts)
+                await _ask_to_repeat(tool.name, live.part.state.input, context)
             result = await tool.run(arguments, context)
             result = await change_result(
                 self._hooks,
@@ -156,7 +168,8 @@ class ToolCalls:
             result = await self._limited(result, scope)
             result = replace(result, metadata={**result.metadata, **_note(watch)})
         except PermissionRefused as error:
-            await self._end_badly(live, str(error), watch)
+            stop_reason = _STOP_REASONS.get(type(error))
+            await self._end_badly(live, str(error), watch, stop_reason=stop_reason)
             return isinstance(error, RejectedError) and error.feedback is None
         except OpencodeError as error:
             await self._end_badly(live, str(error), watch)
@@ -190,9 +203,13 @@ class ToolCalls:
         )
         await self._store.update_part(part.changed(state=state))
 
-    async def _end_badly(self, live: LiveTool, text: str, watch: CallWatch | None = None) -> None:
+    async def _end_badly(
+        self, live: LiveTool, text: str, watch: CallWatch | None = None, *, stop_reason: StopReason | None = None
+    ) -> None:
         part = live.part
-        state = tool_state.fail(part.state, error=text, now=self._clock(), metadata=_note(watch))
+        state = tool_state.fail(
+            part.state, error=text, now=self._clock(), metadata=_note(watch), stop_reason=stop_reason
+        )
         await self._store.update_part(part.changed(state=state))
 
     async def _fail(self, part: ToolPart, call: ToolCall, problem: str) -> None:
@@ -236,6 +253,15 @@ class ToolCalls:
                 scope.session_id, questions, tool=reference, policy=scope.policy
             ),
         )
+
+
+async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext) -> None:
+    """Ask whether a loop of calls may continue. Raises PermissionRefused with a text that names the loop."""
+    try:
+        await context.ask("doom_loop", [tool], always=[tool], metadata={"tool": tool, "input": given})
+    except RejectedError as error:
+        subject = f"to repeat {tool}: the same calls were made {DOOM_LOOP_THRESHOLD} times in a row"
+        raise RejectedError(error.feedback, subject=subject) from error
 
 
 def _note(watch: CallWatch | None) -> dict[str, Any]:

@@ -18,10 +18,7 @@ from opencode_tui.tui.conversation.tools.tool import Opened
 from opencode_tui.tui.items import AnyItem, ThoughtItem, ToolItem
 from opencode_tui.tui.quantity import amount, brief_duration, duration
 from opencode_tui.tui.tool_facts import exit_of
-from opencode_tui.tui.tool_words import BY_PATH, argument_of, name_of
-
-_INTERRUPTED = "Tool execution aborted"
-"""The text of an interrupted call. Source: reference, section 10."""
+from opencode_tui.tui.tool_words import BY_PATH, REFUSED, argument_of, error_of, name_of
 
 _LETTERS_PER_TOKEN = 4
 
@@ -43,16 +40,11 @@ def draw_tool(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
 
 def opened_of(item: ToolItem, scene: Scene) -> Opened:
     """Return how much of the call's body is seen."""
-    start = "short" if isinstance(item.part.state, ToolStateError) and not is_interrupted(item) else "folded"
-    if isinstance(item.part.state, ToolStateCompleted) and not is_pruned(item):
+    state = item.part.state
+    start = "short" if isinstance(state, ToolStateError) and state.stop_reason != "interrupted" else "folded"
+    if isinstance(state, ToolStateCompleted) and not is_pruned(item):
         start = "whole" if item.kind in scene.detailed else renderer_of(item.part.tool).start(item)
     return scene.opened.get(item.id, start)
-
-
-def is_interrupted(item: ToolItem) -> bool:
-    """Tell whether the person interrupted the call."""
-    state = item.part.state
-    return isinstance(state, ToolStateError) and state.error.startswith(_INTERRUPTED)
 
 
 def is_pruned(item: ToolItem) -> bool:
@@ -73,10 +65,11 @@ def _appearance(item: ToolItem, page: Page, scene: Scene) -> tuple[State, Sequen
     if isinstance(state, ToolStateCompleted):
         return _completed(item, state, page)
     if isinstance(state, ToolStateError):
-        if is_interrupted(item):
+        if state.stop_reason == "interrupted":
             told = [Fact("interrupted by you", short="interrupted"), *_time(state.time.start, state.time.end)]
             return State(glyphs.interrupted, "muted", argument="muted"), told
-        return State(glyphs.failed, "error", "error", is_bold=True), [Fact("failed", "error", "failed")]
+        told = REFUSED.get(state.stop_reason or "", "failed")
+        return State(glyphs.failed, "error", "error", is_bold=True), [Fact(told, "error", told.split()[0])]
     if item.wait == "asks":
         return State(glyphs.asks, "warning", "warning", is_bold=True), [Fact("waits for you", "warning", "waits")]
     if item.wait == "waits" or not isinstance(state, ToolStateRunning):
@@ -125,5 +118,5 @@ def _body(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
     if isinstance(state, ToolStateRunning) and not item.wait:
         return renderer_of(item.part.tool).running(state, page)
     if isinstance(state, ToolStateError) and opened != "folded":
-        return draw_error(state.error, page, limit=None if opened == "whole" else 6)
+        return draw_error(error_of(state), page, limit=None if opened == "whole" else 6)
     return []

@@ -137,7 +137,7 @@ async def test_a_rejection_with_a_word_tells_it_to_all_calls(world: World) -> No
     second, _ = await asked(world, "b")
     await world.service.reply(first_id, "reject", "use make instead")
     results = await asyncio.gather(first, second, return_exceptions=True)
-    assert [str(result) for result in results] == ["The person rejected permission and said: use make instead"] * 2
+    assert [str(result) for result in results] == ["The user rejected permission and said: use make instead"] * 2
 
 
 async def test_a_cancelled_call_takes_its_question_along(world: World) -> None:

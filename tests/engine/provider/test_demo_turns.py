@@ -125,7 +125,7 @@ async def test_line_goes_to_an_end_that_is_named_without_doubt(text: str, old: s
     ("text", "answers", "tool"),
     [
         ("show src/a.txt", {"read": Refused("src/a.txt does not exist")}, "read"),
-        ("create a.txt", {"glob": NOTHING, "write": Refused("The person rejected permission.")}, "write"),
+        ("create a.txt", {"glob": NOTHING, "write": Refused("The user rejected permission.")}, "write"),
         ("replace x with y in d/a.txt", {"read": numbered("x"), "edit": Refused("file changed since")}, "edit"),
         ("run ls", {"bash": Refused("denied by a rule")}, "bash"),
         ("find x", {"grep": Refused("ripgrep failed")}, "grep"),

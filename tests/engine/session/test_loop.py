@@ -123,7 +123,10 @@ async def test_a_loop_that_the_person_stops_ends_the_turn_and_says_so(environ, t
         session, _ = await while_reacting(world, PermissionAsked, refuse, world.prompt("go"))
         states = [call.state for call in await world.calls(session)]
         assert [state.status for state in states] == ["completed", "completed", "error"]
-        assert "rejected" in states[2].error
+        assert (states[2].stop_reason, states[2].error) == (
+            "rejected",
+            "The user rejected permission to repeat read: the same calls were made 3 times in a row.",
+        )
         assert len(world.server.bodies) == 1
 
 

@@ -73,6 +73,18 @@ async def test_a_rejection_takes_a_word_to_the_agent(environ: dict[str, str], fo
         assert not (folder / "made").exists()
 
 
+async def test_a_turn_that_a_rejection_ended_is_not_done(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(calls=(TOUCH,)), settings=ASKS) as page:
+        await page.send("make it")
+        await page.sees("run once")
+        await page.answer("n")
+        await page.sees("A word to the agent?")
+        await page.press("enter")
+        shown = await page.sees("Stopped  you rejected a tool call")
+        assert "✓ Done" not in shown and "You rejected permission" in shown
+        assert [line for line in shown.splitlines() if "Bash" in line and line.rstrip().endswith("rejected")]
+
+
 async def test_several_questions_are_counted(environ: dict[str, str], folder: Path) -> None:
     two = (
         Call("bash", {"command": "touch a", "description": "x"}),

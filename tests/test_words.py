@@ -26,7 +26,7 @@ _LEFTOVERS = """
     SessionFacts._take_part SessionLoop._take_step SessionLoop._take_subtasks SessionRevert._mended
     SessionRevert.mend SessionStore.take_back SessionSubagents.offered SessionTitles.offer SessionUndo.mend
     Sessions.mend_all SessionsFacet.mend_all SessionsFacet.settled SessionsHead.tell SettingsFacet.forget_key
-    Settling Settling.settle Settling.tell ShellProcess._take ShownItems._tell ShownItems.forget ShownItems.take
+    Settling Settling.settle Settling.tell ShownItems._tell ShownItems.forget ShownItems.take
     SnapshotKeeping.offer Snapshots.forget Snapshots.revert.work.tell Stage._take_back State.settle
     StepChanges.is_settled StepChanges.settle StepProcessor._take StepProcessor.settle StepRecording.settle
     StepRecording.settle_writes StructuredAnswer.is_settled StructuredAnswer.offer Subagents.offered

@@ -15,9 +15,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 
-from opencode_tui.engine.tool.command_output import CommandOutput
-from opencode_tui.engine.tool.process import Command, find_shell
-from opencode_tui.engine.tool.running_command import RunningCommand
+from opencode_tui.engine.tool.process.process import Command, find_shell
+from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from tests.benchmarks.comparison import Figure, median_ms, report
 from tests.conftest import isolated_environment
 from tests.support.process_trees import TREES

@@ -24,9 +24,11 @@ class SnippetShell:
 
     async def run(self, command: str) -> str:
         """Return what the command printed, of a long output both ends; or a line that says why it could not start."""
-        from opencode_tui.engine.tool.command_output import CommandOutput  # only when a command has snippets
-        from opencode_tui.engine.tool.process import Command, find_shell
-        from opencode_tui.engine.tool.running_command import RunningCommand
+        from opencode_tui.engine.tool.process.process import Command, find_shell
+        from opencode_tui.engine.tool.process.running_command import (
+            CommandOutput,  # only when a command has snippets
+            RunningCommand,
+        )
 
         output = CommandOutput(self.reserve_output)
         line = Command(command, self.folder, self.environ, self.timeout_ms, find_shell(self.environ))

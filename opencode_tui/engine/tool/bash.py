@@ -7,10 +7,9 @@ from pathlib import Path
 from pydantic import Field
 
 from opencode_tui.engine.tool.bash_permission import ask_for_command
-from opencode_tui.engine.tool.command_output import CommandOutput
 from opencode_tui.engine.tool.description import read_description
-from opencode_tui.engine.tool.process import Command, Ended, find_shell
-from opencode_tui.engine.tool.running_command import RunningCommand
+from opencode_tui.engine.tool.process.process import Command, Ended, find_shell
+from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.value import immutable

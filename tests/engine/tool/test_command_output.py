@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_tui.engine.tool.command_output import CommandOutput, Excerpt
+from opencode_tui.engine.tool.process.running_command import CommandOutput, Excerpt
 
 
 def nowhere() -> Path:

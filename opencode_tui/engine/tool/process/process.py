@@ -1,8 +1,9 @@
 """Runs one shell command on the calling thread: reads what it prints, ends it in time, leaves nothing running.
 
 The shell leads a session and a process group of its own; standard input is empty, output and errors share one pipe. The command is
-over when the shell is, whoever still holds the pipe; what it left running is ended then. A timeout gives the group TERM and 1 s, a
-cancel TERM and 100 ms, then KILL; afterwards whatever escaped is looked for. Source: SPEC, section 3; performance.md, section 6.
+over when the shell is, also while a process still holds the pipe; what it left running is ended then. A timeout gives the group
+TERM and 1 s, a cancel TERM and 100 ms, then KILL; then the processes that left the group are found and ended. Source: SPEC, section
+3; performance.md, section 6.
 """
 
 import math
@@ -13,14 +14,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
-from opencode_tui.engine.tool.command_output import CommandOutput
-from opencode_tui.engine.tool.process_family import MARK, ProcessFamily
+from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
 from opencode_tui.schema.value import immutable
 
 TIMEOUT_GRACE_S = 1.0
@@ -30,23 +30,23 @@ FINISH_S = 0.1
 
 _PIPE_BYTES = 1024 * 1024
 _PIECE_BYTES = 128 * 1024
-_LOOK_WITHOUT_PIDFD_S = 0.02
+_POLL_WITHOUT_PIDFD_S = 0.02
 _FIRST_HIGH = 100
 _LONGEST_WAIT_S = 3_600.0
 _QUIET_S = 0.05
 _HIDDEN_S = 0.1
-_LOOK_AGAIN_S = 0.005
+_RETRY_S = 0.005
 _READ_REST_S = 5.0
-"""For what is in the pipe when all who wrote to it are gone: a slow disk must not cost the end of the output."""
+"""Limit for reading what is in the pipe when all writers are gone: a slow disk must not cost the end of the output."""
 _WITHHELD = frozenset({"OPENCODE_SERVER_PASSWORD", "PYDANTIC_DISABLE_PLUGINS"})
-"""What concerns this program alone; the person's own variables are passed on."""
+"""Variables for this program alone; the user's own are passed on."""
 
 Reason = Literal["exit", "timeout", "cancel"]
 
 
 @immutable
 class Command:
-    """What to run, where, and with which shell; `environ` is the person's environment."""
+    """What to run, where, and with which shell; `environ` is the user's environment."""
 
     text: str
     folder: Path
@@ -75,10 +75,10 @@ def find_shell(environ: Mapping[str, str]) -> str:
 class ShellProcess:
     """One command; `run` once."""
 
-    def __init__(self, command: Command, output: CommandOutput, *, cancel: int) -> None:
-        """`cancel` is a descriptor that becomes readable when the command shall end."""
+    def __init__(self, command: Command, feed: Callable[[bytes], None], *, cancel: int) -> None:
+        """`feed` gets each piece of the output; `cancel` is a descriptor that becomes readable when the command shall end."""
         self._command = command
-        self._output = output
+        self._feed = feed
         self._cancel = cancel
         self._reason: Reason = "exit"
         self._deadline = 0.0
@@ -101,9 +101,10 @@ class ShellProcess:
             os.close(self._life)
 
     def _spawn(self, writing_end: int, life_end: int) -> None:
-        """Start the shell; whoever it starts inherits `life_end`, so that its pipe ends when the last one has."""
+        """Start the shell; its descendants inherit `life_end`, so that the pipe closes when the last one has ended."""
         _widen(self._pipe)
         mark = uuid4().hex
+        self._tree = ProcessTree(mark)
         kept = {name: value for name, value in self._command.environ.items() if name not in _WITHHELD}
         self._process = subprocess.Popen(
             [self._command.shell, "-c", "--", self._command.text],
@@ -115,14 +116,14 @@ class ShellProcess:
             start_new_session=True,
             pass_fds=(life_end,),
         )
-        self._family = ProcessFamily(self._process.pid, mark)
+        self._tree.set_shell(self._process.pid)
 
     def _supervise(self) -> Ended:
         exit_watch = _watch_exit(self._process.pid)
         for descriptor in (self._pipe, self._cancel, exit_watch):
             if descriptor is not None:
                 self._poll.register(descriptor, select.POLLIN)
-        longest_wait_s = _LONGEST_WAIT_S if exit_watch is not None else _LOOK_WITHOUT_PIDFD_S
+        longest_wait_s = _LONGEST_WAIT_S if exit_watch is not None else _POLL_WITHOUT_PIDFD_S
         try:
             self._follow(longest_wait_s)
             leftovers = self._clear()
@@ -130,14 +131,14 @@ class ShellProcess:
             if exit_watch is not None:
                 os.close(exit_watch)
             if self._process.poll() is None:
-                self._family.signal_group(signal.SIGKILL)
+                self._tree.signal_group(signal.SIGKILL)
                 self._process.wait()
         code = self._process.returncode
         is_own = self._reason == "exit"
         return Ended(self._reason, (code if code >= 0 else 128 - code) if is_own else None, leftovers if is_own else ())
 
     def _follow(self, longest_wait_s: float) -> None:
-        """Read until the shell has ended, and see to it that it does."""
+        """Read until the shell has ended; kill it after its timeout or a cancel."""
         self._deadline = time.monotonic() + self._command.timeout_ms / 1000
         while self._process.poll() is None:
             left_s = self._deadline - time.monotonic()
@@ -146,13 +147,13 @@ class ShellProcess:
             elif self._reason == "exit":
                 self._terminate("timeout", TIMEOUT_GRACE_S)
             else:
-                self._family.signal_group(signal.SIGKILL)
+                self._tree.signal_group(signal.SIGKILL)
                 self._deadline = math.inf
 
     def _terminate(self, reason: Reason, grace_s: float) -> None:
         self._reason = reason
-        self._family.members()  # whoever loses its parent now is known afterwards
-        self._family.signal_group(signal.SIGTERM)
+        self._tree.members()  # afterwards, a process that loses its parent now is still known
+        self._tree.signal_group(signal.SIGTERM)
         self._deadline = time.monotonic() + grace_s
 
     def _clear(self) -> tuple[str, ...]:
@@ -161,42 +162,42 @@ class ShellProcess:
         if self._reason == "exit":
             self._drain(quiet_s=FINISH_S, limit_s=FINISH_S)
             patience_s = now + FINISH_S - time.monotonic()
-            leftovers = self._family.end(patience_s=patience_s, grace_s=CANCEL_GRACE_S)
+            leftovers = self._tree.end(patience_s=patience_s, grace_s=CANCEL_GRACE_S)
         else:
             grace_s = 0.0 if self._deadline == math.inf else self._deadline - now
-            leftovers = self._family.end(patience_s=0, grace_s=grace_s)
+            leftovers = self._tree.end(patience_s=0, grace_s=grace_s)
         leftovers += self._end_hidden()
         self._drain(quiet_s=_QUIET_S, limit_s=_READ_REST_S if self._reason == "exit" else _QUIET_S)
         return tuple(leftovers)
 
     def _end_hidden(self) -> list[str]:
-        """End those that only what they inherited gives away; a family that forks faster than we look is soon found too."""
+        """End the processes that are found by the inherited pipe alone; repeated, because they may fork between two scans."""
         names: list[str] = []
         deadline = time.monotonic() + _HIDDEN_S
-        while not _is_ready(self._life, _LOOK_AGAIN_S) and time.monotonic() < deadline:
-            names += self._family.end_holders(self._life)
+        while not _is_ready(self._life, _RETRY_S) and time.monotonic() < deadline:
+            names += self._tree.end_holders(self._life)
         return names
 
     def _drain(self, *, quiet_s: float, limit_s: float) -> bool:
-        """Read until nobody holds the pipe, nothing comes for a while, or the time is over; tells whether it was the first."""
+        """Read until the pipe is closed, nothing comes for a while, or the time is over; return whether it is closed."""
         deadline = time.monotonic() + limit_s
         while self._is_open and time.monotonic() < deadline and _is_ready(self._pipe, quiet_s):
-            self._take()
+            self._read_pipe()
         return not self._is_open
 
     def _read(self, wait_s: float) -> None:
-        """Wait for output, the end or a cancel, whichever comes first, and see to it."""
+        """Wait for output, the end or a cancel, whichever comes first, and handle it."""
         for descriptor, _ in self._poll.poll(wait_s * 1000):
             if descriptor == self._pipe:
-                self._take()
+                self._read_pipe()
             elif descriptor == self._cancel:
                 self._poll.unregister(self._cancel)
                 self._terminate("cancel", CANCEL_GRACE_S)
 
-    def _take(self) -> None:
+    def _read_pipe(self) -> None:
         data = os.read(self._pipe, _PIECE_BYTES)
         if data:
-            self._output.feed(data)
+            self._feed(data)
         else:
             self._poll.unregister(self._pipe)
             self._is_open = False
@@ -213,7 +214,7 @@ def _widen(pipe: int) -> None:
     if sys.platform == "linux":
         import fcntl  # absent on Windows
 
-        with suppress(OSError):  # the person's share of large pipes may be used up; the usual size works too
+        with suppress(OSError):  # the user's share of large pipes may be used up; the usual size works too
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 

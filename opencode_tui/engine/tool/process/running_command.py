@@ -1,15 +1,20 @@
-"""What a command printed: its beginning and end in memory, all of it in a file once it is long, whatever the amount.
+"""A shell command that runs on a thread of its own, for the event loop to wait for and to cancel, and its output.
 
-Written to by one thread and read by another. At most 150 KB stay in memory; the file ends at 64 MiB.
+The end of a command has several blocking steps that no second cancel may interrupt; on a thread nothing can.
 """
 
+import asyncio
 import logging
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from types import TracebackType
+from typing import BinaryIO, Self
 
+from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES, Cut, hint
 from opencode_tui.schema.value import immutable
 
@@ -63,7 +68,10 @@ class Excerpt:
 
 
 class CommandOutput:
-    """Collects the bytes of one command."""
+    """What a command printed: its beginning and end in memory, all of it in a file once it is long.
+
+    Written by one thread and read by another. At most 150 KB stay in memory; the file ends at 64 MiB.
+    """
 
     def __init__(self, reserve: Callable[[], Path], *, file_bytes: int = FILE_BYTES) -> None:
         """`reserve` names a new file; it is called when the output turns out to be long."""
@@ -78,10 +86,10 @@ class CommandOutput:
         self._is_long = False
         self._newlines = 0
         self.size = 0
-        """Bytes so far; grows with each piece, so it also tells whether there is news."""
+        """Bytes so far; grows with each piece, so a change means new output."""
 
     def feed(self, data: bytes) -> None:
-        """Take the next piece, which is not empty; blocks for a write to the file. A full disk only costs the file."""
+        """Add the next piece, which is not empty; blocks for a write to the file. A full disk only costs the file."""
         with self._lock:
             self.size += len(data)
             self._newlines += data.count(b"\n")
@@ -142,6 +150,55 @@ class CommandOutput:
         except OSError as error:
             logger.warning("a command's full output is cut at %s: %s", self._path, error)
             self._file_is_whole, self._room = False, 0
+
+
+class RunningCommand:
+    """Runs a command while its context is entered; leaving it ends the command within 300 ms, with all that it started."""
+
+    def __init__(self, command: Command, output: CommandOutput) -> None:
+        self._command = command
+        self._output = output
+
+    async def __aenter__(self) -> Self:
+        self._loop = asyncio.get_running_loop()
+        self._ended: asyncio.Future[Ended] = self._loop.create_future()
+        self._cancel, self._cancel_end = os.pipe()
+        self._thread = threading.Thread(target=self._work, name="shell-command")
+        self._thread.start()
+        return self
+
+    async def wait(self, timeout_s: float) -> Ended | None:
+        """Return the end, or None when the command still runs after that time. Raises OSError when it could not start."""
+        await asyncio.wait({self._ended}, timeout=timeout_s)
+        return self._ended.result() if self._ended.done() else None
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if not self._ended.done():
+                os.write(self._cancel_end, b"!")
+                await run_to_completion(asyncio.wait({self._ended}))
+        finally:
+            self._ended.exception()
+            self._thread.join()
+            self._output.close()
+            os.close(self._cancel)
+            os.close(self._cancel_end)
+
+    def _work(self) -> None:
+        try:
+            self._end, self._failure = ShellProcess(self._command, self._output.feed, cancel=self._cancel).run(), None
+        except Exception as error:  # noqa: BLE001 - raised again by `wait`, on the event loop
+            self._failure = error
+        with suppress(RuntimeError):  # the loop was closed without leaving the context; nobody waits any more
+            self._loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        if self._failure is None:
+            self._ended.set_result(self._end)
+        else:
+            self._ended.set_exception(self._failure)
 
 
 def _first_lines(head: bytes) -> bytes:

@@ -1,0 +1,1 @@
+"""Shell commands: started, read, and ended with every process that they started."""

@@ -1,0 +1,180 @@
+"""All processes that one shell command has started, and their end.
+
+A process belongs to the tree when it runs in the shell's session, descends from a known member, or carries the call's mark in its
+environment: this finds background jobs, `nohup`, `setsid` and double forks. On Linux, `end_holders` finds what has left all that by
+a pipe that it inherited. Not found: a process that has closed every descriptor as well, and one whose id belonged to a process
+from before the call.
+
+Everything here blocks for some milliseconds and belongs on a thread.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import psutil
+
+MARK = "OPENCODE_CALL"
+"""Environment variable that every process of a call inherits; its value is unique."""
+
+_RETRY_S = 0.005
+_MOST_SCANS = 2
+_KILL_WITHIN_S = 1.0
+_DEAD = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+_NAME_CHARACTERS = 60
+
+
+class ProcessTree:
+    """The processes of one call. Make it before the shell starts: what runs by then is no part of it."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._shell = 0
+        self._older = frozenset(psutil.pids())
+        self._known: set[psutil.Process] = set()
+        self._dead: set[psutil.Process] = set()
+
+    def set_shell(self, pid: int) -> None:
+        """Name the shell, which leads its own session and process group."""
+        self._shell = pid
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Send a signal to the shell's process group; a group that is gone is fine."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._shell, number)
+
+    def members(self) -> list[psutil.Process]:
+        """Return the live members, the shell included."""
+        for _ in range(_MOST_SCANS):
+            found, may_miss_some = self._scan()
+            if found or not may_miss_some:
+                return found
+        return []
+
+    def _scan(self) -> tuple[list[psutil.Process], bool]:
+        """Return the live members, and whether a process died meanwhile, whose child may have started after the listing."""
+        found: list[psutil.Process] = []
+        others: list[psutil.Process] = []
+        died = False
+        for pid in self._younger():
+            try:
+                process = psutil.Process(pid)
+                if process.status() in _DEAD:
+                    died = died or process not in self._dead
+                    self._dead.add(process)
+                else:
+                    (found if self._belongs(process) else others).append(process)
+            except (psutil.NoSuchProcess, ProcessLookupError):
+                died = True
+            except (psutil.AccessDenied, PermissionError):
+                continue  # another user's
+        found += _descendants(found, others)
+        self._known.update(found)
+        return found, died or not all(_is_alive(process) for process in (*found, *others))
+
+    def _younger(self) -> Iterator[int]:
+        return (pid for pid in psutil.pids() if pid not in self._older)
+
+    def _belongs(self, process: psutil.Process) -> bool:
+        return process in self._known or os.getsid(process.pid) == self._shell or self._is_marked(process)
+
+    def _is_marked(self, process: psutil.Process) -> bool:
+        try:
+            return process.environ().get(MARK) == self._mark
+        except (psutil.AccessDenied, OSError):  # some programs hide it
+            return False
+
+    def end(self, *, patience_s: float, grace_s: float) -> list[str]:
+        """End all that live: TERM when the patience is over, KILL after the grace. Returns the command lines of those."""
+        alive = self._wait(patience_s)
+        names = [_name(process) for process in alive]
+        if alive:
+            _send(alive, signal.SIGTERM)
+            self._kill(self._wait(grace_s))
+        return names
+
+    def end_holders(self, pipe: int) -> list[str]:
+        """Kill the processes that hold the pipe of this descriptor open and return their command lines; only on Linux."""
+        if sys.platform != "linux":
+            return []
+        identity = f"pipe:[{os.fstat(pipe).st_ino}]"
+        holders = [process for process in self._hidden() if _holds(process.pid, identity)]
+        names = [_name(process) for process in holders]
+        _send(holders, signal.SIGKILL)
+        return names
+
+    def _hidden(self) -> Iterator[psutil.Process]:
+        """Yield the processes that may hold the pipe; a child of ours is another command that has copied it for a moment."""
+        for pid in self._younger():
+            with suppress(psutil.Error):
+                process = psutil.Process(pid)
+                if process.ppid() != os.getpid():
+                    yield process
+
+    def _wait(self, limit_s: float) -> list[psutil.Process]:
+        """Scan until nobody lives or the time is over, and return the members that live then."""
+        deadline = time.monotonic() + limit_s
+        while (alive := self.members()) and time.monotonic() < deadline:
+            time.sleep(_RETRY_S)
+        return alive
+
+    def _kill(self, alive: list[psutil.Process]) -> None:
+        """Kill until no member is found; gives up after a second."""
+        deadline = time.monotonic() + _KILL_WITHIN_S
+        while alive and time.monotonic() < deadline:
+            _send(alive, signal.SIGKILL)
+            alive = self.members()
+
+
+def _descendants(members: Iterable[psutil.Process], others: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Return those of the others that descend from a member."""
+    parents = {process.pid for process in members}
+    children: dict[int, list[psutil.Process]] = {}
+    for process in others:
+        with suppress(psutil.Error):
+            children.setdefault(process.ppid(), []).append(process)
+    found: list[psutil.Process] = []
+    pending = list(parents)
+    while pending:
+        born = children.pop(pending.pop(), [])
+        found += born
+        pending += [process.pid for process in born]
+    return found
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.status() not in _DEAD
+    except psutil.NoSuchProcess:
+        return False
+    except psutil.AccessDenied:
+        return True
+
+
+def _send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
+    """Send a signal; psutil refuses when the id belongs to another process by now."""
+    for process in processes:
+        with suppress(psutil.Error):
+            process.send_signal(number)
+
+
+def _holds(pid: int, identity: str) -> bool:
+    with suppress(OSError):
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                if os.readlink(entry.path) == identity:
+                    return True
+    return False
+
+
+def _name(process: psutil.Process) -> str:
+    """Return the command line of a process, shortened, without what steers a terminal; empty when it is gone."""
+    try:
+        words = " ".join(process.cmdline()).split()
+    except (psutil.Error, OSError):
+        return ""
+    text = "".join(letter if letter.isprintable() else "?" for letter in " ".join(words))
+    return text if len(text) <= _NAME_CHARACTERS else f"{text[: _NAME_CHARACTERS - 1]}…"

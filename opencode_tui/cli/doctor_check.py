@@ -4,16 +4,16 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable
-from dataclasses import field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
 
 from opencode_tui.cli.mount import network_kind
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.project.git import git_version
 from opencode_tui.engine.tool.ripgrep import find_ripgrep
 from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 Level = Literal["well", "advice", "amiss"]
@@ -22,8 +22,7 @@ _SCARCE_BYTES = 512 * _MEBIBYTE
 _FULL_BYTES = 64 * _MEBIBYTE
 
 
-@immutable
-class Check:
+class Check(Struct, frozen=True):
     """What came out: `advice` could be better, `amiss` is broken. `notes` are lines below, each with its own level."""
 
     name: str

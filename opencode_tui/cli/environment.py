@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from opencode_tui.cli.terminal import say
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths, find_paths
 
 if TYPE_CHECKING:
     from opencode_tui.config.load import LoadedConfig
 
 
-@immutable
-class Environment:
+class Environment(Struct, frozen=True):
     """The outside of one command; `directory` is absolute, links resolved by the system."""
 
     environ: Mapping[str, str]

@@ -6,12 +6,10 @@ from typing import ClassVar
 
 import click
 from click.shell_completion import CompletionItem
+from msgspec import Struct
 
-from opencode_tui.schema.value import immutable
 
-
-@immutable
-class Entry:
+class Entry(Struct, frozen=True):
     """Where a command lives (`package.module:attribute`), and the line that the help shows for it."""
 
     target: str

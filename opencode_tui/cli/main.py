@@ -12,11 +12,11 @@ from typing import ClassVar
 
 import click
 from click.shell_completion import shell_complete
+from msgspec import Struct
 
 from opencode_tui import __version__
 from opencode_tui.cli.errors import DONE, report_error
 from opencode_tui.cli.lazy_group import Entry, LazyGroup
-from opencode_tui.schema.value import immutable
 
 PROGRAM = "opencode-tui"
 COMPLETION_VARIABLE = "_OPENCODE_TUI_COMPLETE"
@@ -37,8 +37,7 @@ SCREEN = "screen"
 """The command that one means without naming any."""
 
 
-@immutable
-class Frame:
+class Frame(Struct, frozen=True):
     """What the global options said; the object of click's context."""
 
     log_level: str | None

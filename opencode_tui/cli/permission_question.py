@@ -6,6 +6,8 @@ Source: design, visual, section 2 and the picture `permission-bash`.
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.cli.cells import pad, width, wrap
 from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.permission_reason import Verdict, explain
@@ -13,15 +15,13 @@ from opencode_tui.cli.style import Style
 from opencode_tui.cli.tool_line import described
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.value import immutable
 from opencode_tui.tui.permission_words import once_of, subject_of, title_of
 from opencode_tui.tui.safe_text import make_safe
 
 _DIFF_LINES = 40
 
 
-@immutable
-class Question:
+class Question(Struct, frozen=True):
     """What is asked, what the rules say of it, where it is worked, and the call that needs it, as far as it is known."""
 
     request: PermissionRequest

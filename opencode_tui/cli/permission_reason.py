@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.permission.ruleset import evaluate
 from opencode_tui.schema.permission import PermissionRequest, Rule
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What the rules say of one pattern of a question."""
 
     pattern: str

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
+from msgspec import Struct
+
 from opencode_tui.cli.door import with_client, with_server
 from opencode_tui.cli.run_json import JsonReporter
 from opencode_tui.cli.run_prompts import RunPrompts, TellRefusals
@@ -24,7 +26,6 @@ from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.session import SessionInfo, is_default_title
-from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client, EventReader
@@ -34,8 +35,7 @@ ABORT_GRACE_MS = 2_000
 """Milliseconds that an interrupted turn has to close its records: more than an idle machine takes; Ctrl-C cuts them off."""
 
 
-@immutable
-class TurnOptions:
+class TurnOptions(Struct, frozen=True):
     """What the command line asked for; `message` was typed, `piped` came in by standard input."""
 
     message: str

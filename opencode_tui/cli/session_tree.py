@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from msgspec import Struct
+
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Twig:
+class Twig(Struct, frozen=True):
     """A session in the tree; `branch` are the lines before it, `kind` is empty, `fork` or `agent`."""
 
     info: SessionInfo

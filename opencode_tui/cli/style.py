@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from typing import Literal, TextIO
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 Token = Literal["bold", "italic", "muted", "accent", "success", "warning", "error", "added", "removed"]
 
@@ -54,8 +54,7 @@ _ASCII = str.maketrans(
 )
 
 
-@immutable
-class Style:
+class Style(Struct, frozen=True):
     """What a stream can show; the default is a file or a pipe. `is_live` tells of a terminal that obeys control sequences."""
 
     is_terminal: bool = False

@@ -2,17 +2,17 @@
 
 from typing import Any
 
+from msgspec import Struct
+
 from opencode_tui.cli.style import Token
 from opencode_tui.schema.tool_state import ToolStateCompleted
-from opencode_tui.schema.value import immutable
 from opencode_tui.tui.quantity import duration, plural
 from opencode_tui.tui.tool_facts import changed_lines, exit_of, read_count, todos_of
 
 _COUNTED = {"grep": ("matches", "match"), "glob": ("count", "file"), "list": ("count", "entry")}
 
 
-@immutable
-class Fact:
+class Fact(Struct, frozen=True):
     """A few words and their look; `short` is what is left of them in a narrow line, `is_time` lets the time go first."""
 
     text: str

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.cli.cells import clip, clip_front, pad, width
 from opencode_tui.cli.style import Style, Token
@@ -10,7 +12,6 @@ from opencode_tui.cli.tool_body import tool_body
 from opencode_tui.cli.tool_facts import Fact, facts_of, is_bad_exit
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
-from opencode_tui.schema.value import immutable
 from opencode_tui.tui.tool_words import BY_PATH, REFUSED, argument_of, name_of
 from opencode_tui.tui.tool_words import activity_of as activity_words
 
@@ -22,8 +23,7 @@ _LONG_SUBJECT = 200
 _MAX_NAME = 24
 
 
-@immutable
-class _Look:
+class _Look(Struct, frozen=True):
     sign: str
     sign_token: Token
     name_tokens: tuple[Token, ...]

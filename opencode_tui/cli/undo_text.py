@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.cli.cells import pad, width
 from opencode_tui.cli.style import Style, Token
 from opencode_tui.schema.undo import UndoFile, UndoFiles, UndoScope
-from opencode_tui.schema.value import immutable
 from opencode_tui.tui.quantity import plural
 from opencode_tui.tui.safe_text import make_safe
 
@@ -16,8 +17,7 @@ _LISTED = 20
 """Files that undo does not cover are listed up to this many: whole folders of ignored files can be among them."""
 
 
-@immutable
-class _Row:
+class _Row(Struct, frozen=True):
     mark: str
     verb: str
     token: Token

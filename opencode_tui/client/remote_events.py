@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator
 from typing import cast
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from opencode_tui.bus import Bus
@@ -19,7 +20,6 @@ from opencode_tui.schema.header import OWN
 from opencode_tui.schema.part import AnyPart
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.screen_event import ScreenToastShown
-from opencode_tui.schema.value import immutable
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +32,7 @@ WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _OF_THE_STREAM = ("server.connected", "server.heartbeat")
 
 
-@immutable
-class TakenPart:
+class TakenPart(Struct, frozen=True):
     """A part as the server last told it."""
 
     part: AnyPart

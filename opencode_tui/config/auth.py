@@ -11,18 +11,18 @@ import stat
 from collections.abc import Callable
 from typing import Any, cast
 
+from msgspec import Struct
+
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 _SAFE_MODE = 0o600
 _PROVIDER = re.compile(r"[A-Za-z0-9][\w.:@/-]{0,199}")
 
 
-@immutable
-class Credentials:
+class Credentials(Struct, frozen=True):
     """Entries by provider as they stand in the file. `corrected` says, in one line, that an unsafe mode was corrected."""
 
     entries: dict[str, JsonObject]

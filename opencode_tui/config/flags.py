@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.value import immutable
 
 DEFAULT_OUTPUT_TOKEN_MAX = 32_000
 """Tokens of an answer at most. Source: seed 000."""
 
 
-@immutable
-class Flags:
+class Flags(Struct, frozen=True):
     """What the environment asks for; empty texts count as unset."""
 
     config: str | None = None

@@ -5,9 +5,11 @@ no effect and stands in `ignored`. Nothing is fetched, started, imported or writ
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.config.check.consistency import check_consistency
 from opencode_tui.config.check.types import SettingsCheck, describe_unknown, find_unknown_keys, find_unsupported
@@ -30,12 +32,10 @@ from opencode_tui.config.trust.review import ReviewItem, review_extensions, revi
 from opencode_tui.config.trust.store import TrustedFolder, TrustStore, Verdict, judge
 from opencode_tui.schema.error import ConfigError, TrustError
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 
-@immutable
-class LoadedConfig:
+class LoadedConfig(Struct, frozen=True):
     """The settings in force in a directory.
 
     `effective` is what `settings` was made of, under OpenCode's key names; `sources` maps dotted keys to the file or variable that

@@ -1,12 +1,12 @@
 """What a person is told about settings: where, which key, what is wrong and what to do. One line each."""
 
+from msgspec import Struct
+
 from opencode_tui.config.sources.jsonc import KeyPath, Position
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Notice:
+class Notice(Struct, frozen=True):
     """A warning, or something that has no effect and why. `source` is a file or a variable, `key` is dotted."""
 
     source: str

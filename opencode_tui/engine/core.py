@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.bus import Bus
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.engine.project.projects import Projects
@@ -17,7 +19,6 @@ from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.ids import Clock, Identifier
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.migrations import Migrations
@@ -26,8 +27,7 @@ from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
 
 
-@immutable
-class Core:
+class Core(Struct, frozen=True):
     """What a process has once."""
 
     environ: Mapping[str, str]

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.command.commands import Commands, collect_commands
@@ -12,12 +14,10 @@ from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.skill.places import SkillSearch, search_of
 from opencode_tui.engine.skill.skills import Skills, discover_skills
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 
-@immutable
-class Extensions:
+class Extensions(Struct, frozen=True):
     """What was found and loaded."""
 
     config: LoadedConfig

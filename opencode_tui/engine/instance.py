@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.extensions import Extensions
@@ -23,7 +25,6 @@ from opencode_tui.engine.session.template import ReferencePlace
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.tool.registry import ToolRegistry
-from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.costs import SessionCosts
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.session.session_context import SessionContext
 
 
-@immutable
-class Instance:
+class Instance(Struct, frozen=True):
     """One folder's services, built complete by `wire.build_instance`."""
 
     directory: Path

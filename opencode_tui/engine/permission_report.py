@@ -5,20 +5,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from opencode_tui.engine.permission.decision import Query, is_granted
 from opencode_tui.engine.permission.ruleset import evaluate, strictness
 from opencode_tui.engine.tool.bash_permission import ask_for_command
 from opencode_tui.engine.tool.location import locate
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.permission import Action, PermissionReport, Rule, Verdict
-from opencode_tui.schema.value import immutable
 
 UNKNOWABLE = "what it will do cannot be known before it runs: only a rule that names it word for word allows it"
 _PATHS = ("read", "edit")
 
 
-@immutable
-class Act:
+class Act(Struct, frozen=True):
     """Something a tool might do: for `bash` a command line, for `read` and `edit` a path, else the pattern itself."""
 
     permission: str

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.command.snippet import SnippetShell
 from opencode_tui.engine.core import Core
@@ -36,7 +38,6 @@ from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.user_message import UserMessages
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.wire_late import load_context, load_pruning, overflow_rules
-from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.manual_compaction import ManualCompaction
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.session.session_context import SessionContext
 
 
-@immutable
-class VerbParts:
+class VerbParts(Struct, frozen=True):
     """What the verbs on conversations are made of."""
 
     project: Project
@@ -63,8 +63,7 @@ class VerbParts:
     recorder: StepRecorder
 
 
-@immutable
-class Verbs:
+class Verbs(Struct, frozen=True):
     """The verbs on a folder's conversations; what few turns need is loaded when it is asked for."""
 
     prompts: SessionPrompt

@@ -17,11 +17,11 @@ thing, the place and the remedy.
 
 from typing import Annotated, Any, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
-from opencode_tui.schema.value import immutable
 
 
 class OpencodeError(Exception):
@@ -134,8 +134,7 @@ class ModelNotFoundError(OpencodeError):
         self.suggestions = suggestions
 
 
-@immutable
-class Failure:
+class Failure(Struct, frozen=True):
     """What is known of a failed model call: its row in the failure table, and what the provider said and asked for."""
 
     kind: str = "unknown"

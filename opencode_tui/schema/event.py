@@ -12,6 +12,7 @@ Order within a session: user message, its parts, `session.status` busy, assistan
 
 from typing import Annotated, Any, Literal, Protocol
 
+from msgspec import Struct
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from opencode_tui.schema.diff import FileDiff
@@ -25,7 +26,6 @@ from opencode_tui.schema.screen_event import ScreenEvent
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.status import SessionStatus
 from opencode_tui.schema.todo import Todo
-from opencode_tui.schema.value import immutable
 
 
 class SessionCreated(Record):
@@ -247,8 +247,7 @@ class LivePart(Protocol):
         ...
 
 
-@immutable
-class PartGrowth:
+class PartGrowth(Struct, frozen=True):
     """Text was appended to a part; only between the first and the last `PartUpdated` of that part."""
 
     session_id: str
@@ -258,8 +257,7 @@ class PartGrowth:
     live: LivePart
 
 
-@immutable
-class PartProgress:
+class PartProgress(Struct, frozen=True):
     """A running tool has news for the screen."""
 
     session_id: str
@@ -268,16 +266,14 @@ class PartProgress:
     live: LivePart
 
 
-@immutable
-class BusLagged:
+class BusLagged(Struct, frozen=True):
     """This reader was too slow and lost structural events: it must read everything anew. Never published, only delivered."""
 
 
 Event = StructuralEvent | PartGrowth | PartProgress | BusLagged
 
 
-@immutable
-class Envelope:
+class Envelope(Struct, frozen=True):
     """An event and the folder whose instance it belongs to (empty: the whole process)."""
 
     directory: str

@@ -7,15 +7,15 @@ names that cannot be bent this way are admitted. Source: design, reliability row
 import ipaddress
 import re
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.value import immutable
 
 _LOCAL_ORIGIN = re.compile(r"http://(localhost|127\.0\.0\.1)(:\d{1,5})?")
 _WITH_PORT = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(?::(?P<port>\d{1,5}))?")
 
 
-@immutable
-class Listening:
+class Listening(Struct, frozen=True):
     """Where a server is to listen (port 0: a free one), and which origins may use it beside those of this machine."""
 
     host: str
@@ -23,8 +23,7 @@ class Listening:
     origins: frozenset[str] = frozenset()
 
 
-@immutable
-class Address:
+class Address(Struct, frozen=True):
     """A host name or IP address (an IPv6 one without brackets) and a port; `origins` are further ones that may use it."""
 
     host: str

@@ -3,18 +3,20 @@
 import base64
 import binascii
 import hmac
-from dataclasses import field
+
+from msgspec import Struct
 
 from opencode_tui.schema.header import DEFAULT_USERNAME
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Credentials:
+class Credentials(Struct, frozen=True):
     """The user name and the password of a server."""
 
-    password: str = field(repr=False)
+    password: str
     username: str = DEFAULT_USERNAME
+
+    def __repr__(self) -> str:
+        return f"Credentials(username={self.username!r})"  # without the password
 
     def admits(self, authorization: bytes | None) -> bool:
         """Tell whether an `Authorization` header is right; the time that it takes tells nothing of the password."""

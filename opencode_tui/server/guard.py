@@ -8,9 +8,9 @@ import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from msgspec import Struct
 from starlette.exceptions import HTTPException
 
-from opencode_tui.schema.value import immutable
 from opencode_tui.server.address import Address
 from opencode_tui.server.answer import error_body, value_bytes
 from opencode_tui.server.credentials import Credentials
@@ -37,8 +37,7 @@ _FORMS = (b"application/x-www-form-urlencoded", b"multipart/form-data", b"text/p
 """What a page can post anywhere without asking first."""
 
 
-@immutable
-class Refusal:
+class Refusal(Struct, frozen=True):
     """Why a request goes no further."""
 
     status: int

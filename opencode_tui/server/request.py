@@ -7,15 +7,14 @@ from typing import Annotated
 from urllib.parse import unquote
 
 from fastapi import Depends, Header, Path, Query, Request
+from msgspec import Struct
 
 from opencode_tui.client.client import Client, Clients
-from opencode_tui.schema.value import immutable
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.turns import Turns
 
 
-@immutable
-class Services:
+class Services(Struct, frozen=True):
     """What the routes of one server work with; stands in `app.state.services`."""
 
     clients: Clients

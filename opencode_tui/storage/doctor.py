@@ -9,8 +9,9 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Literal
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import CorruptRecordError, StorageError
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
 from opencode_tui.storage.files import FILE_MODE, FOLDER_MODE
 from opencode_tui.storage.keys import is_segment, segment_of
@@ -25,8 +26,7 @@ _FRESH_S = 60
 """A temporary file lives for milliseconds; a younger one may belong to a process that cannot be seen from here (a container's)."""
 
 
-@immutable
-class Finding:
+class Finding(Struct, frozen=True):
     """Something amiss: `text` is one line; `paths` are the files or folders that `mend` would treat, none when it cannot."""
 
     kind: Literal["damaged", "leftover", "mode", "unreadable", "foreign", "killed run"]
@@ -39,8 +39,7 @@ class Finding:
         return bool(self.paths)
 
 
-@immutable
-class _Place:
+class _Place(Struct, frozen=True):
     path: str
     name: str
     mode: int

@@ -4,11 +4,10 @@ import os
 import socket
 from pathlib import Path
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 
-@immutable
-class ProcessIdentity:
+class ProcessIdentity(Struct, frozen=True):
     """A process: `started` is its start time in the machine's own ticks (empty where unknown), as ids are used again."""
 
     pid: int

@@ -7,14 +7,14 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.value import immutable
 
 APP_NAME = "opencode-tui"
 
 
-@immutable
-class Paths:
+class Paths(Struct, frozen=True):
     """Absolute folders; `home` is the person's, the rest are ours."""
 
     home: Path

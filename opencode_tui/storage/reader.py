@@ -3,9 +3,10 @@
 import json
 from typing import cast
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import CorruptRecordError, StorageError
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import Key, folder_path, is_segment, record_path, segment_of
 from opencode_tui.storage.record_file import read_record, storage_error
@@ -14,8 +15,7 @@ _MAX_DEPTH = 8
 """Keys have at most three segments; what lies deeper is a loop of links."""
 
 
-@immutable
-class FolderRecords:
+class FolderRecords(Struct, frozen=True):
     """The records of one folder, sorted by key, and what could not be read: a damaged one hides no other.
 
     The bytes are not parsed yet. Of a record that then does not parse, `record_file.checked` says what is wrong.

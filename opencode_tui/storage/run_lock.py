@@ -10,9 +10,10 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import BusyError, LockTimeoutError
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.atomic import AtomicWriter
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.lock_holder import ProcessIdentity, current_process
@@ -24,8 +25,7 @@ _logger = logging.getLogger(__name__)
 _NOBODY = ProcessIdentity(0, "", "")
 
 
-@immutable
-class RunOwner:
+class RunOwner(Struct, frozen=True):
     """What the owner file says: the process that has or last had the lock, and how many runs there were."""
 
     process: ProcessIdentity
@@ -37,8 +37,7 @@ class RunOwner:
         return self.process.pid != 0
 
 
-@immutable
-class RunGrant:
+class RunGrant(Struct, frozen=True):
     """A run lock that was taken: its generation, and whether others may have changed the session since our last run."""
 
     generation: int

@@ -13,10 +13,11 @@ import time
 from operator import attrgetter
 from typing import cast
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.index_file import IndexFile
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
@@ -32,16 +33,14 @@ _YOUNG_NS = 100_000_000
 _logger = logging.getLogger(__name__)
 
 
-@immutable
-class SessionListing:
+class SessionListing(Struct, frozen=True):
     """A project's sessions, newest first by (creation, id), and the records that could not be read; neither hides the other."""
 
     sessions: list[SessionInfo]
     damaged: list[StorageError]
 
 
-@immutable
-class _Known:
+class _Known(Struct, frozen=True):
     """Sessions by file state, and how many of them the index file lacks or has in vain."""
 
     project_id: str

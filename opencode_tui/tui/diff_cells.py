@@ -2,8 +2,9 @@
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.style import Style
 from textual.strip import Strip
 
@@ -25,8 +26,7 @@ MAX_LETTERS = 2_000_000
 """Letters of a file's two states together beyond which only the sizes are told."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeRow:
+class CodeRow(Struct, frozen=True):
     """A row, its code with its colours, and how many cells the code takes."""
 
     row: DiffRow

@@ -5,7 +5,8 @@ Each rule looks at the first letters of one line, so that a file of any size and
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opencode_tui.schema.diff import lines_of
 from opencode_tui.tui.diff_rows import DiffRow

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NEAR = 2
@@ -13,8 +13,7 @@ _NEAR = 2
 Kind = Literal["+", "-", " ", "file", "gap"]
 
 
-@immutable
-class DiffRow:
+class DiffRow(Struct, frozen=True):
     """One row: a removed line has its old number, all others their new one; a gap's number counts the lines left out.
 
     `word` is the stretch of letters that changed, where it is one and shorter than half of the line.

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import StoredError
 from opencode_tui.schema.part import RetryPart, ToolPart
-from opencode_tui.schema.value import immutable
 
 Wait = Literal["", "asks", "waits"]
 """A call that the person must allow first (`asks`), or that stands behind such a one (`waits`)."""
@@ -184,8 +185,7 @@ class StopItem(Item):
         return self.is_told
 
 
-@immutable
-class UndoneFile:
+class UndoneFile(Struct, frozen=True):
     """What an undo did with a file; `note` says why it was kept or removed."""
 
     status: str

@@ -7,7 +7,8 @@ import struct
 import termios
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opencode_tui.cli.style import Style
 

@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.snapshot_keeping import SnapshotKeeping

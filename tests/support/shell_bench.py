@@ -3,9 +3,11 @@
 import asyncio
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from opencode_tui.engine.tool.bash import BashTool, ShellSurroundings
 from opencode_tui.engine.tool.tool import ToolContext, ToolResult

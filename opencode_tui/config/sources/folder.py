@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from opencode_tui.config.notice import describe
 from opencode_tui.config.sources.jsonc import KeyPath, Position
 from opencode_tui.config.sources.layer import Layer, Origin, visit
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.value import immutable
 
 MAX_FILES = 5000
 """Files and folders looked at below one folder; whoever has more points somewhere by mistake."""
@@ -37,8 +38,7 @@ _EXTENSIONS = {
 }
 
 
-@immutable
-class Extension:
+class Extension(Struct, frozen=True):
     """A plugin or tool file (Python), or the folder of a skill; found, not loaded. `top` is the folder of its kind.
 
     Whoever loads one writes no bytecode beside it: what lies there is part of what was trusted.

@@ -6,13 +6,12 @@ Values become what JSON knows. Aliases are refused, because a few lines of them 
 
 import math
 import re
-from dataclasses import field
 from typing import Any, cast
 
 import yaml
+from msgspec import Struct, field
 
 from opencode_tui.config.sources.jsonc import MAX_DEPTH
-from opencode_tui.schema.value import immutable
 
 MAX_CHARACTERS = 32_768
 """Of front matter; YAML is slow to read."""
@@ -26,8 +25,7 @@ class FrontMatterError(Exception):
     """The front matter cannot be read; the message says where."""
 
 
-@immutable
-class FrontMatter:
+class FrontMatter(Struct, frozen=True):
     """`values` from the front matter, `lines` of its keys (from 1 in the file), and the text after it, stripped."""
 
     body: str

@@ -5,10 +5,9 @@ Infinity are no numbers, and no message ever quotes the text: it may hold keys o
 """
 
 import re
-from dataclasses import field
 from typing import Any
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct, field
 
 MAX_DEPTH = 64
 """Levels of nesting; real settings have about ten."""
@@ -27,8 +26,7 @@ _MAX_DIGITS = 300
 _MAX_REPETITIONS = 100
 
 
-@immutable
-class Position:
+class Position(Struct, frozen=True):
     """A place in a text; both count from 1, columns in characters."""
 
     line: int
@@ -38,16 +36,14 @@ class Position:
         return f"line {self.line} column {self.column}"
 
 
-@immutable
-class Repetition:
+class Repetition(Struct, frozen=True):
     """A key that stands twice in one object; the later value counts."""
 
     path: KeyPath
     position: Position
 
 
-@immutable
-class Document:
+class Document(Struct, frozen=True):
     """A parsed text. `positions` holds the place of each key, for members of lists that of the value, and () for the top."""
 
     value: Any

@@ -1,16 +1,16 @@
 """One source of settings: a file, a variable, or a markdown file of a settings folder, with the places of its keys."""
 
 from collections.abc import Callable
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, cast
+
+from msgspec import Struct, field
 
 from opencode_tui.config.notice import Notice, config_error, describe, dotted
 from opencode_tui.config.sources.jsonc import Document, JsoncError, KeyPath, Position, parse
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 
 Origin = Literal["person", "repository", "administrator"]
 """Who wrote it: what a repository says is inert until it is trusted, what the administrator says comes last."""
@@ -18,8 +18,7 @@ Origin = Literal["person", "repository", "administrator"]
 _FORMER_NAMES = {"agent": "mode", "permission": "tools", "share": "autoshare", "steps": "maxSteps"}
 
 
-@immutable
-class Layer:
+class Layer(Struct, frozen=True):
     """Settings of one source. `source` is an absolute path or a variable's name; relative paths count from `folder`."""
 
     source: str

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.sources.layer import Origin
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import APP_NAME, Paths
 
 FILE_NAMES = ("opencode.jsonc", "opencode.json")
@@ -23,8 +24,7 @@ FILE_NAMES = ("opencode.jsonc", "opencode.json")
 Kind = Literal["file", "folder", "text"]
 
 
-@immutable
-class SettingsSource:
+class SettingsSource(Struct, frozen=True):
     """A file that may hold settings, a settings folder (markdown, plugins, tools, skills), or the text of a variable.
 
     `name` is what messages call it; `path` is the file or folder, for a text the folder that its relative paths count from.

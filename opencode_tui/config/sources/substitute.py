@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct
+
 from opencode_tui.config.notice import Notice
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Layer
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
-from opencode_tui.schema.value import immutable
 
 _PLACEHOLDER = re.compile(r"\{(env|file):([^{}\n]*)\}")
 
 
-@immutable
-class Placeholder:
+class Placeholder(Struct, frozen=True):
     """A `{env:NAME}` or `{file:path}` in the text at `path`."""
 
     path: KeyPath
@@ -28,8 +28,7 @@ class Placeholder:
     name: str
 
 
-@immutable
-class Substituted:
+class Substituted(Struct, frozen=True):
     """A layer with its placeholders replaced, and what there was to say about it."""
 
     value: dict[str, Any]

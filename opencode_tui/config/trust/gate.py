@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct
+
 from opencode_tui.config import permission
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.substitute import Placeholder, find_placeholders, resolve_file
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 
 STARTS = "starts programs"
 SENDS = "sends data elsewhere"
@@ -55,8 +56,7 @@ _OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@(?:[~/$]|\S*\.\.(?:/|$)|\S*\.env)"
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-@immutable
-class Gated:
+class Gated(Struct, frozen=True):
     """A setting that needs trust. `only_over_deny`: a rule that asks; it loosens only where an earlier rule denies."""
 
     path: KeyPath
@@ -65,8 +65,7 @@ class Gated:
     only_over_deny: bool = False
 
 
-@immutable
-class RepositoryFolder:
+class RepositoryFolder(Struct, frozen=True):
     """Where a repository's settings stand: the folder that its paths count from, the real worktree, the person's home."""
 
     folder: Path

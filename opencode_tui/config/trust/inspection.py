@@ -5,8 +5,10 @@ Trust is given in two steps: a report of what there is, then a consent that hold
 
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.config.sources.folder import find_extensions, read_markdown
 from opencode_tui.config.sources.layer import read_layer
@@ -17,12 +19,10 @@ from opencode_tui.config.trust.review import ReviewItem, review_extensions, revi
 from opencode_tui.config.trust.store import TrustStore, Verdict, check_trustable, judge
 from opencode_tui.schema.error import TrustError
 from opencode_tui.schema.trust import TrustItem, TrustReport
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 
-@immutable
-class Inspection:
+class Inspection(Struct, frozen=True):
     """The worktree that trust belongs to, and each of its items with the present verdict."""
 
     worktree: Path

@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from msgspec import Struct
+
 from opencode_tui.config.notice import dotted
 from opencode_tui.config.sources.folder import Extension
 from opencode_tui.config.sources.layer import Layer
@@ -21,7 +23,6 @@ from opencode_tui.config.sources.substitute import resolve_file
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_bytes
 from opencode_tui.config.trust.gate import STARTS, Gated, RepositoryFolder, find_gated, find_linked
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 
 MAX_REVIEWED_FILES = 2_000
 MAX_REVIEWED_BYTES = 64 << 20
@@ -40,8 +41,7 @@ _NAMING_KEYS = ("command", "url", "baseURL", "template", "module", "path")
 _SNIPPETS = re.compile(r"!`[^`]*`?")
 
 
-@immutable
-class ReviewItem:
+class ReviewItem(Struct, frozen=True):
     """A file or folder of a repository (`name` is relative to the worktree) and what it would do, one line an effect.
 
     `fingerprint` reads the present content. It returns None when something of it cannot be read: nobody can vouch for that.

@@ -9,19 +9,19 @@ import os
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from msgspec import Struct
+
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.config.trust.review import ReviewItem
 from opencode_tui.schema.error import TrustError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 Verdict = Literal["trusted", "changed", "unknown"]
 
 
-@immutable
-class TrustedFolder:
+class TrustedFolder(Struct, frozen=True):
     """A worktree, when it was trusted (ms), and the fingerprint of each item by its name relative to the worktree."""
 
     worktree: str

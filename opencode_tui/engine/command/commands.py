@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.command.placeholder import hints
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.schema.catalog import CommandSummary
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.value import immutable
 
 INIT = "init"
 """The command that writes the project's AGENTS.md."""
@@ -27,8 +28,7 @@ _KEY = "command."
 """What the dotted key of a command begins with."""
 
 
-@immutable
-class Command:
+class Command(Struct, frozen=True):
     """A command. `is_own`: the person wrote it, or it is built in, so that its shell snippets need no further question."""
 
     summary: CommandSummary

@@ -7,7 +7,7 @@ Source: reference, section 29.
 
 import re
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 _PLACEHOLDER = re.compile(r"\$(?:(\d+)|ARGUMENTS)")
 _SNIPPET = re.compile(r"!`([^`\n]+)`")
@@ -15,15 +15,13 @@ _WORD = re.compile(r"""\[Image\s+\d+\]|(?:"[^"]*"|'[^']*'|[^\s"'])+|["']""")
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 
 
-@immutable
-class Prose:
+class Prose(Struct, frozen=True):
     """Text of a filled template."""
 
     text: str
 
 
-@immutable
-class Snippet:
+class Snippet(Struct, frozen=True):
     """A shell command whose output is to stand here."""
 
     command: str

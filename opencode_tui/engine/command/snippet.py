@@ -6,14 +6,13 @@ What they print, errors included, stands in the prompt; an exit code other than 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 TIMEOUT_MS = 60_000
 _WAIT_S = 3_600.0
 
 
-@immutable
-class SnippetShell:
+class SnippetShell(Struct, frozen=True):
     """Runs snippets in a folder with the person's environment; `reserve_output` names a file for a long output."""
 
     environ: Mapping[str, str]

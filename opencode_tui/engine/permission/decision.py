@@ -1,17 +1,16 @@
 """Pure decision about one question: refused by a rule, allowed, or open for the person. Source: reference, section 27."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import field
 from typing import Any
+
+from msgspec import Struct, field
 
 from opencode_tui.engine.permission.ruleset import evaluate, evaluate_layers, matches
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Rule, Ruleset, ToolCallRef
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Query:
+class Query(Struct, frozen=True):
     """What an act needs: every pattern must be allowed. `always` is what an `always` reply would allow from now on.
 
     The patterns in `must_ask` are allowed only by a rule that names them word for word: what they will do cannot be known.

@@ -6,12 +6,12 @@ Source: reference, section 26, rules D.
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.schema.permission import Action, Rule
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class PermissionFolders:
+class PermissionFolders(Struct, frozen=True):
     """Absolute folders that the built-in rules speak of: the person's home, cut tool outputs, the skills."""
 
     home: Path

@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from opencode_tui.engine.permission.decision import Query, is_granted, open_patterns
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.policy import Policy
@@ -16,15 +18,13 @@ from opencode_tui.schema.error import PermissionRefused, RejectedError
 from opencode_tui.schema.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
-from opencode_tui.schema.value import immutable
 
 Publish = Callable[[PermissionAsked | PermissionReplied], None]
 Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]]]
 """Says what plugins think of a question before anybody is asked."""
 
 
-@immutable
-class _Pending:
+class _Pending(Struct, frozen=True):
     """A question that waits; `undecided` are those of its patterns that the person must allow."""
 
     request: PermissionRequest
@@ -161,8 +161,7 @@ class PermissionService:
         )
 
 
-@immutable
-class CallPermission:
+class CallPermission(Struct, frozen=True):
     """The questions of one tool call; an instance is what a tool gets as its `ask`.
 
     `layers` is called at each question, so that rules changed meanwhile count at once.

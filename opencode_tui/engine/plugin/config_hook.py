@@ -1,6 +1,6 @@
 """The hook `config`: plugins may change the settings before anything is made of them."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from opencode_tui.config.check.types import SettingsCheck
 from opencode_tui.config.load import LoadedConfig

@@ -7,15 +7,15 @@ it likes `description` and `args`: a pydantic model, a JSON schema, or a mapping
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from msgspec import Struct, field
+
 from opencode_tui.engine.plugin.hooks import HOOK_NAMES, Hook
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 
 _TOOL_KEYS = ("tool", "tools")
 
@@ -24,8 +24,7 @@ class PluginError(Exception):
     """A plugin is not what it should be; the message says what to mend."""
 
 
-@immutable
-class PluginContext:
+class PluginContext(Struct, frozen=True):
     """What a plugin is told when it is loaded."""
 
     directory: Path
@@ -33,8 +32,7 @@ class PluginContext:
     project_id: str
 
 
-@immutable
-class ToolDefinition:
+class ToolDefinition(Struct, frozen=True):
     """A tool of a plugin. `schema` is a JSON schema of type object; `model`, where there is one, makes its arguments."""
 
     name: str
@@ -45,8 +43,7 @@ class ToolDefinition:
     model: Any = None
 
 
-@immutable
-class PluginDefinition:
+class PluginDefinition(Struct, frozen=True):
     """What one plugin brings; `problems` are entries that were left out."""
 
     hooks: dict[str, Hook] = field(default_factory=dict[str, Hook])

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
+
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.sources.layer import Layer, parse_layer, read_layer
 from opencode_tui.config.sources.locations import SettingsSource, list_administrator_sources, list_sources
 from opencode_tui.config.sources.substitute import resolve_file
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths
 
 _PATH_BEGINNINGS = ("./", "../", "/", "~/", "file://")
 
 
-@immutable
-class PluginSource:
+class PluginSource(Struct, frozen=True):
     """A plugin or a tool file: `path` of a file, or the name of an installed module."""
 
     kind: Literal["plugin", "tool"]

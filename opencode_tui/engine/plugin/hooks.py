@@ -11,13 +11,13 @@ import copy
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any, Literal, get_args
+
+from msgspec import Struct, field
 
 from opencode_tui.engine.plugin.coroutine import run_coroutine
 from opencode_tui.engine.plugin.thread import run_on_thread
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 
 HookName = Literal[
     "event",
@@ -48,8 +48,7 @@ class PluginTimeoutError(Exception):
     """A plugin took longer than it may."""
 
 
-@immutable
-class PluginHooks:
+class PluginHooks(Struct, frozen=True):
     """The hooks of one plugin."""
 
     plugin: str

@@ -15,17 +15,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
 from opencode_tui.schema.project import GLOBAL_PROJECT
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths, ensure
 
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 
 
-@immutable
-class Project:
+class Project(Struct, frozen=True):
     """A folder's project. `directory` and `worktree` are real paths, `worktree` the top of this work tree.
 
     `vcs` is None as well when git could not be asked; `warnings` are one-line texts for the user.

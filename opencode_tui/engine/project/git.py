@@ -19,10 +19,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from msgspec import Struct
+
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.schema.error import GitMissingError, GitUnavailableError
-from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from git.cmd import Git
@@ -130,8 +131,7 @@ def git_version(environ: Mapping[str, str]) -> str:
     return SafeGit(Path(os.sep), environ=environ).run_blocking("--version").strip()
 
 
-@immutable
-class _Answer:
+class _Answer(Struct, frozen=True):
     output: bytes
     error: bytes
     code: int

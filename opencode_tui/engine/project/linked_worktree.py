@@ -9,16 +9,16 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
-from opencode_tui.schema.value import immutable
 
 BRANCHES = "opencode-tui/"
 
 
-@immutable
-class LinkedWorktree:
+class LinkedWorktree(Struct, frozen=True):
     """A worktree that is, or is to be, at `path` with `branch` checked out, which begins at the commit `start`."""
 
     path: Path

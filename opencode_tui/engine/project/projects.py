@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from opencode_tui.engine.project.discover import Project
@@ -21,7 +22,6 @@ from opencode_tui.schema.event import ProjectUpdated
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.storage import Storage
@@ -33,8 +33,7 @@ _GLOBAL_WORKTREE = "/"
 """What OpenCode writes for the project of all folders without a repository."""
 
 
-@immutable
-class OpenedProject:
+class OpenedProject(Struct, frozen=True):
     """A project's record as it is now; `adopted` are the ids of sessions that moved into it, `warnings` one-line texts."""
 
     info: ProjectInfo

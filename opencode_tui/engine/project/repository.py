@@ -8,15 +8,14 @@ import os
 import stat
 from pathlib import Path
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 _HEAD_PREFIX = "ref: refs/heads/"
 _SMALL_FILE = 4096
 _REFTABLE_PLACEHOLDER = ".invalid"
 
 
-@immutable
-class Repository:
+class Repository(Struct, frozen=True):
     """A work tree and its git folders; `common_dir` differs from `git_dir` in a linked worktree. All are real paths."""
 
     worktree: Path

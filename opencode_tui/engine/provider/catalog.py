@@ -5,8 +5,9 @@ OpenCode's form, absent values as None or not at all.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from opencode_tui.engine.provider.configured import Configured
 from opencode_tui.engine.provider.endpoint import Endpoint
@@ -17,14 +18,12 @@ from opencode_tui.schema.catalog import ProviderSummary
 from opencode_tui.schema.error import ModelNotFoundError
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 
 DEMO = ModelRef(provider_id="demo", model_id="tour")
 _SUGGESTIONS = 3
 
 
-@immutable
-class CatalogSettings:
+class CatalogSettings(Struct, frozen=True):
     """What the settings say of models, under OpenCode's keys and in its form, and which model was used last."""
 
     provider: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
@@ -35,8 +34,7 @@ class CatalogSettings:
     last_used: ModelRef | None = None
 
 
-@immutable
-class DefaultModel:
+class DefaultModel(Struct, frozen=True):
     """The model that answers when none is named, and where the choice comes from."""
 
     ref: ModelRef

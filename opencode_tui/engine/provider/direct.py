@@ -5,6 +5,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Protocol
 
+from msgspec import Struct
+
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.answer import closing_events, new_normaliser
 from opencode_tui.engine.provider.endpoint import Endpoint
@@ -17,7 +19,6 @@ from opencode_tui.engine.provider.wire.delta import ProtocolError, WireDelta
 from opencode_tui.engine.provider.wire.openai_chat import OpenAiChatDecoder
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
-from opencode_tui.schema.value import immutable
 
 _DRAIN_S = 0.05
 """How long the end of an answered connection is waited for, so that it can be used again."""
@@ -35,8 +36,7 @@ class Decoder(Protocol):
         ...
 
 
-@immutable
-class Dialect:
+class Dialect(Struct, frozen=True):
     """A wire format: where requests go, how they are written, how answers are read, how the key is shown."""
 
     wire_format: WireFormat

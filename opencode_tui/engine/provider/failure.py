@@ -4,8 +4,9 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from http import HTTPStatus
+
+from msgspec.structs import replace
 
 from opencode_tui.config.redact import redact_text, safe_headers
 from opencode_tui.engine.provider.failure_table import UNKNOWN, UNKNOWN_IN_STREAM, Reported, Row, find_row

@@ -5,13 +5,11 @@ The rows are tried in order; the first that fits decides. Sources: reference, se
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct, field
 
 
-@immutable
-class Reported:
+class Reported(Struct, frozen=True):
     """What is known of a failure. `status` is 0 without one; `code` is every type, code and class name that was given.
 
     `headers` have lower-case names; `secrets` are values that must not appear in any text.
@@ -26,8 +24,7 @@ class Reported:
     secrets: tuple[str, ...] = ()
 
 
-@immutable
-class Row:
+class Row(Struct, frozen=True):
     """A kind of failure: fits when one of the given tests does. `code` and `text` are patterns for lower-case texts."""
 
     kind: str

@@ -4,12 +4,12 @@ Those with a base address speak one of the two direct formats; the others go thr
 other provider of litellm's table works too, with the variable `<NAME>_API_KEY`. The order is that in which a model is chosen.
 """
 
+from msgspec import Struct
+
 from opencode_tui.schema.model import Adapter
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class KnownProvider:
+class KnownProvider(Struct, frozen=True):
     """A provider. `tables` are its names in litellm's table; `is_open` when it has models that no table lists.
 
     `preferred` are ids of tool-calling models, best first: what a person gets who has a key and names no model.

@@ -13,12 +13,12 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TypedDict
 
+from msgspec import Struct
 from pydantic_core import from_json, to_json
 
 from opencode_tui.engine.provider.wire.json_value import as_count, as_list, as_object, as_text
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 
 _TABLE_FILE = "model_prices_and_context_window_backup.json"
 _CACHE_FILE = "models.json"
@@ -36,8 +36,7 @@ _ABOVE = re.compile(r"input_cost_per_token_above_(\d+)k_tokens")
 _log = logging.getLogger(__name__)
 
 
-@immutable
-class ListedModel:
+class ListedModel(Struct, frozen=True):
     """A model as the table has it; prices are USD per million tokens in the order input, output, cache read, cache write.
 
     `large` are the prices of requests above a number of tokens, the smallest number first.

@@ -9,15 +9,14 @@ Blocks of different ids may interleave. A stream that ends without `FinishStep` 
 """
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import field
 from typing import Any, Literal, Protocol
 
+from msgspec import Struct, field
+
 from opencode_tui.schema.model import Model
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens of one call; `input` is without what came from the cache, `output` includes reasoning. 0 when unknown."""
 
     input: int = 0
@@ -28,76 +27,66 @@ class Usage:
     total: int | None = None
 
 
-@immutable
-class TextStart:
+class TextStart(Struct, frozen=True):
     """A block of text begins."""
 
     id: str
 
 
-@immutable
-class TextDelta:
+class TextDelta(Struct, frozen=True):
     """Text to append to block `id`."""
 
     id: str
     text: str
 
 
-@immutable
-class TextEnd:
+class TextEnd(Struct, frozen=True):
     """Block `id` is whole."""
 
     id: str
 
 
-@immutable
-class ReasoningStart:
+class ReasoningStart(Struct, frozen=True):
     """A block of thoughts begins."""
 
     id: str
 
 
-@immutable
-class ReasoningDelta:
+class ReasoningDelta(Struct, frozen=True):
     """Thoughts to append to block `id`."""
 
     id: str
     text: str
 
 
-@immutable
-class ReasoningEnd:
+class ReasoningEnd(Struct, frozen=True):
     """Block `id` is whole; `metadata` is what the provider needs to get it back (a signature), under the provider's name."""
 
     id: str
     metadata: dict[str, Any] | None = None
 
 
-@immutable
-class ToolInputStart:
+class ToolInputStart(Struct, frozen=True):
     """The model begins to write a call; `id` is its call id, unique in the stream."""
 
     id: str
     tool: str
 
 
-@immutable
-class ToolInputDelta:
+class ToolInputDelta(Struct, frozen=True):
     """A piece of the arguments' JSON."""
 
     id: str
     text: str
 
 
-@immutable
-class ToolInputEnd:
+class ToolInputEnd(Struct, frozen=True):
     """The arguments are whole."""
 
     id: str
 
 
-@immutable
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call to run. With `error` its arguments are unusable (`raw` holds them): it must never be executed."""
 
     id: str
@@ -111,8 +100,7 @@ class ToolCall:
 FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error", "other", "unknown"]
 
 
-@immutable
-class FinishStep:
+class FinishStep(Struct, frozen=True):
     """The answer is whole: why it ended and what it used."""
 
     reason: FinishReason
@@ -134,50 +122,53 @@ StreamEvent = (
 )
 
 
-@immutable
-class TextBlock:
-    """Text of a message; `cache` asks the provider to keep everything up to here in its prompt cache.
+class _Block(Struct, frozen=True, kw_only=True):
+    """A piece of a message. `part` is the id of the stored part that it was made of: not sent, not compared."""
 
-    `part` is, here and below, the id of the stored part that the block was made of; it is not sent.
-    """
+    part: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Block) and self._sent() == other._sent()
+
+    def __hash__(self) -> int:
+        return hash(self._sent())
+
+    def _sent(self) -> tuple[object, ...]:
+        return (type(self), *(getattr(self, name) for name in self.__struct_fields__ if name != "part"))
+
+
+class TextBlock(_Block, frozen=True):
+    """Text of a message; `cache` asks the provider to keep everything up to here in its prompt cache."""
 
     text: str
     cache: bool = False
-    part: str | None = field(default=None, compare=False)
 
 
-@immutable
-class MediaBlock:
+class MediaBlock(_Block, frozen=True):
     """An image or document; `data` is base64."""
 
     mime: str
     data: str
     filename: str | None = None
-    part: str | None = field(default=None, compare=False)
 
 
-@immutable
-class ThinkingBlock:
+class ThinkingBlock(_Block, frozen=True):
     """The model's earlier thoughts with the metadata that came with them."""
 
     text: str
     metadata: dict[str, Any] | None = None
-    part: str | None = field(default=None, compare=False)
 
 
-@immutable
-class CallBlock:
+class CallBlock(_Block, frozen=True):
     """A tool call that the model made; always answered by a `ResultBlock` in the next entry."""
 
     id: str
     tool: str
     input: dict[str, Any]
     metadata: dict[str, Any] | None = None
-    part: str | None = field(default=None, compare=False)
 
 
-@immutable
-class ResultBlock:
+class ResultBlock(_Block, frozen=True):
     """The answer to the call `id`."""
 
     id: str
@@ -185,25 +176,21 @@ class ResultBlock:
     text: str
     is_error: bool = False
     media: tuple[MediaBlock, ...] = ()
-    part: str | None = field(default=None, compare=False)
 
 
-@immutable
-class UserEntry:
+class UserEntry(Struct, frozen=True):
     """What the person (or the program in their name) said."""
 
     content: tuple[TextBlock | MediaBlock, ...]
 
 
-@immutable
-class AssistantEntry:
+class AssistantEntry(Struct, frozen=True):
     """What the model said and called, in order."""
 
     content: tuple[TextBlock | ThinkingBlock | CallBlock, ...]
 
 
-@immutable
-class ToolEntry:
+class ToolEntry(Struct, frozen=True):
     """The answers to all calls of the assistant entry before, in the calls' order."""
 
     results: tuple[ResultBlock, ...]
@@ -212,8 +199,7 @@ class ToolEntry:
 ModelMessage = UserEntry | AssistantEntry | ToolEntry
 
 
-@immutable
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """A tool as the model sees it; `parameters` is a JSON schema of type object."""
 
     name: str
@@ -221,8 +207,7 @@ class ToolSpec:
     parameters: dict[str, Any]
 
 
-@immutable
-class LlmRequest:
+class LlmRequest(Struct, frozen=True):
     """One model call. `system` is one or two segments, the first the same in every call (prompt caching).
 
     The messages are valid for any provider: `session/model_message.py` is the only place that repairs history.

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec import Struct
+
 from opencode_tui.config.redact import COVER, redact_settings
 from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, Dialect
 from opencode_tui.engine.provider.endpoint import Endpoint
@@ -12,7 +14,6 @@ from opencode_tui.engine.provider.litellm_worker import litellm_call
 from opencode_tui.engine.provider.stream import LlmRequest
 from opencode_tui.engine.provider.wire import openai_request
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 
 _OPEN_HEADERS = ("accept", "accept-encoding", "anthropic-beta", "anthropic-version", "content-type", "user-agent")
 """Headers whose values are no secret; what the settings add may be one."""
@@ -21,8 +22,7 @@ _LEAST_SECRET = 6
 """Characters of a key below which it is not looked for: it would stand anywhere."""
 
 
-@immutable
-class WireView:
+class WireView(Struct, frozen=True):
     """The request; `url` is None where no address is known."""
 
     url: str | None

@@ -9,9 +9,11 @@ never in what a snippet printed. Source: reference, section 29.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
@@ -42,13 +44,11 @@ from opencode_tui.schema.request import (
     SubtaskInput,
     TextInput,
 )
-from opencode_tui.schema.value import immutable
 
 logger = logging.getLogger(__name__)
 
 
-@immutable
-class CommandServices:
+class CommandServices(Struct, frozen=True):
     """What commands need in the instance of one folder; `on_init` is called when the command `init` has run."""
 
     commands: Commands

@@ -8,6 +8,8 @@ interruption or a failure leaves it as it was. `time.compacting` is set on the s
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.agent.prompts import read_prompt
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.fullness import new_messages
@@ -28,14 +30,12 @@ from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTi
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.part import CompactionPart, PartTime, TextPart
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.value import immutable
 
 _KEPT_ROOM = 32_000
 """Usable tokens that are assumed where a model's limit is not known."""
 
 
-@immutable
-class CompactionServices:
+class CompactionServices(Struct, frozen=True):
     """What compacting works with in the instance of one folder."""
 
     step: StepServices
@@ -50,8 +50,7 @@ class CompactionServices:
     worktree: Path
 
 
-@immutable
-class CompactionOrder:
+class CompactionOrder(Struct, frozen=True):
     """What is to be compacted, and how.
 
     From `tail_id` on the messages are still sent in full. `limit` are the tokens that the provider said it takes.

@@ -8,6 +8,8 @@ and are no items.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Required, TypedDict
 
+from msgspec import Struct
+
 from opencode_tui.engine.provider.stream import LlmRequest, MediaBlock, UserEntry
 from opencode_tui.engine.session.context_item import describe, first_line, why_ignored, why_live
 from opencode_tui.engine.session.context_size import PROGRAM, measure, part_sizes
@@ -21,7 +23,6 @@ from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import AnyPart, TextPart, ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, restore
-from opencode_tui.schema.value import immutable
 
 _PRUNED = "its output was pruned: `session restore` brings it back, the model reads it with recall"
 _KEPT = "kept by the program, whatever the summary says"
@@ -30,8 +31,7 @@ _OURS = "added by the program to this request"
 _PLUGINS = "put in by a plugin"
 
 
-@immutable
-class ContextSources:
+class ContextSources(Struct, frozen=True):
     """What the items are read from.
 
     `stored` are all messages of the session; `visible` those that no undo hides, `sent` those of them that the model is given.
@@ -45,8 +45,7 @@ class ContextSources:
     estimate: ModelEstimate
 
 
-@immutable
-class _Line:
+class _Line(Struct, frozen=True):
     """A message at its place in the list, its state, and why it has it."""
 
     message: MessageWithParts

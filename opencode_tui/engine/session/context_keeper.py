@@ -5,9 +5,12 @@ filling context needs is loaded when it fills. Source: SPEC section 3, "overflow
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.provider.stream import LlmRequest
 from opencode_tui.engine.session.fullness import (
@@ -29,7 +32,6 @@ from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.schema.error import ContextOverflowError
 from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction import SessionCompaction
@@ -46,8 +48,7 @@ _SUMMARY = 4_000
 """Tokens that a summary is expected to take where it matters whether something else still fits beside it."""
 
 
-@immutable
-class Compactions:
+class Compactions(Struct, frozen=True):
     """What a filling context needs."""
 
     compaction: "SessionCompaction"
@@ -55,8 +56,7 @@ class Compactions:
     prepared: "PreparedSummaries"
 
 
-@immutable
-class KeeperRules:
+class KeeperRules(Struct, frozen=True):
     """What the settings say; `prepare` is the share of the usable context from which a summary is prepared, or False."""
 
     overflow: OverflowRules

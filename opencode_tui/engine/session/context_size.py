@@ -1,19 +1,18 @@
 """Pure: how the tokens of a request are spread over the layers of its system prompt, its tools and the parts of its messages."""
 
 from collections.abc import Sequence
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from opencode_tui.engine.provider.stream import LlmRequest, ModelMessage, ToolEntry
 from opencode_tui.engine.session.system import SystemLayer
 from opencode_tui.engine.session.tokens.estimate import Block, ModelEstimate
-from opencode_tui.schema.value import immutable
 
 PROGRAM = ""
 """The part id under which stands what the program itself adds to the messages."""
 
 
-@immutable
-class RequestSizes:
+class RequestSizes(Struct, frozen=True):
     """Tokens of a request: of each layer in its order, of what plugins put into the system prompt, of the tools, of each part."""
 
     layers: tuple[float, ...]

@@ -10,6 +10,8 @@ import re
 import time
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import works_elsewhere
@@ -24,7 +26,6 @@ from opencode_tui.schema.fork import FORKED_FROM, CopyRange, ForkOrigin, ForkPre
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.request import ForkSession
 from opencode_tui.schema.session import SessionInfo, SessionTime
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.locks import Locks
 
 PATIENCE_MS = 3_000
@@ -33,8 +34,7 @@ PATIENCE_MS = 3_000
 _NUMBERED = re.compile(r"(.*) \(fork #(\d{1,9})\)", re.DOTALL)
 
 
-@immutable
-class SessionForks:
+class SessionForks(Struct, frozen=True):
     """The verb of one folder: forks work in that folder."""
 
     store: SessionStore

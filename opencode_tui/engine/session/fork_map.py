@@ -9,11 +9,11 @@ import hashlib
 import json
 from typing import Any, cast
 
+from msgspec import Struct
 from pydantic_core import PydanticSerializationError, to_json
 
 from opencode_tui.schema.ids import BASE62, time_field
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.value import immutable
 
 _TAIL = 14
 _HEX = 12
@@ -34,8 +34,7 @@ def copied_id(fork_id: str, old_id: str) -> str:
     return f"{prefix}_{kept}{tail}"
 
 
-@immutable
-class ForkMap:
+class ForkMap(Struct, frozen=True):
     """Maps records of the source into the fork; `elsewhere` leaves out what speaks of the files of the source's work tree."""
 
     fork_id: str

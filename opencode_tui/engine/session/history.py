@@ -6,10 +6,11 @@ Source: seed 001; reference, sections 9 and 16.
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import FINISH_CONTINUES, AssistantMessage, UserMessage
 from opencode_tui.schema.part import CompactionPart
-from opencode_tui.schema.value import immutable
 
 
 def filter_compacted(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
@@ -74,8 +75,7 @@ def _parent(message: MessageWithParts) -> str | None:
     return message.info.parent_id if isinstance(message.info, AssistantMessage) else None
 
 
-@immutable
-class Position:
+class Position(Struct, frozen=True):
     """Where a conversation stands: indexes into the messages, None where there is none."""
 
     last_user: int | None

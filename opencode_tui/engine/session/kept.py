@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.session.history import compaction_of
 from opencode_tui.engine.session.token import CHARACTERS
 from opencode_tui.schema.history import MessageWithParts
@@ -15,7 +17,6 @@ from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.part import FilePart, PatchPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.tool_state import ToolStateCompleted
-from opencode_tui.schema.value import immutable
 
 HEAD = "Kept word for word from the messages that the summary replaces:"
 _LAST_SHARE, _RULES_SHARE, _EARLIER_SHARE = 4, 16, 16
@@ -36,8 +37,7 @@ _STANDING = re.compile(
 )
 
 
-@immutable
-class KeptSources:
+class KeptSources(Struct, frozen=True):
     """From what the text is made: all messages of the session, its open and closed todos, the folder that paths are told from.
 
     `room` are the tokens of the usable context; the newest messages from `tail_id` on are still sent in full.

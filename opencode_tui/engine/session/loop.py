@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
+
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
@@ -23,7 +25,6 @@ from opencode_tui.schema.error import ContextOverflowError, SessionError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import FINISH_CONTINUES, AssistantMessage, MessagePath, MessageTime, UserMessage
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.pruning import SessionPruning
@@ -32,8 +33,7 @@ MAX_UNKNOWN = 2
 """Answers in a row that end for no known reason and call no tool, before the turn ends."""
 
 
-@immutable
-class LoopServices:
+class LoopServices(Struct, frozen=True):
     """What the loop works with in the instance of one folder."""
 
     step: StepServices
@@ -48,8 +48,7 @@ class LoopServices:
     worktree: Path
 
 
-@immutable
-class _Task:
+class _Task(Struct, frozen=True):
     """What one step has to go by."""
 
     run: Run

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.stream import LlmRequest
 from opencode_tui.engine.session.compaction import CompactionOrder, SessionCompaction
@@ -22,11 +24,9 @@ from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.part import AnyPart, TextPart
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class ManualServices:
+class ManualServices(Struct, frozen=True):
     """What compacting by hand works with in the instance of one folder."""
 
     compaction: SessionCompaction

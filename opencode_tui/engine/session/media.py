@@ -4,7 +4,8 @@ What cannot be sent is told in a line of text, so that the model knows of it.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opencode_tui.engine.provider.stream import (
     AssistantEntry,

@@ -8,7 +8,8 @@ reference, section 17; SPEC row 16.
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from opencode_tui.engine.provider.stream import (
     AssistantEntry,
@@ -109,11 +110,11 @@ class _Builder:
                 case TextPart() if not part.ignored:
                     content.extend(_text(part.text.rstrip(), part))
                 case ReasoningPart() if same_model and part.metadata:
-                    content.append(ThinkingBlock(clean(part.text), part.metadata, part.id))
+                    content.append(ThinkingBlock(clean(part.text), part.metadata, part=part.id))
                 case ToolPart():
                     call_id = self._unique_id(part.call_id)
                     metadata = part.metadata if same_model else None
-                    content.append(CallBlock(call_id, _plain_name(part.tool), _input(part), metadata, part.id))
+                    content.append(CallBlock(call_id, _plain_name(part.tool), _input(part), metadata, part=part.id))
                     results.append(replace(self._result(part, call_id), part=part.id))
                 case _:
                     pass

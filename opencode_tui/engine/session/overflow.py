@@ -1,12 +1,12 @@
 """Pure: when a conversation no longer fits its model. Source: seeds 000 and 001; SPEC section 3, "overflow"."""
 
+from msgspec import Struct
+
 from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.schema.model import Model
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class OverflowRules:
+class OverflowRules(Struct, frozen=True):
     """What the settings and flags say of a full context.
 
     `is_automatic` is false when nothing is compacted by itself; `reserved` are tokens of a model's input limit that stay free;

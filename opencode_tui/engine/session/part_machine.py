@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import assert_never
 
+from msgspec import Struct
+
 from opencode_tui.engine.provider.stream import (
     FinishStep,
     ReasoningDelta,
@@ -26,18 +28,15 @@ from opencode_tui.engine.session.live import LiveText
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.tool_state import ToolStatePending
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Stored:
+class Stored(Struct, frozen=True):
     """A part was made or changed its state: write it, then tell."""
 
     part: AnyPart
 
 
-@immutable
-class Grew:
+class Grew(Struct, frozen=True):
     """Text was appended to a part that is already stored."""
 
     live: LiveText

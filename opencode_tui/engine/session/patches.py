@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from opencode_tui.engine.session.diff_merge import merge
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.undo_range import changes_of, work_of
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.part import AnyPart, PatchPart
-from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.snapshot import Snapshots
@@ -19,8 +20,7 @@ CLEANED = "what was kept of the files has been cleaned away"
 _ALL = 1 << 30
 
 
-@immutable
-class Usable:
+class Usable(Struct, frozen=True):
     """Patches whose states are at hand, oldest first, and the files, with the reason, of those whose are not."""
 
     patches: list[Patch]

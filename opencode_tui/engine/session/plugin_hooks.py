@@ -5,9 +5,9 @@ OpenCode's: reference, section 37.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, cast
 
+from msgspec.structs import replace
 from pydantic import TypeAdapter, ValidationError
 
 from opencode_tui.engine.plugin.hooks import HookName, Hooks

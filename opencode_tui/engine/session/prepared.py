@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from decimal import Decimal
 
+from msgspec import Struct
+
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.provider.stream import MediaBlock, ResultBlock, ToolEntry
 from opencode_tui.engine.session.background import Background
@@ -21,11 +23,9 @@ from opencode_tui.engine.session.summary_request import SummaryRequests, newest_
 from opencode_tui.schema.error import NotFoundError, ProviderError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A summary of the first `count` messages that were sent to a model when it was made."""
 
     said: Said

@@ -9,8 +9,10 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import field, replace
 from typing import Literal, TypedDict
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
@@ -32,7 +34,6 @@ from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.status import RetryStatus
 from opencode_tui.schema.tool_state import ABORTED_TOOL, ToolStatePending, ToolStateRunning, fail
-from opencode_tui.schema.value import immutable
 
 Outcome = Literal["continue", "stop"]
 NOT_RUN = "Not run: the answer that asked for it broke off"
@@ -46,8 +47,7 @@ class _Ids(TypedDict):
     message_id: str
 
 
-@immutable
-class StepServices:
+class StepServices(Struct, frozen=True):
     """What every step works with."""
 
     store: SessionStore

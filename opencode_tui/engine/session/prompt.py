@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from msgspec import Struct
+
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.catalog import DEMO
 from opencode_tui.engine.provider.recent import RecentModels
@@ -19,14 +21,12 @@ from opencode_tui.schema.message import AssistantMessage, UserMessage
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.request import CommandInput, PromptInput
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.value import immutable
 
 Stored = Callable[[str], None]
 """Is told the id of a request when it is on disk."""
 
 
-@immutable
-class _Request:
+class _Request(Struct, frozen=True):
     """A prompt, and who waits for it to be on disk."""
 
     prompt: PromptInput

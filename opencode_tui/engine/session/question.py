@@ -7,20 +7,20 @@ rejected, when the task that asked is cancelled. Later answers have no effect. A
 import asyncio
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.schema.error import NobodyToAskError, QuestionDismissedError, ToolError
 from opencode_tui.schema.event import QuestionAsked, QuestionRejected, QuestionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
 from opencode_tui.schema.question import Question, QuestionRequest
-from opencode_tui.schema.value import immutable
 
 Publish = Callable[[QuestionAsked | QuestionReplied | QuestionRejected], None]
 Answers = list[list[str]]
 
 
-@immutable
-class _Pending:
+class _Pending(Struct, frozen=True):
     request: QuestionRequest
     answers: asyncio.Future[Answers]
 

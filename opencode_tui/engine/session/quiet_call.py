@@ -3,16 +3,16 @@
 from contextlib import aclosing
 from decimal import Decimal
 
+from msgspec import Struct
+
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.stream import FinishStep, Llm, LlmRequest, TextDelta
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.message import Tokens
 from opencode_tui.schema.session import COST_KEY, SessionInfo, hidden_cost
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Said:
+class Said(Struct, frozen=True):
     """What a model said, and what it took; `cost` in USD."""
 
     text: str

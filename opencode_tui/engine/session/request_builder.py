@@ -4,8 +4,9 @@ What is asked and what is shown come from the same code, so that they cannot dif
 """
 
 from collections.abc import Sequence
-from dataclasses import field
 from typing import Literal
+
+from msgspec import Struct
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.permission.ruleset import disabled
@@ -25,11 +26,9 @@ from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class RequestServices:
+class RequestServices(Struct, frozen=True):
     """What requests are built from in the instance of one folder."""
 
     tools: ToolRegistry
@@ -39,8 +38,7 @@ class RequestServices:
     output_token_max: int = OUTPUT_TOKEN_MAX
 
 
-@immutable
-class RequestTask:
+class RequestTask(Struct, frozen=True):
     """What one request is to answer; `rules` are those of the session, then of its parents."""
 
     messages: Sequence[MessageWithParts]
@@ -51,13 +49,12 @@ class RequestTask:
     is_last: bool = False
 
 
-@immutable
-class BuiltRequest:
+class BuiltRequest(Struct, frozen=True):
     """A request, with the layers of its system prompt and the messages (reminders included) from which it was made."""
 
     request: LlmRequest
     layers: Sequence[SystemLayer]
-    messages: Sequence[MessageWithParts] = field(repr=False)
+    messages: Sequence[MessageWithParts]
 
 
 class RequestBuilder:

@@ -1,9 +1,10 @@
 """Pure: whether and when a failed model call is tried again. Source: SPEC section 3, "retry"; reference, section 13."""
 
+from msgspec import Struct
+
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, RETRY_BURST_MS
 from opencode_tui.schema.error import ProviderError, StoredApiError, to_stored
 from opencode_tui.schema.part import AnyPart, RetryPart
-from opencode_tui.schema.value import immutable
 
 FIRST_DELAY_MS = 2_000
 MAX_DELAY_MS = 30_000
@@ -14,15 +15,13 @@ MEDIA = "media"
 _KIND = "kind"
 
 
-@immutable
-class Wait:
+class Wait(Struct, frozen=True):
     """Try again after so many milliseconds."""
 
     delay_ms: int
 
 
-@immutable
-class GiveUp:
+class GiveUp(Struct, frozen=True):
     """Do not try again; `reason` is a clause for the person, empty when the failure speaks for itself."""
 
     reason: str = ""

@@ -5,7 +5,9 @@ Built by the code that builds the loop's requests. Reads only: no lock, nothing 
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
@@ -32,7 +34,6 @@ from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.message import AssistantMessage, MessageTime, UserMessage
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session import SessionInfo, hidden_cost
-from opencode_tui.schema.value import immutable
 
 _MOST_FACTOR, _LEARNED_FACTOR = 2.0, 1.25
 """How far an estimate is scaled to a report at the most, of a new model and of one that is known.
@@ -44,8 +45,7 @@ _KNOWN = 5
 """Reports after which a model counts as known."""
 
 
-@immutable
-class ContextServices:
+class ContextServices(Struct, frozen=True):
     """What looking at the next request needs in the instance of one folder."""
 
     store: SessionStore
@@ -56,8 +56,7 @@ class ContextServices:
     rules: OverflowRules
 
 
-@immutable
-class _Next:
+class _Next(Struct, frozen=True):
     """The next request of a session, and the messages that it comes from."""
 
     info: SessionInfo

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.engine.provider.stream import ToolCall
@@ -22,14 +24,12 @@ from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.request import PromptInput, ShellInput, TextInput
 from opencode_tui.schema.tool_state import ToolStatePending
-from opencode_tui.schema.value import immutable
 
 TOLD = "The person ran this command line; its output follows."
 EVERYTHING = Rule(permission="*", pattern="*", action="allow")
 
 
-@immutable
-class SessionShell:
+class SessionShell(Struct, frozen=True):
     """Runs the person's command lines in the sessions of one folder."""
 
     step: StepServices

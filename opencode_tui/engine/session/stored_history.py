@@ -2,8 +2,9 @@
 
 from typing import Protocol
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import StorageError
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.reader import FolderRecords
 from opencode_tui.storage.record_file import storage_error
@@ -31,8 +32,7 @@ class StoredHistory(Protocol):
         ...
 
 
-@immutable
-class OwnHistory:
+class OwnHistory(Struct, frozen=True):
     """What lies under the session's own name."""
 
     storage: Storage

@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from opencode_tui.bus import Bus
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
@@ -26,7 +28,6 @@ from opencode_tui.schema.permission import Rule, Ruleset
 from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
-from opencode_tui.schema.value import immutable
 
 NOT_FOR_CHILDREN = ("todowrite", "todoread", "task")
 """What an agent that works for another does not do: the list is its caller's, and it works alone."""
@@ -44,8 +45,7 @@ class Prompter(Protocol):
         ...
 
 
-@immutable
-class SubagentServices:
+class SubagentServices(Struct, frozen=True):
     """What starting agents needs in the instance of one folder."""
 
     store: SessionStore

@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncIterator, Sequence
 
+from msgspec import Struct
+
 from opencode_tui.engine.agent.prompts import read_prompt
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.plugin.hooks import Hooks
@@ -17,7 +19,6 @@ from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.value import immutable
 
 AGENT = "compaction"
 ATTEMPTS = (1.0, 0.5)
@@ -35,8 +36,7 @@ _SLACK = 0.06
 _BROKEN = ("error", "content-filter")
 
 
-@immutable
-class SummaryRequest:
+class SummaryRequest(Struct, frozen=True):
     """A request for a summary of `size` tokens at the most, and what tells a usable one."""
 
     request: LlmRequest

@@ -11,13 +11,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.prompts import read_prompt
 from opencode_tui.engine.session.instruction import Instructions
 from opencode_tui.engine.session.remote_instruction import RemoteInstructions
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.model import Model
-from opencode_tui.schema.value import immutable
 
 LayerKind = Literal["agent", "environment", "instruction", "message", "form", "plugin"]
 """Where a layer comes from: the agent, the folder, a rules file, the request itself, the form of its answer, a plugin."""
@@ -26,8 +27,7 @@ INSTRUCTION_HEAD = "Instructions from: "
 """What stands before the place that a block of rules comes from."""
 
 
-@immutable
-class SystemLayer:
+class SystemLayer(Struct, frozen=True):
     """A piece of the system prompt; `name` says which one of its kind, such as the path of a rules file."""
 
     kind: LayerKind

@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.session.attachment import file_input
 from opencode_tui.schema.part import AgentSource, FilePartSource, SourceText
 from opencode_tui.schema.request import AgentInput, FileInput, PromptPart, TextInput
-from opencode_tui.schema.value import immutable
 
 _REFERENCE = re.compile(
     r'(?<![\w`@])@(?:"(?P<quoted>[^"\n]+)"(?P<lines>#L?\d+(?:-L?\d+)?)?|(?P<plain>(?!@)[^\s`,;"\'<>|]+))'
@@ -22,8 +23,7 @@ MAX_REFERENCES = 100
 """More in one text are no references but data."""
 
 
-@immutable
-class ReferencePlace:
+class ReferencePlace(Struct, frozen=True):
     """What names stand for: paths count from the first of `folders` that has them, `~/` from home.
 
     `agents` are the names that can be invited. With `is_confined`, for texts that somebody else wrote, a path must be relative and
@@ -36,8 +36,7 @@ class ReferencePlace:
     is_confined: bool = False
 
 
-@immutable
-class Reference:
+class Reference(Struct, frozen=True):
     """An `@` in a text: what is named, where it stands, and the range of lines, `(start, end)`, end None for the rest."""
 
     name: str

@@ -7,9 +7,11 @@ their records are then closed by `StepProcessor.settle`.
 import asyncio
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.permission.policy import Policy
@@ -40,7 +42,6 @@ from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import Ruleset, ToolCallRef
 from opencode_tui.schema.tool_state import StopReason
-from opencode_tui.schema.value import immutable
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +54,7 @@ _STOP_REASONS: Mapping[type[PermissionRefused], StopReason] = {
 NO_STEP_LEFT = "Not run: this was the agent's last step of the turn"
 
 
-@immutable
-class CallScope:
+class CallScope(Struct, frozen=True):
     """Where and for whom a step's calls run.
 
     `layers` are the rulesets of the session and of its ancestors, `earlier` the calls of the turn before this step, in order.

@@ -6,6 +6,8 @@ an answer, at a part that has text or calls before it. Source: seed 000; referen
 
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.ids import spans_wrap
@@ -14,21 +16,18 @@ from opencode_tui.schema.part import AnyPart, CompactionPart, PatchPart, StepSta
 from opencode_tui.schema.session import RevertState
 from opencode_tui.schema.tool_state import ToolStatePending
 from opencode_tui.schema.undo import UndoScope
-from opencode_tui.schema.value import immutable
 
 Messages = Sequence[MessageWithParts]
 
 
-@immutable
-class Boundary:
+class Boundary(Struct, frozen=True):
     """Where an undo begins: the place of its message, and the place of a part in it, None for the whole message."""
 
     message: int
     part: int | None = None
 
 
-@immutable
-class ChildCall:
+class ChildCall(Struct, frozen=True):
     """The work of a child session for one call: its messages that were made from `start` to `end` (ms)."""
 
     session_id: str

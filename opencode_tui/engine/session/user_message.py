@@ -5,6 +5,8 @@ Source: reference, section 23.
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.ruleset import evaluate
@@ -21,7 +23,6 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.part import AgentPart, AnyPart, SubtaskPart, TextPart
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
-from opencode_tui.schema.value import immutable
 
 _PART_TYPES: Mapping[type[Record], type[TextPart | AgentPart | SubtaskPart]] = {
     TextInput: TextPart,
@@ -30,8 +31,7 @@ _PART_TYPES: Mapping[type[Record], type[TextPart | AgentPart | SubtaskPart]] = {
 }
 
 
-@immutable
-class Addressee:
+class Addressee(Struct, frozen=True):
     """Who answers a prompt."""
 
     agent: AgentInfo

@@ -9,17 +9,17 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.sources.folder import MAX_FILES
 from opencode_tui.config.sources.locations import repository_folders
-from opencode_tui.schema.value import immutable
 
 FILE_NAME = "SKILL.md"
 _AGENT_FOLDERS = (".claude", ".agents")
 
 
-@immutable
-class SkillSearch:
+class SkillSearch(Struct, frozen=True):
     """What decides where skills are looked for; `paths` are the folders that the settings name."""
 
     home: Path

@@ -9,10 +9,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.engine.skill.places import SkillSearch, find_skill_files
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 SAMPLE_FILES = 10
 """Files of a skill's folder that the model is told of. Source: reference, section 30."""
@@ -21,8 +22,7 @@ _WALK_LIMIT = 1_000
 logger = logging.getLogger(__name__)
 
 
-@immutable
-class Skill:
+class Skill(Struct, frozen=True):
     """A skill and its file; its folder is what the text's relative paths count from."""
 
     name: str

@@ -4,12 +4,12 @@ import hashlib
 import os
 from pathlib import Path
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
+
 from opencode_tui.storage.paths import Paths
 
 
-@immutable
-class StorePlace:
+class StorePlace(Struct, frozen=True):
     """The folder of one worktree's snapshots with what lies in it; `name` is made from the worktree's real path."""
 
     name: str

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
 from pydantic import Field
 
 from opencode_tui.engine.tool.description import read_description
@@ -22,7 +23,6 @@ from opencode_tui.engine.tool.text_diff import TextDiff, compare
 from opencode_tui.engine.tool.text_format import TextFormat
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 _LETTERS = {"add": "A", "update": "M", "move": "M", "delete": "D"}
 
@@ -33,8 +33,7 @@ class ApplyPatchParameters(Parameters):
     patch_text: str = Field(description="the whole patch")
 
 
-@immutable
-class _Step:
+class _Step(Struct, frozen=True):
     """One section, verified: what it does to which file, and the changes of files that this takes."""
 
     kind: Literal["add", "update", "delete", "move"]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
+from msgspec import Struct
 from pydantic import Field
 
 from opencode_tui.engine.tool.bash_permission import ask_for_command
@@ -12,7 +13,6 @@ from opencode_tui.engine.tool.process.process import Command, Ended, find_shell
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
@@ -33,8 +33,7 @@ ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[M
 """Returns the environment of a call's command that starts in a folder."""
 
 
-@immutable
-class ShellSurroundings:
+class ShellSurroundings(Struct, frozen=True):
     """What commands get from the outside: the person's environment and home, and names for files with full outputs.
 
     `extend` is what plugins add to the environment.

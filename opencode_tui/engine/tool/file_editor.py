@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from opencode_tui.engine.tool.files import TextFile, WorktreeFiles
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.stage import Change
@@ -15,14 +17,12 @@ from opencode_tui.engine.tool.stamps import ReadStamps
 from opencode_tui.engine.tool.text_diff import TextDiff, compare
 from opencode_tui.engine.tool.text_format import TextFormat, presentable
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.schema.value import immutable
 
 _KEPT_TEXT_CHARACTERS = 1_000_000
 """Above this many characters before and after, the texts are left out of a call's metadata; the diff stays."""
 
 
-@immutable
-class Rewrite:
+class Rewrite(Struct, frozen=True):
     """The text that a file shall have, how it is stored, and what the model should know of how it was found."""
 
     text: str
@@ -30,8 +30,7 @@ class Rewrite:
     note: str = ""
 
 
-@immutable
-class Edited:
+class Edited(Struct, frozen=True):
     """A change that was made."""
 
     place: Location

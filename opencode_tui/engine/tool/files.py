@@ -13,6 +13,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from msgspec import Struct
+
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.tool.folder import Folder, open_folder
 from opencode_tui.engine.tool.stage import Change, Stage, explain
@@ -20,7 +22,6 @@ from opencode_tui.engine.tool.stamps import Stamp, stamp_of
 from opencode_tui.engine.tool.text_format import TextFormat, decode, is_binary
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 EDIT_LIMIT_BYTES = 10 * 1024 * 1024
 """The largest file that is read whole for an edit."""
@@ -34,8 +35,7 @@ class NotTextError(ToolError):
         self.stamp = stamp
 
 
-@immutable
-class TextFile:
+class TextFile(Struct, frozen=True):
     """A file's text as it was read, line ends as they are; `mode` are its permission bits, `names` counts its hard links."""
 
     path: Path

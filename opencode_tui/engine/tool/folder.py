@@ -9,11 +9,11 @@ import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from dataclasses import field
 from pathlib import Path
 
+from msgspec import Struct, field
+
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 _HAS_DESCRIPTORS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _FOLDER = (
@@ -26,8 +26,7 @@ _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-@immutable
-class Folder:
+class Folder(Struct, frozen=True):
     """An open folder; `made` are the parents that opening it created, outermost first."""
 
     path: Path

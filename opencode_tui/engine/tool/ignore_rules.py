@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 
-@immutable
-class IgnoreRules:
+class IgnoreRules(Struct, frozen=True):
     """The ignore rules of one folder, for paths below it; `folder` is relative to the top, empty for the top itself."""
 
     folder: str

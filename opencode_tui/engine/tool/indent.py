@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 
-@immutable
-class Reindent:
+class Reindent(Struct, frozen=True):
     """From the model's indentations to the file's; `delta` when the file's are the model's with a constant prefix."""
 
     known: dict[str, str]

@@ -7,13 +7,13 @@ import asyncio
 import os
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Location:
+class Location(Struct, frozen=True):
     """A place on disk: `path` absolute as written, `real` with all links resolved, both also relative to the worktree.
 
     `is_inside` tells whether `real` lies in the project's directory or its worktree, `is_folder` whether a folder is there.

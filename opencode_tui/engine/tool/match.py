@@ -8,8 +8,9 @@ middle of a block. Texts here have `\\n` line ends only. Source: reference, sect
 import re
 from collections.abc import Callable, Iterator
 
+from msgspec import Struct
+
 from opencode_tui.engine.tool.indent import reindent
-from opencode_tui.schema.value import immutable
 
 _ANCHORED_SIMILARITY = 0.85
 _ANCHORED_EQUAL_SHARE = 0.5
@@ -18,8 +19,7 @@ _WORD_PAIR = re.compile(r"\w\w")
 _ESCAPE = re.compile(r"\\([ntr'\"`\\$])")
 
 
-@immutable
-class Replacement:
+class Replacement(Struct, frozen=True):
     """Characters [start, end) of the content become `text`; `exact` tells that they are what the model quoted."""
 
     start: int
@@ -142,8 +142,7 @@ _STRATEGIES: tuple[Strategy, ...] = (
 )
 
 
-@immutable
-class _Block:
+class _Block(Struct, frozen=True):
     """A run of whole lines of the content that answers to the lines of the old text; the last line's end is not part of it."""
 
     start: int

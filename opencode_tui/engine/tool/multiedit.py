@@ -1,9 +1,9 @@
 """The multiedit tool: several replacements in one file, together or not at all."""
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
 from pydantic import Field
 
 from opencode_tui.engine.tool.description import read_description

@@ -9,13 +9,14 @@ import threading
 from io import TextIOWrapper
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.tool.folder import open_folder
 from opencode_tui.engine.tool.stage import explain
 from opencode_tui.engine.tool.stamps import Stamp, stamp_of
 from opencode_tui.engine.tool.text_format import detect, is_binary, presentable
 from opencode_tui.engine.tool.truncate import MAX_BYTES
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 LINE_LIMIT_CHARACTERS = 2_000
 MEDIA_LIMIT_BYTES = 20 * 1024 * 1024
@@ -31,8 +32,7 @@ _MAGIC = (
 )
 
 
-@immutable
-class Window:
+class Window(Struct, frozen=True):
     """Lines of a file without their ends. `total` counts all lines when the end was reached; `full` tells that bytes ran out."""
 
     lines: list[str]
@@ -41,8 +41,7 @@ class Window:
     full: bool = False
 
 
-@immutable
-class Media:
+class Media(Struct, frozen=True):
     """An image or document, whole."""
 
     mime: str
@@ -50,8 +49,7 @@ class Media:
     stamp: Stamp
 
 
-@immutable
-class Listing:
+class Listing(Struct, frozen=True):
     """A folder's entries in order; sub-folders end in `/`."""
 
     entries: list[str]

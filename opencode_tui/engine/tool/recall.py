@@ -8,12 +8,12 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
+from msgspec import Struct
 from pydantic import Field
 
 from opencode_tui.engine.tool.description import read_description
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
 _LISTED = 20
@@ -28,8 +28,7 @@ class RecallParameters(Parameters):
     )
 
 
-@immutable
-class StoredOutput:
+class StoredOutput(Struct, frozen=True):
     """A completed call and what it gave; `is_cleared` when the model no longer sees the output."""
 
     call_id: str

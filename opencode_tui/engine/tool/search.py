@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.tool.glob_pattern import matcher
 from opencode_tui.engine.tool.ripgrep import find_ripgrep
 from opencode_tui.engine.tool.search_process import run_search
-from opencode_tui.schema.value import immutable
 
 FILE_LIMIT = 20_000
 MATCH_LIMIT = 2_000
@@ -32,16 +33,14 @@ _FALLBACK = (sys.executable, "-P", "-m", "opencode_tui.engine.tool.python_search
 _MATCH = re.compile(rb"(.+?)\0(\d+):(.*)", re.DOTALL)
 
 
-@immutable
-class Files:
+class Files(Struct, frozen=True):
     """Paths relative to the searched folder, in no order. `more` tells that the limit was hit."""
 
     paths: list[str]
     more: bool
 
 
-@immutable
-class Match:
+class Match(Struct, frozen=True):
     """One line that matches; `path` is relative to the searched folder, and empty where one file was searched."""
 
     path: str
@@ -49,8 +48,7 @@ class Match:
     text: str
 
 
-@immutable
-class Matches:
+class Matches(Struct, frozen=True):
     """Matching lines. `more` tells that the limit was hit, `complete` that every path could be read."""
 
     found: list[Match]

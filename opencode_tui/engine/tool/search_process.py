@@ -5,17 +5,17 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.tool.folder import Folder, open_folder
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 _CHUNK_BYTES = 64 * 1024
 _RECORD_LIMIT_BYTES = 1024 * 1024
 _ERROR_BYTES = 4096
 
 
-@immutable
-class Ending:
+class Ending(Struct, frozen=True):
     """How a run ended. `stopped` tells that its reader had enough; `complete` that every path could be read."""
 
     stopped: bool

@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.engine.tool.folder import Folder, open_folder
 from opencode_tui.engine.tool.stamps import Stamp, stamp_of
 from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 _log = logging.getLogger(__name__)
 _REASONS = {
@@ -40,8 +41,7 @@ def explain(error: OSError, path: Path) -> ToolError:
     return ToolError(f"{path}: {reason}")
 
 
-@immutable
-class Change:
+class Change(Struct, frozen=True):
     """What a file shall become: `content` None deletes it; `expected` is its stamp now, None when it must not exist.
 
     `mode` are the permission bits of a new file; None leaves them to the umask.

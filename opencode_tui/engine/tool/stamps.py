@@ -6,12 +6,12 @@ Kept in memory for the life of the engine; a resumed session reads again. Source
 import os
 from pathlib import Path
 
+from msgspec import Struct
+
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Stamp:
+class Stamp(Struct, frozen=True):
     """What tells one state of a file from another without reading it."""
 
     modified_ns: int

@@ -3,16 +3,16 @@
 import difflib
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from opencode_tui.engine.tool.text_format import presentable
-from opencode_tui.schema.value import immutable
 
 _CONTEXT = 3
 _COMPARED_LINES = 4_000
 """Above this many differing lines on both sides together they are shown as one block: comparing grows with the square."""
 
 
-@immutable
-class TextDiff:
+class TextDiff(Struct, frozen=True):
     """A unified diff with an `Index:` header, and how many lines it adds and takes; empty when nothing changed."""
 
     text: str
@@ -20,8 +20,7 @@ class TextDiff:
     deletions: int
 
 
-@immutable
-class _Block:
+class _Block(Struct, frozen=True):
     """Old lines [old_start, old_end) became new lines [new_start, new_end)."""
 
     old_start: int

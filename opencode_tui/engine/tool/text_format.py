@@ -4,11 +4,12 @@ Decoding and encoding are each other's inverse: `encode(decode(data))` gives the
 """
 
 import codecs
-from dataclasses import replace
 from typing import Literal
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -22,8 +23,7 @@ _CONTROL_SHARE = 0.3
 _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\x1b\b")
 
 
-@immutable
-class TextFormat:
+class TextFormat(Struct, frozen=True):
     """The stored form of a text; `newline` is the line end that most of its lines have."""
 
     encoding: str = "utf-8"

@@ -2,15 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict
 
 from opencode_tui.schema.question import Question
 from opencode_tui.schema.record import wire_name
-from opencode_tui.schema.value import immutable
 
 
 class Parameters(BaseModel):
@@ -51,8 +50,7 @@ class Inquire(Protocol):
         ...
 
 
-@immutable
-class Assignment:
+class Assignment(Struct, frozen=True):
     """Work for another agent: `task_id` is the session of an earlier one that is to be gone on with."""
 
     agent: str
@@ -62,8 +60,7 @@ class Assignment:
     command: str | None = None
 
 
-@immutable
-class AssignmentResult:
+class AssignmentResult(Struct, frozen=True):
     """What came of it: the child session, the model that worked as `provider/model`, its last text, the tools that it ran."""
 
     session_id: str
@@ -88,8 +85,7 @@ class Subagents(Protocol):
         ...
 
 
-@immutable
-class FileWrite:
+class FileWrite(Struct, frozen=True):
     """What a file is about to become: its whole content (None: it is deleted) and its permission bits."""
 
     path: Path
@@ -116,8 +112,7 @@ class FileWatch(Protocol):
         ...
 
 
-@immutable
-class ToolContext:
+class ToolContext(Struct, frozen=True):
     """One call's surroundings. `progress` (title, metadata) shows on the screen while the call runs; it never blocks.
 
     `subagents` and `inquire` are None where no agent can be started and nobody be asked, `watch` where no files are changed.
@@ -140,8 +135,7 @@ class ToolContext:
         return nullcontext() if self.watch is None else self.watch.commands()
 
 
-@immutable
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     """What a call gave: `output` for the model, `title` and `metadata` for the screen.
 
     `attachments` are file parts without ids: `{type: "file", mime, url, filename?}` with a data URL. `metadata.truncated` set by

@@ -8,11 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.deferred import DeferredTool, read_specs
 from opencode_tui.engine.tool.tool import Tool
 from opencode_tui.engine.tool.truncate import Truncator
-from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     from opencode_tui.engine.tool.bash import ExtendEnvironment
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.todo import TodoStore
 
 
-@immutable
-class ToolSurroundings:
+class ToolSurroundings(Struct, frozen=True):
     """What tools get from the outside.
 
     `edited` is told of every file that one of them wrote; `may_delegate` tells of an agent's name whether it may start others;

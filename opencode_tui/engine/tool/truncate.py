@@ -9,8 +9,9 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from opencode_tui.schema.ids import Clock, Identifier, time_field
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import Paths, ensure
 
 MAX_LINES = 2_000
@@ -23,16 +24,14 @@ Direction = Literal["head", "tail"]
 _log = logging.getLogger(__name__)
 
 
-@immutable
-class Limits:
+class Limits(Struct, frozen=True):
     """How much is left of an output."""
 
     lines: int = MAX_LINES
     size_bytes: int = MAX_BYTES
 
 
-@immutable
-class Cut:
+class Cut(Struct, frozen=True):
     """What was kept of a text, and how much was left out; `removed` is 0 when it is whole."""
 
     kept: str
@@ -45,8 +44,7 @@ class Cut:
         return f"...{self.removed} {self.unit} truncated..."
 
 
-@immutable
-class Truncation:
+class Truncation(Struct, frozen=True):
     """A text for the model; `output_path` is the file with the full text when it was cut."""
 
     text: str

@@ -6,13 +6,13 @@ import sys
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from pydantic import Field
 
 from opencode_tui import __version__
 from opencode_tui.engine.tool.description import read_description
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.value import immutable
 
 if TYPE_CHECKING:
     import httpx
@@ -35,8 +35,7 @@ class WebfetchParameters(Parameters):
     timeout: float = Field(default=30, gt=0, description="seconds, at most 120")
 
 
-@immutable
-class _Page:
+class _Page(Struct, frozen=True):
     """An answer's body with its type (lower case, without parameters) and where it came from after redirects."""
 
     url: str

@@ -1,8 +1,10 @@
 """What a permission question is about, with what the rules say of it: read before it is shown."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.error import OpencodeError
@@ -10,12 +12,10 @@ from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Verdict
 from opencode_tui.schema.project import Places
-from opencode_tui.schema.value import immutable
 from opencode_tui.tui.permission_words import once_of, rule_words, subject_of, title_of
 
 
-@immutable
-class PermissionCase:
+class PermissionCase(Struct, frozen=True):
     """A request, the call that needs it, the verdicts; `origin` names the session when it is not the one that is shown."""
 
     request: PermissionRequest

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
 from textual.strip import Strip
 
 from opencode_tui.client.client import Client
@@ -9,7 +10,6 @@ from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.part import TextPart
 from opencode_tui.schema.todo import Todo
-from opencode_tui.schema.value import immutable
 from opencode_tui.tui.cells import breaks, clip, clip_front, pad
 from opencode_tui.tui.change_columns import change_columns
 from opencode_tui.tui.quantity import plural
@@ -27,8 +27,7 @@ TODOS, FILES = 8, 10
 """So many of each at most."""
 
 
-@immutable
-class Glimpse:
+class Glimpse(Struct, frozen=True):
     """What the preview tells of a session; texts are safe, `asked` is when the last request came (ms since 1970)."""
 
     request: str = ""

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from msgspec import Struct
 from textual.strip import Strip
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.undo import RevertPreview
-from opencode_tui.schema.value import immutable
 from opencode_tui.tui.cells import breaks, clip_front, pad, width
 from opencode_tui.tui.change_columns import change_columns
 from opencode_tui.tui.diff_cells import CodeRow, code_rows, one_column, unified
@@ -25,16 +25,14 @@ FILES, CODE = 12, 40
 Lines = list[Sequence[Piece] | Strip]
 
 
-@immutable
-class Change:
+class Change(Struct, frozen=True):
     """One file's change since a request, as rows; `path` is safe."""
 
     path: str
     rows: Sequence[CodeRow]
 
 
-@immutable
-class Outlook:
+class Outlook(Struct, frozen=True):
     """What going back would do: `told` is what was said instead, safe."""
 
     preview: RevertPreview | None = None

@@ -1,9 +1,9 @@
 import asyncio
 import time
-from dataclasses import replace
 from itertools import count
 
 import pytest
+from msgspec.structs import replace
 
 from opencode_tui.engine.command.snippet import SnippetShell
 

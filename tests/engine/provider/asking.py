@@ -1,8 +1,9 @@
 """Requests of the provider tests, and the whole answer to one."""
 
 import asyncio
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, DirectLlm
 from opencode_tui.engine.provider.endpoint import Endpoint

@@ -3,9 +3,9 @@
 import asyncio
 import json
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from opencode_tui.engine.provider.direct import OPENAI, DirectLlm
 from opencode_tui.engine.provider.endpoint import Endpoint

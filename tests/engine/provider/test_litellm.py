@@ -11,12 +11,12 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from opencode_tui.engine.provider.endpoint import Endpoint
 from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from dataclasses import replace as replace_fields
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
 from opencode_tui.engine.tool.files import TextFile
 from opencode_tui.engine.tool.stage import Change, explain

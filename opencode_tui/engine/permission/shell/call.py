@@ -1,16 +1,15 @@
 """One simple command as the analysers see it, and what they can say about it."""
 
-from dataclasses import replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.runner import Runner
 from opencode_tui.engine.permission.shell.state import State, moved
 from opencode_tui.engine.permission.shell.words import Word, literal
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Call:
+class Call(Struct, frozen=True):
     """A command: its program, its words after expansion, where it runs, and the text that it gets on standard input if known."""
 
     program: Word

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from itertools import pairwise
+
+from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.naming import names

@@ -6,8 +6,9 @@ and for everything else the assumption that any argument that looks like a path 
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache, partial
+
+from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.analysers import find_analyser
 from opencode_tui.engine.permission.shell.call import Call

@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.paths import is_secret
 from opencode_tui.engine.permission.shell.words import Word
-from opencode_tui.schema.value import immutable
 
 
 class Role(StrEnum):
@@ -32,8 +32,7 @@ class Role(StrEnum):
     SPREAD = "*"  # no value; folders are read with everything below
 
 
-@immutable
-class Spec:
+class Spec(Struct, frozen=True):
     """How a command uses its arguments.
 
     `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` tells that

@@ -4,7 +4,7 @@ Pure: nothing is run, the file system is only asked about links, folders and nam
 cannot follow makes the command opaque.
 """
 
-from dataclasses import field
+from msgspec import Struct, field
 
 from opencode_tui.engine.permission.shell.arity import command_prefix
 from opencode_tui.engine.permission.shell.filesystem import RealFileSystem, ShellFileSystem
@@ -13,14 +13,12 @@ from opencode_tui.engine.permission.shell.paths import is_inside, resolve
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.walker import Walker
 from opencode_tui.engine.permission.shell.words import PRIVATE
-from opencode_tui.schema.value import immutable
 
 _SEEN = dict.fromkeys(map(ord, "\n\t\u00a0\u3000\u200d"))
 """Characters that are no print but nothing strange either: line ends, wide blanks, the joiner inside emoji."""
 
 
-@immutable
-class ExternalPath:
+class ExternalPath(Struct, frozen=True):
     """A path outside the project, links followed, and how it is used; `folder` is itself or the folder that it lies in."""
 
     path: str
@@ -28,8 +26,7 @@ class ExternalPath:
     folder: str
 
 
-@immutable
-class Member:
+class Member(Struct, frozen=True):
     """One command that would run. Every text must be allowed; the first is its source, others are the same with quoting resolved.
 
     `moves_only` marks a `cd` and the like, for which there is nothing to ask beside the folder.
@@ -40,8 +37,7 @@ class Member:
     moves_only: bool = False
 
 
-@immutable
-class Scan:
+class Scan(Struct, frozen=True):
     """The facts about a command line, in order of appearance.
 
     `always` are the patterns that may be allowed for good. `parsed` is false when bash's grammar may not accept the text.

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -36,8 +36,7 @@ _PREFIX = re.compile(
 )
 
 
-@immutable
-class Script:
+class Script(Struct, frozen=True):
     """A parsed text: its tree, the text as it was given, whether bash's grammar is certain to accept it.
 
     `read_write` are the places where `<>` stood, as byte offsets of its `>`.

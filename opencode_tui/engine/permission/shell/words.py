@@ -8,7 +8,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 UNKNOWN = "\ue007"
 SPLIT = "\ue008"
@@ -32,8 +32,7 @@ WORD_LIMIT = 1_000
 """Words that one brace expansion may give; what is more is unknown."""
 
 
-@immutable
-class Word:
+class Word(Struct, frozen=True):
     """One word after expansion.
 
     `text` is what is known of it, unknown pieces as `UNKNOWN`; `fixed` is its beginning before the first unknown piece or glob;

@@ -8,16 +8,16 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from msgspec import Struct
+
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
 from opencode_tui.engine.permission.shell.words import Word, literal
-from opencode_tui.schema.value import immutable
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 
 
-@immutable
-class Wrapper:
+class Wrapper(Struct, frozen=True):
     """Options that take a value, words before the command, and what those are (`w` a path that is used, `t` text)."""
 
     valued: frozenset[str] = frozenset()

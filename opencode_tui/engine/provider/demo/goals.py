@@ -3,19 +3,17 @@
 A path of None means the file that was last spoken of.
 """
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 
-@immutable
-class ReadFile:
+class ReadFile(Struct, frozen=True):
     """Show a file, or with `outline` tell what is in it."""
 
     path: str | None
     outline: bool = False
 
 
-@immutable
-class FindText:
+class FindText(Struct, frozen=True):
     """Search file contents for a text, in a folder or file when `where` is given; `defined` looks only for its definition."""
 
     text: str
@@ -23,22 +21,19 @@ class FindText:
     defined: bool = False
 
 
-@immutable
-class FindFiles:
+class FindFiles(Struct, frozen=True):
     """Search files whose path fits a glob pattern."""
 
     pattern: str
 
 
-@immutable
-class ListFolder:
+class ListFolder(Struct, frozen=True):
     """List the files of a folder; None is the one that the session works in."""
 
     folder: str | None = None
 
 
-@immutable
-class CreateFile:
+class CreateFile(Struct, frozen=True):
     """Write a new file; an existing one with other content is only replaced with `overwrite`."""
 
     path: str
@@ -46,8 +41,7 @@ class CreateFile:
     overwrite: bool = False
 
 
-@immutable
-class ReplaceText:
+class ReplaceText(Struct, frozen=True):
     """Replace a text everywhere in a file; with `whole_words` only when it is nowhere a part of a longer word."""
 
     path: str | None
@@ -56,8 +50,7 @@ class ReplaceText:
     whole_words: bool = False
 
 
-@immutable
-class InsertLine:
+class InsertLine(Struct, frozen=True):
     """Add a line at the end of a file, or at its start."""
 
     path: str | None
@@ -65,40 +58,34 @@ class InsertLine:
     at_start: bool = False
 
 
-@immutable
-class RunCommand:
+class RunCommand(Struct, frozen=True):
     """Run a shell command."""
 
     command: str
 
 
-@immutable
-class RunFile:
+class RunFile(Struct, frozen=True):
     """Run a program file with the interpreter that its ending names; `exact` when it need not be looked for."""
 
     path: str | None
     exact: bool = False
 
 
-@immutable
-class RunTests:
+class RunTests(Struct, frozen=True):
     """Run the tests of the folder, whatever they are made with."""
 
 
-@immutable
-class WritePlan:
+class WritePlan(Struct, frozen=True):
     """Write a todo list."""
 
     items: tuple[str, ...]
 
 
-@immutable
-class FollowPlan:
+class FollowPlan(Struct, frozen=True):
     """Do what the latest todo list says."""
 
 
-@immutable
-class Unclear:
+class Unclear(Struct, frozen=True):
     """A request that begins like one of the others but cannot be followed; `reason` tells the person what is missing."""
 
     reason: str

@@ -3,7 +3,7 @@
 import re
 from pathlib import PurePosixPath
 
-from opencode_tui.schema.value import immutable
+from msgspec import Struct
 
 _NUMBERED = re.compile(r"^\s*(\d+): ?(.*)$")
 _MORE = re.compile(r"(?:has more lines|output truncated|use 'offset'|more lines)", re.IGNORECASE)
@@ -12,8 +12,7 @@ _QUOTED_LINES = 30
 _QUOTED_WIDTH = 160
 
 
-@immutable
-class ReadText:
+class ReadText(Struct, frozen=True):
     """Lines of a file as the read tool gave them; `is_whole` is False when the file goes on."""
 
     lines: tuple[str, ...]

@@ -5,8 +5,10 @@ that has no answer yet is the next act; when all scripts have ended, it is the c
 """
 
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.provider.demo.edit_scripts import create_file, insert_line, replace_text
 from opencode_tui.engine.provider.demo.goals import (
@@ -33,7 +35,6 @@ from opencode_tui.engine.provider.demo.talk import summarise_conversation, title
 from opencode_tui.engine.provider.demo.turn import Done, Turn, last_user_text, read_turn
 from opencode_tui.engine.provider.demo.work_scripts import run_command, run_file, run_tests, todo_items, write_plan
 from opencode_tui.engine.provider.stream import LlmRequest, ResultBlock
-from opencode_tui.schema.value import immutable
 
 MAX_CALLS = 11
 """Calls in one turn; with the closing text a turn has at most 12 steps."""
@@ -43,8 +44,7 @@ INTRODUCTION = "I am the built-in demo: a small script in the place of a model, 
 _GO_ON = "I am a script and keep nothing in mind across a summary: ask again for what is still open."
 
 
-@immutable
-class Action:
+class Action(Struct, frozen=True):
     """What the model does next: a thought when there is one, then a text, then a call when there is one."""
 
     text: str

@@ -8,14 +8,14 @@ import os.path
 from collections.abc import Generator
 from typing import Any
 
+from msgspec import Struct
+
 from opencode_tui.engine.provider.demo.output import one_line, read_paths
 from opencode_tui.engine.provider.demo.turn import Turn
 from opencode_tui.engine.provider.stream import ResultBlock
-from opencode_tui.schema.value import immutable
 
 
-@immutable
-class Call:
+class Call(Struct, frozen=True):
     """The next tool call, and the sentence that goes before it."""
 
     tool: str
@@ -23,8 +23,7 @@ class Call:
     say: str
 
 
-@immutable
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How a goal came out; after one that is not `is_done` the goals behind it are not begun."""
 
     text: str

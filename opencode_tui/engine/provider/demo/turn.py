@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from opencode_tui.engine.provider.stream import (
     AssistantEntry,
     CallBlock,
@@ -14,7 +16,6 @@ from opencode_tui.engine.provider.stream import (
     ToolEntry,
     UserEntry,
 )
-from opencode_tui.schema.value import immutable
 
 _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _LATE = re.compile(
@@ -25,16 +26,14 @@ _ATTACHED = re.compile(r"Called the \w+ tool|<(?:path|file|content|directories)>
 _DIRECTORY = re.compile(r"^\s*Working directory: (.+)$", re.MULTILINE)
 
 
-@immutable
-class Done:
+class Done(Struct, frozen=True):
     """A call of this turn and its answer."""
 
     call: CallBlock
     result: ResultBlock
 
 
-@immutable
-class Turn:
+class Turn(Struct, frozen=True):
     """What matters of a request: `asked` are the person's texts (late ones after the first), `done` what was called since.
 
     `latest_file` and `latest_plan` come from the whole history before this turn; `is_first` tells that nothing was answered yet.

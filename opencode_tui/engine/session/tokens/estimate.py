@@ -17,6 +17,8 @@ from operator import mul
 from pathlib import Path
 from threading import Lock
 
+from msgspec import Struct
+
 from opencode_tui.engine.provider.stream import (
     CallBlock,
     LlmRequest,
@@ -29,7 +31,6 @@ from opencode_tui.engine.provider.stream import (
 )
 from opencode_tui.schema.message import Tokens
 from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.value import immutable
 from opencode_tui.storage.paths import ensure
 
 logger = logging.getLogger(__name__)
@@ -115,8 +116,7 @@ def count_text(text: str) -> Counts:
     return tuple(counts)
 
 
-@immutable
-class Ratios:
+class Ratios(Struct, frozen=True):
     """The tokens of one model for each token by the fixed rules, by kind, and from how many reports they come."""
 
     values: tuple[float, ...] = (1.0,) * len(KINDS)

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Literal
 from uuid import uuid4
 
+from msgspec import Struct
+
 from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
-from opencode_tui.schema.value import immutable
 
 TIMEOUT_GRACE_S = 1.0
 CANCEL_GRACE_S = 0.1
@@ -44,8 +45,7 @@ _WITHHELD = frozenset({"OPENCODE_SERVER_PASSWORD", "PYDANTIC_DISABLE_PLUGINS"})
 Reason = Literal["exit", "timeout", "cancel"]
 
 
-@immutable
-class Command:
+class Command(Struct, frozen=True):
     """What to run, where, and with which shell; `environ` is the user's environment."""
 
     text: str
@@ -55,8 +55,7 @@ class Command:
     shell: str
 
 
-@immutable
-class Ended:
+class Ended(Struct, frozen=True):
     """How a command ended; `exit_code` is None when it was ended by us, 128 + n when by signal n.
 
     `leftovers` are the command lines of processes that it had left running and that were ended.

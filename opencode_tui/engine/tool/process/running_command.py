@@ -13,10 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
+from msgspec import Struct
+
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES, Cut, hint
-from opencode_tui.schema.value import immutable
 
 HALF_BYTES = MAX_BYTES // 2
 HALF_LINES = MAX_LINES // 2
@@ -32,8 +33,7 @@ _PARTIAL_LINE_BYTES = 2_000
 logger = logging.getLogger(__name__)
 
 
-@immutable
-class Excerpt:
+class Excerpt(Struct, frozen=True):
     """A moment of an output: all of it in `head`, or, with `removed`, its first and last whole lines."""
 
     head: str

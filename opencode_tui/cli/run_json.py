@@ -22,6 +22,8 @@ class JsonReporter:
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
         self._summaries: set[str] = set()
+        self._begun: set[str] = set()
+        """Beginnings of steps that were printed: each comes again when the state of its files is known."""
 
     def show(self, event: Event) -> None:
         """Print a line if the event tells of an end."""
@@ -30,6 +32,10 @@ class JsonReporter:
         elif isinstance(event, PartUpdated) and event.part.session_id == self._session_id:
             kind = _kind(event.part)
             is_summary = event.part.message_id in self._summaries and kind in ("text", "reasoning")
+            if kind == "step_start" and event.part.id in self._begun:
+                return
+            if kind == "step_start":
+                self._begun.add(event.part.id)
             if kind is not None and not is_summary:
                 self._print(kind, {"part": event.part.to_dict()})
         elif isinstance(event, SessionFailed) and event.session_id == self._session_id:

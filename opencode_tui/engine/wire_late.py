@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def late_snapshots(core: Core, project: Project, *, is_on: bool) -> SnapshotSource:
     """Return what gives the snapshots of a folder's worktree."""
-    return SnapshotSource(partial(_make_snapshots, core, project, is_on=is_on), is_on=is_on)
+    return SnapshotSource(partial(_make_snapshots, core, project, is_on=is_on))
 
 
 def _make_snapshots(core: Core, project: Project, *, is_on: bool) -> "Snapshots":

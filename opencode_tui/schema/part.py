@@ -89,14 +89,14 @@ class ToolPart(BasePart):
 
 
 class StepStartPart(BasePart):
-    """A step begins; `snapshot` is what is known of the files then: git's empty tree is nothing (the patch has the rest)."""
+    """A step begins; `snapshot` is the state of the files before the step changed them, absent where it looked at none."""
 
     type: Literal["step-start"] = "step-start"
     snapshot: str | None = absent()
 
 
 class StepFinishPart(BasePart):
-    """A step has ended, with what it used; `cost` is USD."""
+    """A step has ended, with what it used; `cost` is USD, `snapshot` the state of the files after its changes."""
 
     type: Literal["step-finish"] = "step-finish"
     reason: str

@@ -81,7 +81,7 @@ class StepProcessor:
         Returns `stop` when the person rejected a call. Raises ProviderError when the model call has failed for good.
         """
         await self._services.store.update_message(self.message)
-        await self._services.store.update_part(StepStartPart(**self._ids(), snapshot=self._changes.start))
+        await self._start_step()
         machine, request = await self._answer(llm, request)
         finish = machine.finish
         if finish is None:
@@ -217,6 +217,11 @@ class StepProcessor:
         )
         await asyncio.sleep(delay_ms / 1000)
         self._services.statuses.busy(self.message.session_id)
+
+    async def _start_step(self) -> None:
+        part = StepStartPart(**self._ids())
+        self._changes.begin(part)
+        await self._services.store.update_part(part)
 
     async def _complete(self) -> None:
         done = self.message.time.changed(completed=self._services.clock())

@@ -10,10 +10,9 @@ SWITCHED_OFF = "`snapshot` is false in your settings, so undo is off; `opencode-
 
 
 class SnapshotSource:
-    """Gives the one service of a folder's instance; `is_on` is False when the settings switch undo off."""
+    """Gives the one service of a folder's instance."""
 
-    def __init__(self, make: "Callable[[], Snapshots]", *, is_on: bool = True) -> None:
-        self.is_on = is_on
+    def __init__(self, make: "Callable[[], Snapshots]") -> None:
         self._make = make
         self._made: Snapshots | None = None
 

@@ -19,15 +19,12 @@ from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import PatchPart
+from opencode_tui.schema.part import PatchPart, StepStartPart
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.recording import Family, StepRecording
 
 logger = logging.getLogger(__name__)
-
-NOTHING_LOOKED = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-"""The state of which nothing is known: git's empty tree, which the snapshot store reads as one where no path was looked at."""
 
 
 class StepRecorder:
@@ -115,6 +112,7 @@ class StepChanges:
         self._message = message
         self._recording: StepRecording | None = None
         self._part: PatchPart | None = None
+        self._start: StepStartPart | None = None
         self._opening = asyncio.Lock()
         self._writing = asyncio.Lock()
 
@@ -124,15 +122,13 @@ class StepChanges:
         return self._recording is None or not self._recording.is_open
 
     @property
-    def start(self) -> str | None:
-        """The state that the step begins with: nothing is looked at before something changes. None where undo is off."""
-        return NOTHING_LOOKED if self._recorder.source.is_on else None
-
-    @property
     def snapshot(self) -> str | None:
-        """The state of all files after the step, None when it is not known without a look."""
-        result = self._recording.result if self._recording is not None else None
-        return result.after if result is not None and result.is_whole else None
+        """Return the state of the files after the step; None where nothing was looked at."""
+        return self._recording.after if self._recording is not None else None
+
+    def begin(self, start: StepStartPart) -> None:
+        """Let the part get the state of the files before the step, once something is about to change."""
+        self._start = start
 
     def watch(self) -> "CallWatch":
         """Return the watch over one call of the step."""
@@ -164,28 +160,35 @@ class StepChanges:
         if reason is not None:
             logger.warning("undo will not cover all changes of message %s: %s", self._message.id, reason)
         if self._recording is not None:
-            await self._store_patch(self._recording)
+            async with self._writing:
+                await self._store_start(self._recording)
+                await self._store_patch(self._recording)
         return reason
 
+    async def _store_start(self, recording: "StepRecording") -> None:
+        start = self._start
+        if start is not None and start.snapshot != recording.before:
+            self._start = start.changed(snapshot=recording.before)
+            await self._recorder.store.update_part(self._start)
+
     async def _store_patch(self, recording: "StepRecording") -> None:
-        async with self._writing:
-            result, part, store = recording.result, self._part, self._recorder.store
-            if result is None:
-                if part is not None:
-                    self._part = None
-                    await store.remove_part(part.session_id, part.message_id, part.id)
-                return
-            if part is not None and (part.hash, part.after, part.files) == (result.hash, result.after, result.files):
-                return
-            self._part = PatchPart(
-                id=part.id if part is not None else self._recorder.identifier.ascending("prt"),
-                session_id=self._message.session_id,
-                message_id=self._message.id,
-                hash=result.hash,
-                files=result.files,
-                after=result.after,
-            )
-            await store.update_part(self._part)
+        result, part, store = recording.result, self._part, self._recorder.store
+        if result is None:
+            if part is not None:
+                self._part = None
+                await store.remove_part(part.session_id, part.message_id, part.id)
+            return
+        if part is not None and (part.hash, part.after, part.files) == (result.hash, result.after, result.files):
+            return
+        self._part = PatchPart(
+            id=part.id if part is not None else self._recorder.identifier.ascending("prt"),
+            session_id=self._message.session_id,
+            message_id=self._message.id,
+            hash=result.hash,
+            files=result.files,
+            after=result.after,
+        )
+        await store.update_part(self._part)
 
 
 class CallWatch:

@@ -11,7 +11,7 @@ from opencode_tui.engine.session.quiet_call import Said
 from opencode_tui.engine.session.summary_request import SummaryRequest
 from opencode_tui.schema.error import ContextOverflowError, ProviderError
 from opencode_tui.schema.message import FINISH_CONTINUES, Tokens
-from opencode_tui.schema.part import PartTime, StepFinishPart, StepStartPart, TextPart
+from opencode_tui.schema.part import PartTime, StepFinishPart, TextPart
 
 
 class SummaryStep(StepProcessor):
@@ -53,7 +53,7 @@ class SummaryStep(StepProcessor):
 
     async def _begin(self) -> None:
         await self._services.store.update_message(self.message)
-        await self._services.store.update_part(StepStartPart(**self._ids(), snapshot=self._changes.start))
+        await self._start_step()
 
     async def _end(self, reason: str, tokens: Tokens, cost: Decimal) -> None:
         reason = "stop" if reason in FINISH_CONTINUES else reason

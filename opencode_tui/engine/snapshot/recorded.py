@@ -26,7 +26,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a step has changed so far; `files` are absolute paths, `is_whole` tells that the states are of all files.
+    """What a step has changed so far; `files` are absolute paths.
 
     Without files it changed only what is not recorded: undo then has something to name.
     """
@@ -34,7 +34,6 @@ class Recorded:
     hash: str
     after: str
     files: list[str]
-    is_whole: bool
 
 
 def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]) -> tuple[Segment, ObjectWriter]:
@@ -91,4 +90,4 @@ def store_tally(opened: Opened, tally: Tally, writer: ObjectWriter) -> Recorded 
     for name in (before, after):
         opened.log.note(name, opened.clock())
     files = [opened.worktree.absolute(path) for path in total.files]
-    return Recorded(before, after, files, total.whole is not None)
+    return Recorded(before, after, files)

@@ -61,12 +61,26 @@ class StepRecording:
         self._keys: dict[int, str] = {}
         self._acting = asyncio.Lock()
         self._is_stale = False
+        self._has_missed = False
+        self._first: str | None = None
         self.result: Recorded | None = None
 
     @property
     def is_open(self) -> bool:
         """Tell whether `settle` has something to do: commands of the step run, or were interrupted, or a write was."""
         return self._is_stale or self._membership() is not None
+
+    @property
+    def before(self) -> str | None:
+        """Return the snapshot of what was looked at before the step changed it; None while nothing was."""
+        return self.result.hash if self.result is not None else self._first
+
+    @property
+    def after(self) -> str | None:
+        """Return the snapshot after the changes, the same as `before` where nothing changed; None when it is not known."""
+        if self._has_missed:
+            return None
+        return self.result.after if self.result is not None else self._first
 
     async def before_write(self, writes: Sequence[Write], made: Iterable[Path]) -> tuple[int, list[Path]]:
         """Record files as they are, and as they will be; `made` are folders that were made for them.
@@ -85,6 +99,8 @@ class StepRecording:
             number = self._tally.add(segment)
             self._keys[number] = key
             self.result = store_tally(opened, self._tally, writer)
+            if self._first is None and self.result is not None:
+                self._first = self.result.hash
 
         async with self._acting:
             result = self.result
@@ -129,6 +145,7 @@ class StepRecording:
             if shared is None or not shared.members:
                 shared = await self._begin()
             is_new = bool(shared.members) and self not in shared.members
+            self._first = self._first or shared.base
             shared.members[self] = shared.members.get(self, 0) + 1
             if is_new:
                 base, now = shared.base, self._door.clock()
@@ -198,6 +215,7 @@ class StepRecording:
         except asyncio.CancelledError:
             raise
         except BaseException:
+            self._has_missed = True
             self._part(shared)
             raise
         self._part(shared)

@@ -8,7 +8,6 @@ import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.engine.session.runs import RunAborted
-from opencode_tui.engine.session.step_changes import NOTHING_LOOKED
 from opencode_tui.engine.snapshot.place import find_place
 from opencode_tui.schema.event import PartGrowth
 from opencode_tui.schema.part import StepFinishPart, StepStartPart
@@ -58,23 +57,37 @@ async def test_a_step_that_only_reads_leaves_no_trace(environ, folder, paths):
     assert patches_in(parts) == [] and not paths.snapshot.exists()
 
 
-def starts_in(parts):
-    return [part.snapshot for part in parts if isinstance(part, StepStartPart)]
+def states_in(parts):
+    """Return the state before and after each step."""
+    starts = [part.snapshot for part in parts if isinstance(part, StepStartPart)]
+    return list(zip(starts, [part.snapshot for part in parts if isinstance(part, StepFinishPart)], strict=True))
 
 
-async def test_a_step_begins_with_a_state_that_claims_to_know_nothing(environ, folder):
+async def test_a_step_names_the_states_around_its_changes_and_none_where_it_looked_at_nothing(environ, folder):
     script = (Answer(calls=(Call("read", {"filePath": "a.txt"}),)), Answer(calls=(write("a.txt", "a2\n"),)), DONE)
     async with opened(environ, folder, *script, policy=AUTO) as world:
         parts = await world.parts(await world.prompt("work"))
-    assert starts_in(parts) == [NOTHING_LOOKED] * 3
-    snapshots, [patch] = open_snapshots(environ, folder), patches_in(parts)
-    assert await snapshots.missing([NOTHING_LOOKED]) == set()
-    assert await snapshots.diff(NOTHING_LOOKED, patch.hash, files=patch.files) == []
+    [patch] = patches_in(parts)
+    assert states_in(parts) == [(None, None), (patch.hash, patch.after), (None, None)]
+    assert patch.after is not None
+    found = await open_snapshots(environ, folder).diff(patch.hash, patch.after)
+    assert [(diff.file, diff.before, diff.after) for diff in found] == [("a.txt", "a1\n", "a2\n")]
 
 
-async def test_a_step_begins_without_a_state_where_undo_is_switched_off(environ, folder):
-    async with opened(environ, folder, DONE, settings={"snapshot": False}) as world:
-        assert starts_in(await world.parts(await world.prompt("look"))) == [None]
+async def test_a_step_of_commands_names_the_states_of_all_files(environ, folder):
+    script = (Answer(calls=(bash("echo x > made.txt"),)), Answer(calls=(bash("true"),)), DONE)
+    async with opened(environ, folder, *script, policy=AUTO) as world:
+        parts = await world.parts(await world.prompt("work"))
+    [patch] = patches_in(parts)
+    first, second, last = states_in(parts)
+    assert (first, last) == ((patch.hash, patch.after), (None, None))
+    assert second == (patch.after, patch.after), "a command that changes nothing leaves the state as it was"
+
+
+async def test_a_step_names_no_state_where_undo_is_switched_off(environ, folder):
+    script = (Answer(calls=(bash("echo x > made.txt"),)), DONE)
+    async with opened(environ, folder, *script, policy=AUTO, settings={"snapshot": False}) as world:
+        assert states_in(await world.parts(await world.prompt("work"))) == [(None, None)] * 2
 
 
 async def test_a_patch_stands_before_the_end_of_its_step(environ, folder):
@@ -315,13 +328,6 @@ async def test_a_plugins_tool_is_recorded_like_a_command(environ, folder):
         [call] = await world.calls(session)
         assert call.state.status == "error", call.state
         assert names_in(patches_in(await world.parts(session))[0]) == {"made.txt"}
-
-
-async def test_a_step_after_commands_tells_the_state_of_all_files(environ, folder):
-    async with opened(environ, folder, Answer(calls=(bash("echo x > made.txt"),)), DONE, policy=AUTO) as world:
-        parts = await world.parts(await world.prompt("work"))
-    ends = [part.snapshot for part in parts if isinstance(part, StepFinishPart)]
-    assert ends == [patches_in(parts)[0].after, None]
 
 
 async def test_the_states_of_a_patch_are_of_its_files_alone_and_differ_in_them(environ, folder):

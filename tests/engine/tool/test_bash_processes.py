@@ -1,15 +1,15 @@
-"""Claims about what is left of a command: performance.md, section 6; reliability.md, R15."""
+"""What is left of a command: reliability.md, R15. How long its end takes is measured in bench_bash."""
 
 import asyncio
 import itertools
 import os
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
+from opencode_tui.engine.tool.process import process
 from tests.support.process_trees import TREES
 from tests.support.shell_bench import ShellBench, survivors, until_running
 
@@ -33,44 +33,50 @@ def token() -> str:
 
 @pytest.mark.parametrize("name", [name for place, name in enumerate(TREES) if place % 2 == 0 or place < 4])
 async def test_a_command_that_ends_leaves_nothing_running(name: str, shell: ShellBench, token: str) -> None:
-    began = time.perf_counter()
     result = await shell.run(TREES[name].format(n=token))
     assert survivors(token) == []
-    assert time.perf_counter() - began < 2
     assert result.metadata["exit"] == 0
 
 
 @pytest.mark.parametrize("name", ["setsid", "TERM ignored", "daemon", "stopped"])
 async def test_a_timeout_leaves_nothing_running(name: str, shell: ShellBench, token: str) -> None:
-    began = time.perf_counter()
     result = await shell.run(f"({TREES[name].format(n=token)}); sleep {token}", timeout=300)
-    assert time.perf_counter() - began < 0.3 + 2
     assert survivors(token) == []
     assert result.metadata["exit"] is None
 
 
 @pytest.mark.parametrize("name", ["setsid", "TERM ignored", "daemon", "environment cleared"])
-async def test_a_cancel_leaves_nothing_running_within_300_ms(name: str, shell: ShellBench, token: str) -> None:
+async def test_a_cancel_leaves_nothing_running(name: str, shell: ShellBench, token: str) -> None:
     task = asyncio.create_task(shell.run(f"({TREES[name].format(n=token)}); sleep {token}"))
     await until_running(f"sleep {token}", 2 if name != "daemon" else 1)
-    began = time.perf_counter()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.perf_counter() - began < 0.3
     assert survivors(token) == []
 
 
-async def test_what_escaped_gets_no_second_grace(shell: ShellBench, token: str) -> None:
-    escaped = f"setsid bash -c \"trap '' TERM; sleep {token}; sleep {token}\""
-    task = asyncio.create_task(shell.run(f"trap '' TERM; {escaped} & sleep {token}; sleep {token}"))
+async def test_what_escaped_gets_no_second_grace(shell: ShellBench, token: str, monkeypatch) -> None:
+    """The group uses up the grace; whatever left it has no time to do more than to die."""
+    monkeypatch.setattr(process, "CANCEL_GRACE_S", 1.0)
+    saved = shell.folder / "saved"
+    escaped = f"setsid bash -c \"trap 'sleep 0.5; touch {saved}' TERM; sleep {token} & wait; wait\""
+    task = asyncio.create_task(shell.run(f"{escaped} & trap '' TERM; sleep {token}; sleep {token}"))
     await until_running(f"sleep {token}", 3)
-    began = time.perf_counter()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.perf_counter() - began < 0.3
-    assert survivors(token) == []
+    assert (survivors(token), saved.exists()) == ([], False)
+
+
+async def test_the_group_has_its_grace_after_a_cancel(shell: ShellBench, token: str, monkeypatch) -> None:
+    monkeypatch.setattr(process, "CANCEL_GRACE_S", 30.0)
+    saved = shell.folder / "saved"
+    task = asyncio.create_task(shell.run(f"trap 'sleep 0.05; touch {saved}; exit' TERM; sleep {token} & wait"))
+    await until_running(f"sleep {token}", 2)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (survivors(token), saved.exists()) == ([], True)
 
 
 async def test_a_second_cancel_does_not_leave_the_work_half_done(shell: ShellBench, token: str) -> None:

@@ -23,7 +23,7 @@ from opencode_tui.engine.provider.demo.programs import first_content, suggest_na
     ],
 )
 def test_python_program_prints_what_was_asked(tmp_path: Path, purpose: str, printed: str) -> None:
-    program = write_program("a.py", purpose, quoted=False)
+    program = write_program("a.py", purpose, is_quoted=False)
     assert program is not None
     (tmp_path / "a.py").write_text(program, encoding="utf-8")
     done = subprocess.run([sys.executable, str(tmp_path / "a.py")], capture_output=True, text=True, check=True)
@@ -32,7 +32,7 @@ def test_python_program_prints_what_was_asked(tmp_path: Path, purpose: str, prin
 
 @pytest.mark.parametrize("text", ["it's $HOME `id`", "a", "%s\\n"])
 def test_shell_program_prints_text_word_for_word(tmp_path: Path, text: str) -> None:
-    program = write_program("a.sh", f"prints {text} twice", quoted=True)
+    program = write_program("a.sh", f"prints {text} twice", is_quoted=True)
     assert program is not None
     done = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == f"{text}\n{text}\n"
@@ -43,7 +43,7 @@ def test_shell_program_prints_text_word_for_word(tmp_path: Path, text: str) -> N
     [("a.py", "sorts numbers"), ("a.py", "prints the weather"), ("a.c", "prints hi"), ("a.sh", "prints all primes")]
 )  # fmt: skip
 def test_unknown_purpose_gives_no_program(path: str, purpose: str) -> None:
-    assert write_program(path, purpose, quoted=False) is None
+    assert write_program(path, purpose, is_quoted=False) is None
 
 
 def test_name_follows_the_purpose() -> None:

@@ -1,7 +1,7 @@
 """The built-in model `demo/tour`: offline, scripted, with real tools; how a newcomer sees everything without a key.
 
-`intent` and `rules` read plain English into goals; a goal's script (`look_scripts`, `edit_scripts`, `work_scripts`) says which tool
-comes next; `plan` finds the next act of a turn by replaying the answers so far; `llm` streams it. All but `llm` is pure.
+`intent` reads plain English as goals, with `programs` for what it can write; `scripts` says which tool comes next for a goal; `llm`
+replays the scripts with the answers of the `turn` so far and streams the next act. All but `llm` is pure.
 """
 
 from opencode_tui.engine.provider.demo.llm import DEMO_MODEL, DemoLlm

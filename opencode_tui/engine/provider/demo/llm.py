@@ -1,28 +1,33 @@
-"""The demo model as a provider adapter: streams the next act as any model would, word by word, without a network."""
+"""The demo model as a provider adapter: streams the next act as any model would, word by word, without a network.
+
+The goals of the turn are read from the user's words, their scripts are replayed with the answers so far, and the first call that
+has no answer yet is the next act; when all scripts have ended, it is the closing text.
+"""
 
 import asyncio
 import json
 import re
 import secrets
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from pathlib import Path
 
-from opencode_tui.engine.provider.demo.plan import Action, plan_next
-from opencode_tui.engine.provider.demo.script import Call
+from msgspec import Struct
+
+from opencode_tui.engine.provider.demo.intent import Goal, read_goals
+from opencode_tui.engine.provider.demo.scripts import Call, Outcome, Script, count, script_of
+from opencode_tui.engine.provider.demo.turn import Done, Turn, asks_for_summary, read_turn, summarize, title_of
 from opencode_tui.engine.provider.stream import (
     CallBlock,
     FinishStep,
     LlmRequest,
     MediaBlock,
-    ModelMessage,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
     StreamEvent,
-    TextBlock,
     TextDelta,
     TextEnd,
     TextStart,
-    ThinkingBlock,
     ToolCall,
     ToolEntry,
     ToolInputDelta,
@@ -44,6 +49,10 @@ DEMO_MODEL = Model(
 )
 """The model entry: free, small, always there."""
 
+MAX_CALLS = 11
+"""Calls in one turn; with the closing text a turn has at most 12 steps."""
+INTRODUCTION = "I am the built-in demo: a small script in the place of a model, with the real tools."
+
 _DEFAULT_DELAY_MS = 8
 _WORD = re.compile(r"\s*\S+\s*\Z|\s*\S+", re.DOTALL)
 _CHARACTERS_PER_TOKEN = 4
@@ -57,8 +66,8 @@ class DemoLlm:
 
     async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield the next act of the turn; never fails, and holds nothing that would need closing."""
-        action = await asyncio.to_thread(plan_next, request)
-        for event in _events(action, request):
+        act = await asyncio.to_thread(plan_next, request)
+        for event in _events(act, request):
             yield (event,)
             await asyncio.sleep(self._delay_s if isinstance(event, TextDelta | ReasoningDelta | ToolInputDelta) else 0)
 
@@ -66,17 +75,92 @@ class DemoLlm:
         """Do nothing: there is no connection."""
 
 
-def _events(action: Action, request: LlmRequest) -> Iterator[StreamEvent]:
-    if action.thought:
+class Act(Struct, frozen=True):
+    """What the model does next: a thought when there is one, then a text, then a call when there is one."""
+
+    text: str
+    thought: str = ""
+    call: Call | None = None
+
+
+def plan_next(request: LlmRequest) -> Act:
+    """Return the next act. Never calls a tool that the request does not offer, never makes more than 11 calls in a turn."""
+    if any("title generator" in segment for segment in request.system):
+        return Act(title_of(request))
+    if asks_for_summary(request):
+        return Act(summarize(request))
+    turn = read_turn(request)
+    goals = [goal for text in turn.asked for goal in read_goals(text)]
+    if goals:
+        return _act(turn, goals)
+    if turn.asked and turn.asked[-1].lower().startswith("continue"):
+        return Act("I am a script and remember nothing beyond a summary: ask again for what is still open.")
+    limit = "" if turn.tools else "\n\n(No tools are offered to me now, so I can only talk.)"
+    return Act(f"{INTRODUCTION} {Path(__file__).with_name('help.md').read_text(encoding='utf-8').strip()}{limit}")
+
+
+def _act(turn: Turn, goals: list[Goal]) -> Act:
+    answers, outcomes = iter(turn.done), list[Outcome]()
+    for number, goal in enumerate(goals, 1):
+        step = _replay(script_of(goal, turn), answers)
+        if isinstance(step, Call):
+            refusal = _refusal(turn, step)
+            if refusal is None:
+                return _next_call(turn, goals, step)
+            step = refusal
+        outcomes.append(step)
+        if not step.is_done and goal.action != "unclear":
+            return _closing(turn, outcomes, left=len(goals) - number)
+    return _closing(turn, outcomes, left=0)
+
+
+def _replay(script: Script, answers: Iterator[Done]) -> Call | Outcome:
+    """Return the first call that has no answer yet, or how the script ended."""
+    try:
+        call = next(script)
+        for done in answers:
+            if (done.call.tool, done.call.input) != (call.tool, call.input):
+                return Outcome("The conversation is not what I remember, so I stop here.", is_done=False)
+            call = script.send(done.result)
+    except StopIteration as end:
+        return end.value
+    return call
+
+
+def _refusal(turn: Turn, call: Call) -> Outcome | None:
+    if len(turn.done) >= MAX_CALLS:
+        return Outcome(f"I stop after {len(turn.done)} calls, so that a script never runs for ever.", is_done=False)
+    if call.tool not in turn.tools:
+        return Outcome(f"This would need the `{call.tool}` tool, which I may not use now.", is_done=False)
+    return None
+
+
+def _next_call(turn: Turn, goals: list[Goal], call: Call) -> Act:
+    if turn.done:
+        return Act(call.say, call=call)
+    thought = f"The request has {count(len(goals), 'part')}. First: {call.say}"
+    return Act(f"{INTRODUCTION} {call.say}" if turn.is_first else call.say, thought=thought, call=call)
+
+
+def _closing(turn: Turn, outcomes: list[Outcome], *, left: int) -> Act:
+    texts = [INTRODUCTION] if turn.is_first and not turn.done else []
+    texts += [outcome.text for outcome in outcomes]
+    if left:
+        texts.append(f"I stopped there; {count(left, 'part')} of the request {'is' if left == 1 else 'are'} not done.")
+    return Act("\n\n".join(texts))
+
+
+def _events(act: Act, request: LlmRequest) -> Iterator[StreamEvent]:
+    if act.thought:
         yield ReasoningStart("thought")
-        yield from (ReasoningDelta("thought", word) for word in _WORD.findall(action.thought))
+        yield from (ReasoningDelta("thought", word) for word in _WORD.findall(act.thought))
         yield ReasoningEnd("thought")
     yield TextStart("text")
-    yield from (TextDelta("text", word) for word in _WORD.findall(action.text))
+    yield from (TextDelta("text", word) for word in _WORD.findall(act.text))
     yield TextEnd("text")
-    if action.call is not None:
-        yield from _call_events(action.call)
-    yield FinishStep("stop" if action.call is None else "tool-calls", _usage(action, request))
+    if act.call is not None:
+        yield from _call_events(act.call)
+    yield FinishStep("stop" if act.call is None else "tool-calls", _usage(act, request))
 
 
 def _call_events(call: Call) -> Iterator[StreamEvent]:
@@ -88,32 +172,19 @@ def _call_events(call: Call) -> Iterator[StreamEvent]:
     yield ToolCall(name, call.tool, call.input, raw=raw)
 
 
-def _usage(action: Action, request: LlmRequest) -> Usage:
-    """Return estimated tokens; nothing is counted by anyone here, so four characters are one."""
-    written = len(action.text) + (len(json.dumps(action.call.input)) if action.call else 0)
-    read = sum(map(len, request.system)) + sum(
-        len(tool.description) + len(json.dumps(tool.parameters)) for tool in request.tools
-    )
-    read += sum(_size(entry) for entry in request.messages)
-    thought = _tokens(len(action.thought))
+def _usage(act: Act, request: LlmRequest) -> Usage:
+    """Return estimated tokens: four characters are one, and media count nothing, because this model does not look at them."""
+    read = sum(map(len, request.system))
+    read += sum(len(tool.description) + len(json.dumps(tool.parameters)) for tool in request.tools)
+    for entry in request.messages:
+        for block in entry.results if isinstance(entry, ToolEntry) else entry.content:
+            if isinstance(block, CallBlock):
+                read += len(json.dumps(block.input))
+            elif not isinstance(block, MediaBlock):
+                read += len(block.text)
+    written = len(act.text) + (len(json.dumps(act.call.input)) if act.call else 0)
+    thought = _tokens(len(act.thought))
     return Usage(input=_tokens(read), output=_tokens(written) + thought, reasoning=thought)
-
-
-def _size(entry: ModelMessage) -> int:
-    """Return the characters of an entry; media are not counted, this model does not look at them."""
-    if isinstance(entry, ToolEntry):
-        return sum(len(result.text) for result in entry.results)
-    return sum(_block_size(block) for block in entry.content)
-
-
-def _block_size(block: TextBlock | MediaBlock | ThinkingBlock | CallBlock) -> int:
-    match block:
-        case TextBlock() | ThinkingBlock():
-            return len(block.text)
-        case CallBlock():
-            return len(json.dumps(block.input))
-        case MediaBlock():
-            return 0
 
 
 def _tokens(characters: int) -> int:

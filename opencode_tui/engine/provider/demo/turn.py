@@ -1,5 +1,6 @@
-"""The present turn as the demo model sees it: what was asked, what it did about it so far, what it may use."""
+"""Pure: the present turn as the demo model sees it; titles and summaries, made from the conversation's own words."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -24,6 +25,9 @@ _LATE = re.compile(
 )
 _ATTACHED = re.compile(r"Called the \w+ tool|<(?:path|file|content|directories)>", re.IGNORECASE)
 _DIRECTORY = re.compile(r"^\s*Working directory: (.+)$", re.MULTILINE)
+_TITLE_LENGTH = 50
+_CALLED = re.compile(r"^\[called (\w+) (\{.*\})\]$", re.MULTILINE)
+_RESULT = re.compile(r"\[\w+ (gave|failed)\]\s")
 
 
 class Done(Struct, frozen=True):
@@ -34,62 +38,107 @@ class Done(Struct, frozen=True):
 
 
 class Turn(Struct, frozen=True):
-    """What matters of a request: `asked` are the person's texts (late ones after the first), `done` what was called since.
+    """What matters of a request: `asked` are the user's texts (late ones after the first), `done` what was called since.
 
-    `latest_file` and `latest_plan` come from the whole history before this turn; `is_first` tells that nothing was answered yet.
+    `latest_file` and `latest_plan` come from the history before this turn; `is_first` says that nothing was answered yet.
     """
 
     asked: tuple[str, ...]
     done: tuple[Done, ...]
-    offered: frozenset[str]
+    tools: frozenset[str]
     directory: str
     latest_file: str | None
     latest_plan: tuple[str, ...]
     is_first: bool
 
-    def offers(self, tool: str) -> bool:
-        """Tell whether the tool may be called."""
-        return tool in self.offered
-
 
 def read_turn(request: LlmRequest) -> Turn:
     """Return the present turn of a request."""
-    start = max((i for i, entry in enumerate(request.messages) if _plain_text(entry)), default=len(request.messages))
+    start = max((at for at, entry in enumerate(request.messages) if plain_texts(entry)), default=len(request.messages))
     before, now = request.messages[:start], request.messages[start:]
-    asked = [_plain_text(now[0])] if now else []
-    asked += [match["text"].strip() for entry in now for block in _texts(entry) for match in _LATE.finditer(block)]
+    asked = ["\n".join(plain_texts(now[0]))] if now else []
+    asked += [match["text"].strip() for entry in now for text in _texts(entry) for match in _LATE.finditer(text)]
     described = _DIRECTORY.search("\n".join(request.system))
+    worked = [done for done in _done(before) if not done.result.is_error]
+    files = [str(done.call.input["filePath"]) for done in worked if "filePath" in done.call.input]
+    plans: list[list[dict[str, Any]]] = [
+        done.call.input.get("todos", []) for done in worked if done.call.tool == "todowrite"
+    ]
     return Turn(
         asked=tuple(asked),
         done=tuple(_done(now)),
-        offered=frozenset(tool.name for tool in request.tools) if request.tool_choice != "none" else frozenset[str](),
+        tools=frozenset(tool.name for tool in request.tools) if request.tool_choice != "none" else frozenset[str](),
         directory=described[1].strip() if described else "",
-        latest_file=_latest_file(before),
-        latest_plan=_latest_plan(before),
+        latest_file=files[-1] if files else None,
+        latest_plan=tuple(str(todo["content"]) for todo in plans[-1] if todo["status"] != "completed") if plans else (),
         is_first=not any(isinstance(entry, AssistantEntry) for entry in before),
     )
 
 
-def last_user_text(request: LlmRequest) -> str:
-    """Return all text of the last user entry, reminders included."""
-    users = [entry for entry in request.messages if isinstance(entry, UserEntry)]
-    return "\n".join(_texts(users[-1])) if users else ""
-
-
-def last_words(request: LlmRequest) -> str:
-    """Return the last block of text that the person wrote, without what the program added; empty when there is none."""
-    written = [text for entry in request.messages for text in plain_texts(entry)]
-    return written[-1] if written else ""
-
-
 def plain_texts(entry: ModelMessage) -> list[str]:
-    """Return the person's own words in an entry, block by block: no reminders, no attached files."""
+    """Return the user's own words in an entry, block by block: no reminders, no attached files."""
     texts = [_REMINDER.sub("", text).strip() for text in _texts(entry)]
     return [text for text in texts if text and not _ATTACHED.match(text)]
 
 
+def asks_for_summary(request: LlmRequest) -> bool:
+    """Return whether a conversation is to be summarized."""
+    users = [entry for entry in request.messages if isinstance(entry, UserEntry)]
+    return not request.tools and any(
+        "summarize the conversation" in text for entry in users[-1:] for text in _texts(entry)
+    )
+
+
+def title_of(request: LlmRequest) -> str:
+    """Return the first words of the latest thing that the user said, at most 50 characters."""
+    written = [text for entry in request.messages for text in plain_texts(entry)]
+    line = " ".join(written[-1].split()) if written else "Demo"
+    if len(line) > _TITLE_LENGTH:
+        line = line[: _TITLE_LENGTH - 1].rsplit(" ", 1)[0].rstrip(" ,.;:") + "…"
+    return line[0].upper() + line[1:]
+
+
+def summarize(request: LlmRequest) -> str:
+    """Return what was asked and what was called, in order: nothing that is not in the conversation."""
+    texts = [
+        block.text
+        for entry in request.messages
+        if not isinstance(entry, ToolEntry)
+        for block in entry.content
+        if isinstance(block, TextBlock)
+    ]
+    said = [text for entry in request.messages for text in plain_texts(entry) if not _RESULT.match(text)]
+    asked = [one_line(text) for text in said if "summarize the conversation" not in text]
+    ends = [found[1] for text in texts if (found := _RESULT.match(text))]
+    calls = [found for text in texts for found in _CALLED.finditer(text)]
+    done = [_describe(found[1], found[2], end) for found, end in zip(calls, [*ends, *[""] * len(calls)], strict=False)]
+    sections = (
+        f"## {head}\n" + "\n".join(f"- {line}" for line in lines[-40:])
+        for head, lines in (("Goal", asked), ("Done", done))
+        if lines
+    )
+    return "\n\n".join(
+        [*sections, "This summary was made by the built-in demo, a script: it lists, it does not judge."]
+    )
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line of at most 300 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= 300 else line[:299] + "…"
+
+
+def _describe(tool: str, arguments: str, end: str) -> str:
+    try:
+        given: dict[str, Any] = json.loads(arguments)
+    except ValueError:
+        given = {}
+    subject = next((str(given[key]) for key in ("filePath", "command", "pattern", "path") if key in given), "")
+    return f"{tool} {subject}".strip() + (" (failed)" if end == "failed" else "")
+
+
 def _done(messages: tuple[ModelMessage, ...]) -> Iterator[Done]:
-    made = {
+    calls = {
         block.id: block
         for entry in messages
         if isinstance(entry, AssistantEntry)
@@ -98,34 +147,9 @@ def _done(messages: tuple[ModelMessage, ...]) -> Iterator[Done]:
     }
     for entry in messages:
         if isinstance(entry, ToolEntry):
-            yield from (Done(made[result.id], result) for result in entry.results if result.id in made)
+            yield from (Done(calls[result.id], result) for result in entry.results if result.id in calls)
 
 
 def _texts(entry: ModelMessage) -> list[str]:
-    return (
-        [block.text for block in entry.content if isinstance(block, TextBlock)] if isinstance(entry, UserEntry) else []
-    )
-
-
-def _plain_text(entry: ModelMessage) -> str:
-    return "\n".join(plain_texts(entry))
-
-
-def _latest_file(messages: tuple[ModelMessage, ...]) -> str | None:
-    named = [
-        path for done in _done(messages) if (path := _text(done.call.input, "filePath")) and not done.result.is_error
-    ]
-    return named[-1] if named else None
-
-
-def _latest_plan(messages: tuple[ModelMessage, ...]) -> tuple[str, ...]:
-    written = [done for done in _done(messages) if done.call.tool == "todowrite" and not done.result.is_error]
-    if not written:
-        return ()
-    todos: list[dict[str, Any]] = written[-1].call.input.get("todos", [])
-    return tuple(content for todo in todos if todo.get("status") != "completed" and (content := _text(todo, "content")))
-
-
-def _text(data: dict[str, Any], key: str) -> str:
-    value = data.get(key)
-    return value if isinstance(value, str) else ""
+    blocks = entry.content if isinstance(entry, UserEntry) else ()
+    return [block.text for block in blocks if isinstance(block, TextBlock)]

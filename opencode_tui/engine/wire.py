@@ -65,7 +65,7 @@ async def build_instance(core: Core, directory: Path) -> Instance:
         directory,
         project=project,
         extensions=extensions,
-        subagents=SubagentServices(store=core.store, sessions=sessions, agents=agents, bus=core.bus),
+        subagents=_build_subagents(core, extensions.config, sessions, agents),
         permissions=_build_permissions(core, grants, extensions),
         snapshots=snapshots,
     )
@@ -165,6 +165,17 @@ def _assemble(
         pruning=verbs.pruning,
         context=verbs.context,
         background=parts.background,
+    )
+
+
+def _build_subagents(core: Core, config: LoadedConfig, sessions: Sessions, agents: AgentRegistry) -> SubagentServices:
+    experimental = config.settings.experimental
+    return SubagentServices(
+        store=core.store,
+        sessions=sessions,
+        agents=agents,
+        bus=core.bus,
+        primary_tools=experimental.primary_tools or () if experimental else (),
     )
 
 

@@ -148,6 +148,7 @@ def _build_loop(
     keeper: ContextKeeper,
     pruning: "Callable[[], SessionPruning]",
 ) -> SessionLoop:
+    experimental = parts.extensions.config.settings.experimental
     return SessionLoop(
         LoopServices(
             step=step,
@@ -160,6 +161,7 @@ def _build_loop(
             providers=parts.providers,
             directory=parts.project.directory,
             worktree=parts.project.worktree,
+            continues_after_rejection=bool(experimental and experimental.continue_loop_on_deny),
         )
     )
 

@@ -34,7 +34,10 @@ MAX_UNKNOWN = 2
 
 
 class LoopServices(Struct, frozen=True):
-    """What the loop works with in the instance of one folder."""
+    """What the loop works with in the instance of one folder.
+
+    With `continues_after_rejection` the model is asked again after the user rejected a call; else the turn ends there.
+    """
 
     step: StepServices
     requests: RequestBuilder
@@ -46,6 +49,7 @@ class LoopServices(Struct, frozen=True):
     subagents: SubagentServices
     directory: Path
     worktree: Path
+    continues_after_rejection: bool = False
 
 
 class _Task(Struct, frozen=True):
@@ -119,7 +123,8 @@ class SessionLoop:
             if form is not None and form.is_settled:
                 return _last_assistant(await store.messages(session.id), None)
             unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
-            if outcome == "stop" or _is_last(agent, steps):
+            is_stopped = outcome == "stop" and not self._services.continues_after_rejection
+            if is_stopped or _is_last(agent, steps):
                 return _last_assistant(await store.messages(session.id), None)
 
     def interrupt(self, session_id: str) -> None:

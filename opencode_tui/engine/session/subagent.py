@@ -46,12 +46,13 @@ class Prompter(Protocol):
 
 
 class SubagentServices(Struct, frozen=True):
-    """What starting agents needs in the instance of one folder."""
+    """What starting agents needs in the instance of one folder; `primary_tools` are not for agents that others start."""
 
     store: SessionStore
     sessions: Sessions
     agents: AgentRegistry
     bus: Bus
+    primary_tools: Sequence[str] = ()
 
 
 class SessionSubagents:
@@ -87,7 +88,12 @@ class SessionSubagents:
         child = await self._child(assignment, agent, context)
         model = self._model_of_subtask(assignment) or agent.model or await self._model_of_caller(context)
         context.progress(assignment.description, {"sessionId": child.id, "model": str(model)})
-        request = PromptInput(agent=agent.name, model=model, parts=[TextInput(text=assignment.prompt)])
+        request = PromptInput(
+            agent=agent.name,
+            model=model,
+            parts=[TextInput(text=assignment.prompt)],
+            tools=dict.fromkeys(self._services.primary_tools, False) or None,
+        )
         tools: dict[str, str] = {}
         answer = await self._work(child, request, assignment, context, tools)
         return AssignmentResult(child.id, str(model), _last_text(answer), tuple(tools.values()))

@@ -130,6 +130,20 @@ async def test_a_loop_that_the_person_stops_ends_the_turn_and_says_so(environ, t
         assert len(world.server.bodies) == 1
 
 
+async def test_the_turn_continues_after_a_rejection_where_the_settings_say_so(environ, tmp_path):
+    call = Call("bash", {"command": "touch made", "description": "d"})
+    settings = {"permission": {"bash": "ask"}, "experimental": {"continue_loop_on_deny": True}}
+    async with opened(environ, tmp_path, Answer(calls=(call,)), Answer(text="another way"), settings=settings) as world:
+
+        async def refuse(event):
+            await world.client.permissions.reply(event.id, "reject")
+
+        session, _ = await while_reacting(world, PermissionAsked, refuse, world.prompt("go"))
+        assert await world.answer(session) == "another way"
+        [refused] = await world.calls(session)
+        assert refused.state.stop_reason == "rejected" and not (tmp_path / "made").exists()
+
+
 async def test_a_loop_is_not_waved_through(environ, tmp_path):
     (tmp_path / "a.txt").write_text("x")
     auto = AutoApprove(RefuseQuestions())

@@ -22,10 +22,14 @@ TASK = Call("task", FIND)
 
 
 @asynccontextmanager
-async def opened(environ, folder, *answers, permission=None):
+async def opened(environ, folder, *answers, permission=None, experimental=None):
     with ModelServer() as server:
         environ["OPENCODE_CONFIG_CONTENT"] = json.dumps(
-            {"provider": provider_config(server.base_url), "permission": permission or {}}
+            {
+                "provider": provider_config(server.base_url),
+                "permission": permission or {},
+                "experimental": experimental or {},
+            }
         )
         server.script(*answers)
         async with open_client(environ, folder, policy=RefuseQuestions()) as client:
@@ -175,3 +179,13 @@ async def test_what_an_agent_used_counts_for_its_parent(environ, tmp_path):
         totals = await client.sessions.totals((await prompt(client, "go")).id)
         assert (totals.steps, totals.input, totals.output) == (3, 1_300, 60)
         assert totals.cost == pytest.approx((1_300 * 1 + 60 * 2) / 1_000_000)
+
+
+async def test_a_tool_for_primary_agents_is_not_offered_to_the_agents_that_they_start(environ, tmp_path):
+    work = Call("task", {**FIND, "subagent_type": "general"})
+    answers = [Answer(calls=(work,)), Answer(text="x is in a.py"), Answer(text="Found.")]
+    settings = {"primary_tools": ["bash", "write"]}
+    async with opened(environ, tmp_path, *answers, experimental=settings) as (server, client):
+        await prompt(client, "where is x?")
+    offered = [{tool["function"]["name"] for tool in body["tools"]} for body in server.bodies[:2]]
+    assert offered[0] >= {"bash", "write", "edit"} and offered[1] & {"bash", "write", "edit"} == {"edit"}

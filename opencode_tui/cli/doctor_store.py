@@ -56,7 +56,7 @@ def _mend(doctor: Doctor, findings: list[Finding]) -> list[tuple[Level, str]]:
 
 
 async def _close_killed_runs(client: Client) -> int:
-    return await client.sessions.mend_all()
+    return await client.sessions.recover_all()
 
 
 def _level(finding: Finding) -> Level:

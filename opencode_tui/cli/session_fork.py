@@ -27,7 +27,7 @@ def fork_session(session_id: str, *, message_id: str | None, worktree: bool, dry
         sys.stdout.write(f"{fork.id}\n")
         sys.stdout.flush()
         _tell(fork, preview)
-        await client.sessions.settled(fork.id)
+        await client.sessions.wait_copied(fork.id)
 
     with_client(work)
 

@@ -1,1 +1,1 @@
-"""The one door to the engine: what a face may ask for, and its implementation inside the process."""
+"""The API of the engine for the faces: Protocols in `client` and `facets`, one implementation in the process, one over HTTP."""

@@ -1,35 +1,30 @@
-"""What faces may ask of the engine, in facets of a few methods each; arguments and results are shapes of `schema`.
-
-A facet's method raises the OpencodeError that stands for what went wrong. The same Protocols hold for a client over HTTP.
-"""
+"""The client of one folder, the clients of all folders of an engine, and the reader of events. The facets are in `facets`."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from opencode_tui.client.context_facet import ContextFacet
-from opencode_tui.client.folder_facets import (
+from opencode_tui.client.facets import (
     CatalogFacet,
+    ContextFacet,
     FilesFacet,
-    ProjectFacet,
-    RulesFacet,
-    ScreenFacet,
-    SettingsFacet,
-)
-from opencode_tui.client.session_facets import (
     MessagesFacet,
     PermissionsFacet,
+    ProjectFacet,
     PromptsFacet,
     QuestionsFacet,
+    RulesFacet,
+    ScreenFacet,
     SessionsFacet,
+    SettingsFacet,
+    UndoFacet,
 )
-from opencode_tui.client.undo_facet import UndoFacet
 from opencode_tui.schema.event import Envelope
 
 
 class EventReader(Protocol):
-    """All events of a folder from the moment it was opened on: iterate, or poll; leaving its context closes it."""
+    """All events of a folder since the reader was opened: iterate, or poll; leaving its context closes it."""
 
     def __enter__(self) -> "EventReader":
         """Return itself."""
@@ -50,111 +45,111 @@ class EventReader(Protocol):
         ...
 
     def poll(self) -> Envelope | None:
-        """Return the next event that already waits, or None."""
+        """Return the next event if one is waiting, else None."""
         ...
 
 
 class Client(Protocol):
-    """The door for one folder."""
+    """The API for one folder."""
 
     @property
     def directory(self) -> Path:
-        """The folder, absolute, links resolved."""
+        """Return the folder, absolute, links resolved."""
         ...
 
     @property
     def sessions(self) -> SessionsFacet:
-        """The project's sessions."""
+        """Return the facet of the project's sessions."""
         ...
 
     @property
     def messages(self) -> MessagesFacet:
-        """Their messages."""
+        """Return the facet of their messages."""
         ...
 
     @property
     def prompts(self) -> PromptsFacet:
-        """Their conversations."""
+        """Return the facet of prompts and runs."""
         ...
 
     @property
     def context(self) -> ContextFacet:
-        """What the model is given of them."""
+        """Return the facet of what the model is sent of a session."""
         ...
 
     @property
     def undo(self) -> UndoFacet:
-        """Undo in them."""
+        """Return the facet of undo and redo."""
         ...
 
     @property
     def permissions(self) -> PermissionsFacet:
-        """Open questions."""
+        """Return the facet of open permission requests."""
         ...
 
     @property
     def rules(self) -> RulesFacet:
-        """What may be done."""
+        """Return the facet of permission rules."""
         ...
 
     @property
     def questions(self) -> QuestionsFacet:
-        """Open questions of tools."""
+        """Return the facet of open questions of tools."""
         ...
 
     @property
     def catalog(self) -> CatalogFacet:
-        """Models and agents."""
+        """Return the facet of models, agents, commands, tools and skills."""
         ...
 
     @property
     def settings(self) -> SettingsFacet:
-        """Settings."""
+        """Return the facet of settings, keys and trust."""
         ...
 
     @property
     def files(self) -> FilesFacet:
-        """The work tree's files."""
+        """Return the facet of the work tree's files."""
         ...
 
     @property
     def screen(self) -> ScreenFacet:
-        """The open screens."""
+        """Return the facet of the open screens."""
         ...
 
     @property
     def project(self) -> ProjectFacet:
-        """The project."""
+        """Return the facet of projects."""
         ...
 
     def events(self) -> EventReader:
-        """Return a reader of all events of this folder from the moment of the call on."""
+        """Return a reader of this folder's events from now on."""
         ...
 
     async def reopen(self) -> None:
-        """Open the folder anew, with the settings, keys and trust that it has now. Raises BusyError while it works, ConfigError."""
+        """Open the folder again with its present settings, keys and trust. Raises BusyError while a session runs, ConfigError."""
         ...
 
 
 class Clients(Protocol):
-    """The doors for all folders of one engine, for a face that serves several."""
+    """The clients of all folders of one engine, for a face that serves several."""
 
     async def at(self, directory: str | None = None) -> Client:
-        """Return the door for a folder, without one that of the process; raises ConfigError when it cannot be opened."""
+        """Return the client of a folder, by default of the process's own; raises ConfigError when it cannot be opened."""
         ...
 
     async def dispose(self, directory: str | None = None) -> None:
-        """Close a folder; its next use opens it with the settings and keys that it then has. Raises BusyError while it works."""
+        """Close a folder; its next use opens it with its present settings. Raises BusyError while a session runs."""
         ...
 
     async def dispose_all(self) -> None:
-        """Close every folder in which nothing runs; raises BusyError afterwards when something ran in one."""
+        """Close every folder in which nothing runs, then raise BusyError if there was another one."""
         ...
 
     def events(self) -> EventReader:
-        """Return a reader of the events of all folders from the moment of the call on."""
+        """Return a reader of the events of all folders from now on."""
         ...
 
     async def end_runs(self) -> None:
-        """Interrupt everything that runs; returns when its records are closed, or after a grace period."""
+        """Interrupt all runs; return when their records are finalized, or after a grace period."""
         ...

@@ -1,63 +1,45 @@
-"""The doors inside the process: for one folder, and for all folders of one engine."""
+"""The client inside the process: for one folder, and for all folders of one engine."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from opencode_tui.bus import Subscription
-from opencode_tui.client.local_context import LocalContext
-from opencode_tui.client.local_folder import LocalCatalog, LocalFiles, LocalProject, LocalScreen, LocalSettings
-from opencode_tui.client.local_session import (
-    LocalMessages,
-    LocalPermissions,
-    LocalPrompts,
-    LocalQuestions,
-    LocalSessions,
-)
-from opencode_tui.client.local_undo import LocalUndo
+from opencode_tui.client.calls import Calls, DirectCalls
+from opencode_tui.client.local_facets import LocalFacets
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions
 from opencode_tui.schema.error import BusyError, ConfigError
 
 
-class LocalClient:
-    """The door for one folder, in the process."""
+class LocalClient(LocalFacets):
+    """The client of one folder, in the process."""
 
     def __init__(self, engine: Engine, instance: Instance, policy: Policy | None = None) -> None:
         self._engine = engine
-        self._policy = policy
-        self._enter(instance)
-
-    def _enter(self, instance: Instance) -> None:
-        engine, policy = self._engine, self._policy
+        self._policy = policy or AskPerson()
+        self._calls: Calls = DirectCalls()
         self.directory = instance.directory
-        self.sessions = LocalSessions(engine, instance)
-        self.messages = LocalMessages(engine, instance)
-        self.prompts = LocalPrompts(engine, instance, policy or AskPerson())
-        self.context = LocalContext(instance, policy or AskPerson())
-        self.undo = LocalUndo(instance)
-        self.permissions = LocalPermissions(instance)
-        self.rules = instance.rules
-        self.questions = LocalQuestions(instance)
-        self.catalog = LocalCatalog(instance)
-        self.settings = LocalSettings(engine, instance)
-        self.files = LocalFiles(engine, instance)
-        self.screen = LocalScreen(engine, instance)
-        self.project = LocalProject(engine, instance)
+        self.bind(engine, instance, policy=self._policy, calls=self._calls)
 
     def events(self) -> Subscription:
         """Return a reader of the folder's events from now on."""
-        return self._engine.bus.subscribe(str(self.directory))
+        return self._calls.subscription(lambda: self._engine.bus.subscribe(str(self.directory)))
 
     async def reopen(self) -> None:
-        """Open the folder anew."""
-        await self._engine.dispose(self.directory)
-        self._enter(await self._engine.instance(self.directory))
+        """Open the folder again."""
+
+        async def open_again() -> Instance:
+            await self._engine.dispose(self.directory)
+            return await self._engine.instance(self.directory)
+
+        instance = await self._calls.coroutine(open_again)()
+        self.bind(self._engine, instance, policy=self._policy, calls=self._calls)
 
 
 class LocalClients:
-    """The doors for all folders, in the process; a folder is opened once."""
+    """The clients of all folders, in the process; a folder is opened once."""
 
     def __init__(self, engine: Engine, directory: Path, policy: Policy | None = None) -> None:
         self._engine = engine
@@ -66,7 +48,7 @@ class LocalClients:
         self._clients: dict[str, LocalClient] = {}
 
     async def at(self, directory: str | None = None) -> LocalClient:
-        """Return the door for a folder. Raises ConfigError."""
+        """Return the client of a folder. Raises ConfigError."""
         asked = directory or self._directory
         client = self._clients.get(asked)
         if client is None:
@@ -103,12 +85,12 @@ class LocalClients:
         return self._engine.bus.subscribe()
 
     async def end_runs(self) -> None:
-        """Interrupt everything that runs."""
+        """Interrupt all runs."""
         await self._engine.core.runs.close(grace_ms=CLOSE_GRACE_MS)
 
 
 def choose_policy(*, auto: bool, has_terminal: bool) -> Policy:
-    """Return who answers permission questions: the person, nobody, or `--auto`."""
+    """Return who answers permission requests: the user, nobody, or `--auto`."""
     otherwise: Policy = AskPerson() if has_terminal else RefuseQuestions()
     return AutoApprove(otherwise) if auto else otherwise
 
@@ -117,13 +99,13 @@ def choose_policy(*, auto: bool, has_terminal: bool) -> Policy:
 async def open_client(
     environ: Mapping[str, str], directory: Path, *, policy: Policy | None = None
 ) -> AsyncGenerator[LocalClient, None]:
-    """Open the engine and the door for a folder; on leaving, everything ends in order."""
+    """Open the engine and the client of a folder; on leaving, everything ends in order."""
     async with open_engine(environ) as engine:
         yield LocalClient(engine, await engine.instance(directory), policy)
 
 
 @asynccontextmanager
 async def open_clients(environ: Mapping[str, str], directory: Path) -> AsyncGenerator[LocalClients, None]:
-    """Open the engine and the doors for all folders, `directory` the default one; on leaving, everything ends in order."""
+    """Open the engine and the clients of all folders, `directory` the default one; on leaving, everything ends in order."""
     async with open_engine(environ) as engine:
         yield LocalClients(engine, directory)

@@ -1,9 +1,8 @@
-"""Failures that a server told, as the exceptions that the engine raises in the process."""
+"""Errors that a server reported, as the exceptions that the engine raises in the process."""
 
 import json
 from typing import Any, cast
 
-from opencode_tui.engine.session.runs import RunAborted
 from opencode_tui.schema.error import (
     AuthError,
     BusyError,
@@ -18,6 +17,7 @@ from opencode_tui.schema.error import (
     OpencodeError,
     PermissionRefused,
     ProviderError,
+    RunAborted,
     SessionError,
     SnapshotError,
     StoredAbortedError,
@@ -51,14 +51,14 @@ _KINDS: dict[str, type[OpencodeError]] = {
 _REFUSED = "the server refuses this password; set OPENCODE_SERVER_PASSWORD to the one that it was started with"
 
 
-def told_error(status: int, kind: str | None, body: bytes) -> OpencodeError:
-    """Return the exception for an answer that is no success."""
+def status_error(status: int, kind: str | None, body: bytes) -> OpencodeError:
+    """Return the exception for an answer whose status is not a success."""
     if status == 401:
         return OpencodeError(_REFUSED)
-    return described_error(_parsed(body), kind, status=status)
+    return body_error(_parsed(body), kind, status=status)
 
 
-def described_error(body: JsonObject, kind: str | None = None, *, status: int = 500) -> OpencodeError:
+def body_error(body: JsonObject, kind: str | None = None, *, status: int = 500) -> OpencodeError:
     """Return the exception for an error body."""
     data = body.get("data")
     details = cast("JsonObject", data) if isinstance(data, dict) else {}
@@ -72,8 +72,8 @@ def described_error(body: JsonObject, kind: str | None = None, *, status: int = 
     return _KINDS.get(kind or "", SessionError if status == 400 else OpencodeError)(message)
 
 
-def failure_of(stored: StoredError) -> OpencodeError | None:
-    """Return the exception that a turn with this error raises in the process; None for one that is part of its answer."""
+def answer_failure(stored: StoredError) -> OpencodeError | None:
+    """Return the exception that a turn with this error raises in the process; None if the error is part of its answer."""
     match stored:
         case StoredAbortedError():
             return RunAborted(stored.data.message)
@@ -99,7 +99,7 @@ def _parsed(body: bytes) -> JsonObject:
 
 
 def _defects(body: JsonObject) -> str:
-    """Return what is wrong with an input, from the list of its defects."""
+    """Return the defects of an input as one line."""
     listed = body.get("error")
     if not isinstance(listed, list):
         return ""

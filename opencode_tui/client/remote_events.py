@@ -1,6 +1,6 @@
-"""A server's event stream, read once and handed on through a bus of our own, so that readers are those of the process.
+"""A server's event stream, read once and published on a local bus, so that its readers work as in the process.
 
-When the stream breaks it is opened again, and every reader is told by `BusLagged` to read everything anew.
+When the stream breaks it is opened again, and `BusLagged` makes every reader read everything again.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _OF_THE_STREAM = ("server.connected", "server.heartbeat")
 
 
-class TakenPart(Struct, frozen=True):
-    """A part as the server last told it."""
+class ReceivedPart(Struct, frozen=True):
+    """A part as the server last sent it."""
 
     part: AnyPart
 
@@ -43,7 +43,7 @@ class TakenPart(Struct, frozen=True):
 
 
 class RemoteEvents:
-    """Reads the stream of one folder; `run` is its task."""
+    """Reads the event stream of one folder; `run` is its task."""
 
     def __init__(self, link: Link, bus: Bus) -> None:
         self._link = link
@@ -56,16 +56,16 @@ class RemoteEvents:
         await self._is_connected.wait()
 
     async def idle(self, session_id: str, *, seconds: float) -> None:
-        """Wait until the session's next idle has come by the stream, so long at most."""
+        """Wait until the session's next idle event has arrived, for `seconds` at most."""
         seen = self._idle.setdefault(session_id, asyncio.Event())
         try:
             async with asyncio.timeout(seconds):
                 await seen.wait()
         except TimeoutError:
-            logger.info("no idle of session %s came by the event stream", session_id)
+            logger.info("no idle event of session %s arrived", session_id)
 
     def expect_idle(self, session_id: str) -> None:
-        """Begin to watch for the session's next idle."""
+        """Start to watch for the session's next idle event."""
         self._idle[session_id] = asyncio.Event()
 
     async def run(self) -> None:
@@ -91,12 +91,12 @@ class RemoteEvents:
             async for line in answer.aiter_lines():
                 if not line.startswith("data: "):
                     continue
-                told = _parsed(line[6:])
-                if told.get("type") in _OF_THE_STREAM:
-                    if told["type"] == "server.connected":
+                received = _parsed(line[6:])
+                if received.get("type") in _OF_THE_STREAM:
+                    if received["type"] == "server.connected":
                         self._connect()
                     continue
-                event = decode(told)
+                event = decode(received)
                 if event is not None:
                     yield event
 
@@ -112,22 +112,22 @@ class RemoteEvents:
             self._idle.setdefault(event.session_id, asyncio.Event()).set()
 
 
-def decode(told: JsonObject) -> Event | None:
-    """Return an event of the wire; None for one that this version does not know."""
-    properties = cast("JsonObject", told.get("properties") or {})
+def decode(received: JsonObject) -> Event | None:
+    """Return an event of the stream; None for one that this version does not know."""
+    properties = cast("JsonObject", received.get("properties") or {})
     try:
-        event = STRUCTURAL.validate_python({**properties, "type": told.get("type")})
+        event = STRUCTURAL.validate_python({**properties, "type": received.get("type")})
     except ValidationError:
-        logger.debug("an event of type %s is not known", told.get("type"))
+        logger.debug("an event of type %s is not known", received.get("type"))
         return None
     if isinstance(event, PartUpdated) and event.delta is not None:
         part = event.part
-        return PartGrowth(part.session_id, part.message_id, part.id, event.delta, TakenPart(part))
+        return PartGrowth(part.session_id, part.message_id, part.id, event.delta, ReceivedPart(part))
     return event
 
 
 def _parsed(line: str) -> JsonObject:
-    """Return one event of the stream; an empty one for a line that is none."""
+    """Return one event of the stream; an empty one for an invalid line."""
     try:
         return cast("JsonObject", json.loads(line))
     except ValueError:

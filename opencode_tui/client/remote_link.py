@@ -1,4 +1,4 @@
-"""The connection to a server: requests that bring records, and failures as exceptions."""
+"""The connection to a server: requests that return records, and errors as exceptions."""
 
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import httpx
 
-from opencode_tui.client.remote_error import told_error
+from opencode_tui.client.remote_error import status_error
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.header import KIND_HEADER
 from opencode_tui.schema.record import Record
@@ -17,13 +17,13 @@ R = TypeVar("R", bound=Record)
 Query = Mapping[str, str | int | bool | None]
 
 ANSWER_S = 60
-"""Seconds that a server has for an answer that is no turn."""
+"""Seconds that a server has for any answer but that of a turn."""
 
 CONNECT_S = 5
 
 
 class Link:
-    """One server, seen from one folder of it; without a folder from the one that it was started in."""
+    """Requests to one server for one folder, by default the folder that it was started in."""
 
     def __init__(self, http: httpx.AsyncClient, directory: str | None) -> None:
         self._http = http
@@ -36,41 +36,40 @@ class Link:
 
     async def records(self, path: str, kind: type[R], query: Query | None = None) -> Sequence[R]:
         """Return records."""
-        told = await self.value("GET", path, query=query)
-        return [kind.model_validate(one) for one in told]
+        return [kind.model_validate(one) for one in await self.value("GET", path, query=query)]
 
     async def value(self, method: str, path: str, body: object = None, query: Query | None = None) -> Any:
         """Return plain JSON data."""
         return json.loads(await self.bytes(method, path, body=body, query=query) or b"null")
 
     async def send(self, method: str, path: str, kind: type[R], body: object = None) -> R:
-        """Send a body and return the record that answers it."""
+        """Send a body and return the record in the answer."""
         return kind.model_validate_json(await self.bytes(method, path, body=body))
 
     async def bytes(self, method: str, path: str, *, body: object = None, query: Query | None = None) -> bytes:
-        """Return the answer's body; raises OpencodeError for one that is no success, or none at all."""
+        """Return the answer's body; raises OpencodeError for a status that is not a success, or for no answer."""
         try:
             answer = await self._http.request(
-                method, path, content=_encoded(body), params=_asked(query), headers=self._headers_for(body)
+                method, path, content=_encoded(body), params=_query(query), headers=self._headers_for(body)
             )
         except httpx.HTTPError as error:
             raise self._lost(error) from error
         if answer.is_success:
             return answer.content
-        raise told_error(answer.status_code, answer.headers.get(KIND_HEADER), answer.content)
+        raise status_error(answer.status_code, answer.headers.get(KIND_HEADER), answer.content)
 
     @asynccontextmanager
     async def stream(
         self, method: str, path: str, body: object = None, *, silence_s: float | None = None
     ) -> AsyncGenerator[httpx.Response]:
-        """Give an answer whose body is still to come; raises as `bytes`. `silence_s` ends one that says nothing for so long."""
+        """Yield an answer before its body has arrived; raises as `bytes`. After `silence_s` without a byte it is lost."""
         limits = httpx.Timeout(silence_s, connect=CONNECT_S)
         try:
             async with self._http.stream(
                 method, path, content=_encoded(body), headers=self._headers_for(body), timeout=limits
             ) as answer:
                 if not answer.is_success:
-                    raise told_error(answer.status_code, answer.headers.get(KIND_HEADER), await answer.aread())
+                    raise status_error(answer.status_code, answer.headers.get(KIND_HEADER), await answer.aread())
                 yield answer
         except httpx.HTTPError as error:
             raise self._lost(error) from error
@@ -89,17 +88,17 @@ class LinkLostError(OpencodeError):
 
 @asynccontextmanager
 async def open_link(url: str, *, password: str | None, username: str, directory: str | None) -> AsyncGenerator[Link]:
-    """Give the connection to a server; nothing is sent yet. Raises OpencodeError for an address that is none."""
+    """Yield the connection to a server; nothing is sent yet. Raises OpencodeError for an invalid address."""
     try:
         base = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise OpencodeError(f"{url!r} is no address; give one like http://127.0.0.1:4096") from error
+        raise OpencodeError(f"{url!r} is not an address; give one like http://127.0.0.1:4096") from error
     if base.scheme not in ("http", "https") or not base.host:
-        raise OpencodeError(f"{url!r} is no address of a server; give one like http://127.0.0.1:4096")
+        raise OpencodeError(f"{url!r} is not the address of a server; give one like http://127.0.0.1:4096")
     auth = httpx.BasicAuth(username, password) if password else None
-    is_near = base.host in ("localhost", "127.0.0.1", "::1")
+    is_local = base.host in ("localhost", "127.0.0.1", "::1")
     async with httpx.AsyncClient(
-        base_url=base, auth=auth, trust_env=not is_near, timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S)
+        base_url=base, auth=auth, trust_env=not is_local, timeout=httpx.Timeout(ANSWER_S, connect=CONNECT_S)
     ) as http:
         yield Link(http, directory)
 
@@ -110,7 +109,7 @@ def _encoded(body: object) -> bytes | None:
     return json.dumps(body.to_dict() if isinstance(body, Record) else body).encode()
 
 
-def _asked(query: Query | None) -> dict[str, str]:
-    """Return a query without what was left open; truth values as JSON has them."""
+def _query(query: Query | None) -> dict[str, str]:
+    """Return a query without the values that are None; booleans as in JSON."""
     given = {name: value for name, value in (query or {}).items() if value is not None}
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in given.items()}

@@ -1,5 +1,6 @@
 """Everything that is bound to one folder: its project, settings, agents, tools, permissions, and the verbs on its sessions."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,10 +22,11 @@ from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.shell import SessionShell
-from opencode_tui.engine.session.template import ReferencePlace
+from opencode_tui.engine.session.template import ReferencePlace, expand_prompt
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.schema.request import PromptPart
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.costs import SessionCosts
@@ -63,6 +65,10 @@ class Instance(Struct, frozen=True):
     pruning: "Callable[[], SessionPruning]"
     context: "Callable[[], SessionContext]"
     background: Background
+
+    async def expand(self, text: str) -> list[PromptPart]:
+        """Return the parts of a prompt's text: the text, and the files and agents that it refers to."""
+        return await asyncio.to_thread(expand_prompt, text, self.references)
 
     async def close(self) -> None:
         """End what runs beside the turns, the providers' connections and processes, and the plugins' view of the events."""

@@ -4,7 +4,7 @@
     ├── ConfigError            a settings file, a flag or an argument is wrong
     ├── TrustError             a folder cannot be trusted
     ├── StorageError ── NotFoundError · CorruptRecordError · LockTimeoutError
-    ├── SessionError ── BusyError · NoSuchMessageError · NothingToRevertError
+    ├── SessionError ── BusyError · NoSuchMessageError · NothingToRevertError · RunAborted
     ├── PermissionRefused ── RejectedError(feedback?) ── QuestionDismissedError · DeniedError(rules) · NobodyToAskError
     ├── ProviderError ── AuthError · ContextOverflowError
     ├── ModelNotFoundError
@@ -71,6 +71,10 @@ class NoSuchMessageError(SessionError):
 
 class NothingToRevertError(SessionError):
     """There is nothing to undo or to redo."""
+
+
+class RunAborted(SessionError):
+    """The run was interrupted before it had its answer."""
 
 
 class PermissionRefused(OpencodeError):

@@ -177,7 +177,7 @@ class Control:
     async def _mended(self, session_id: str) -> bool:
         """Close what a killed process left open; False when a living one works there."""
         try:
-            await self.client.undo.mend(session_id)
+            await self.client.undo.recover(session_id)
         except BusyError:
             return False
         return True

@@ -67,7 +67,7 @@ async def measure_copy(environ: dict[str, str], folder: Path, paths: Paths) -> l
         ticker = asyncio.create_task(_tick())
         fork = await client.sessions.fork(session_id, ForkSession())
         tail = await _ms(client.messages.list(fork.id, 20))
-        whole = await _ms(client.sessions.settled(fork.id))
+        whole = await _ms(client.sessions.wait_copied(fork.id))
         ticker.cancel()
         lags = (await asyncio.gather(ticker, return_exceptions=True))[0]
         await _check(client, session_id, fork.id)

@@ -67,9 +67,9 @@ async def test_settings_tell_what_is_in_force_and_keep_keys(door):
     settings = door.client.settings
     assert (await settings.effective())["permission"]["webfetch"] == "ask"
     assert (await settings.notices()).ignored == []
-    assert await settings.forget_key("groq") is False
+    assert await settings.delete_key("groq") is False
     await settings.store_key("groq", "secret")
-    assert await settings.forget_key("groq") is True
+    assert await settings.delete_key("groq") is True
 
 
 async def test_files_are_found_listed_and_read(door):
@@ -86,6 +86,6 @@ async def test_files_are_found_listed_and_read(door):
 
 async def test_screens_are_told(door):
     with door.client.events() as events:
-        await door.client.screen.tell(ScreenTextAppended(text="hello"))
+        await door.client.screen.publish(ScreenTextAppended(text="hello"))
         envelope = await anext(events)
     assert envelope.event == ScreenTextAppended(text="hello")

@@ -4,8 +4,14 @@ import asyncio
 
 import pytest
 
-from opencode_tui.engine.session.runs import RunAborted
-from opencode_tui.schema.error import ConfigError, ModelNotFoundError, NoSuchMessageError, NotFoundError, ProviderError
+from opencode_tui.schema.error import (
+    ConfigError,
+    ModelNotFoundError,
+    NoSuchMessageError,
+    NotFoundError,
+    ProviderError,
+    RunAborted,
+)
 from opencode_tui.schema.event import (
     PartGrowth,
     PartUpdated,

@@ -74,7 +74,7 @@ async def test_each_session_tells_what_it_cost_by_itself(door):
     child = await door.new_session(parent_id=session.id)
     await door.say(child, "hello <<usage 500 0>>")
     fork = await door.client.sessions.fork(session.id, ForkSession())
-    await door.client.sessions.settled(fork.id)
+    await door.client.sessions.wait_copied(fork.id)
     costs = await door.client.sessions.costs()
     assert costs == {session.id: pytest.approx(1_400 / 1e6), child.id: pytest.approx(500 / 1e6)}
     assert free.id not in costs and (await door.client.sessions.totals(session.id)).cost == pytest.approx(1_900 / 1e6)
@@ -89,7 +89,7 @@ async def test_todos_are_those_that_the_agent_wrote(door):
 
 async def test_nothing_is_to_mend_where_nothing_died(door):
     await door.new_session()
-    assert await door.client.sessions.mend_all() == 0
+    assert await door.client.sessions.recover_all() == 0
 
 
 async def test_a_session_is_forked_as_the_preview_said(door):
@@ -99,7 +99,7 @@ async def test_a_session_is_forked_as_the_preview_said(door):
     boundary = ForkSession(message_id=(await door.client.messages.list(session.id))[2].info.id)
     preview = await door.client.sessions.preview_fork(session.id, boundary)
     fork = await door.client.sessions.fork(session.id, boundary)
-    await door.client.sessions.settled(fork.id)
+    await door.client.sessions.wait_copied(fork.id)
     assert (preview.title, preview.messages, preview.directory) == (fork.title, 2, fork.directory)
     assert len(await door.client.messages.list(fork.id)) == 2
     with pytest.raises((NoSuchMessageError, NotFoundError), match="has no message"):

@@ -56,10 +56,10 @@ async def test_nothing_is_to_mend_in_a_whole_session_and_nobody_mends_where_anot
     session = await door.new_session()
     await door.say(session, "one")
     before = await door.client.messages.list(session.id)
-    await door.client.undo.mend(session.id)
+    await door.client.undo.recover(session.id)
     assert await door.client.messages.list(session.id) == before
     lock = Locks(paths).session_run(session.id)
     lock.try_acquire()
     with pytest.raises(BusyError):
-        await door.client.undo.mend(session.id)
+        await door.client.undo.recover(session.id)
     lock.release()

@@ -25,12 +25,11 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.session.plugin_hooks import change_command
-from opencode_tui.engine.session.runs import RunAborted
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.subagent import parent_layers
 from opencode_tui.engine.session.template import ReferencePlace, expand_references
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.schema.error import ConfigError, OpencodeError
+from opencode_tui.schema.error import ConfigError, OpencodeError, RunAborted
 from opencode_tui.schema.event import CommandExecuted
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import ModelRef, parse_model_ref

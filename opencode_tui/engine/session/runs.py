@@ -16,7 +16,7 @@ from opencode_tui.engine.session.fork_copy import ForkCopies
 from opencode_tui.engine.session.publisher import Publisher
 from opencode_tui.engine.session.status import SessionStatuses
 from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.schema.error import OpencodeError, SessionError, StoredError, aborted, to_stored
+from opencode_tui.schema.error import OpencodeError, RunAborted, StoredError, aborted, to_stored
 from opencode_tui.schema.event import SessionFailed
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.status import IdleStatus
@@ -38,10 +38,6 @@ CONCLUSION_MS = 50
 
 Body = Callable[["Run"], Awaitable[MessageWithParts]]
 """What a run does; returns the last assistant message."""
-
-
-class RunAborted(SessionError):
-    """The run was interrupted before it had its answer."""
 
 
 class Run:

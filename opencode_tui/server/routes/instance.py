@@ -31,7 +31,7 @@ async def store_key(client: FolderClient, provider_id: ProviderId, given: ApiKey
 @router.delete("/auth/{providerID}", response_model=bool)
 async def forget_key(client: FolderClient, provider_id: ProviderId) -> Response:
     """Forget a provider's key."""
-    await client.settings.forget_key(provider_id)
+    await client.settings.delete_key(provider_id)
     return answer_value(True)
 
 

@@ -106,7 +106,7 @@ async def grant_trust(client: FolderClient, grant: TrustGrant) -> Response:
 @router.delete("/auth/{providerID}", response_model=bool)
 async def forget_key(client: FolderClient, provider_id: ProviderId) -> Response:
     """Forget a provider's key; tells whether there was one."""
-    return answer_value(await client.settings.forget_key(provider_id))
+    return answer_value(await client.settings.delete_key(provider_id))
 
 
 @router.get("/find", response_model=list[LineMatch])

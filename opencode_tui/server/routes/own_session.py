@@ -39,10 +39,10 @@ async def get_costs(client: FolderClient) -> Response:
     return answer_value(await client.sessions.costs())
 
 
-@router.post("/session/mend", response_model=int)
+@router.post("/session/recover", response_model=int)
 async def mend_sessions(client: FolderClient) -> Response:
     """Close what killed processes left open; returns how many messages that were."""
-    return answer_value(await client.sessions.mend_all())
+    return answer_value(await client.sessions.recover_all())
 
 
 @router.post("/session/{sessionID}/fork", response_model=SessionInfo)
@@ -57,11 +57,11 @@ async def preview_fork(client: FolderClient, session_id: SessionId, request: For
     return answer_record(await client.sessions.preview_fork(session_id, request))
 
 
-@router.post("/session/{sessionID}/settled", response_model=bool)
+@router.post("/session/{sessionID}/copied", response_model=bool)
 async def wait_for_copies(client: FolderClient, session_id: SessionId) -> Response:
     """Answer when a fork has been copied whole and no fork of it needs its records any more."""
     await client.sessions.get(session_id)
-    await client.sessions.settled(session_id)
+    await client.sessions.wait_copied(session_id)
     return answer_value(True)
 
 

@@ -101,7 +101,7 @@ def _add_action(name: str, action: str) -> None:
 
 
 async def _tell(client: FolderClient, event: ScreenEvent) -> Response:
-    await client.screen.tell(event)
+    await client.screen.publish(event)
     return answer_value(True)
 
 

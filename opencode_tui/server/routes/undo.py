@@ -53,10 +53,10 @@ async def unrevert_session(client: FolderClient, session_id: SessionId) -> Respo
     return answer_record(await client.sessions.get(session_id))
 
 
-@own_router.post("/session/{sessionID}/mend", response_model=bool)
+@own_router.post("/session/{sessionID}/recover", response_model=bool)
 async def mend_session(client: FolderClient, session_id: SessionId) -> Response:
     """Close what a killed process left open in the session; true when that is done, an error while somebody works on it."""
-    await client.undo.mend(session_id)
+    await client.undo.recover(session_id)
     return answer_value(True)
 
 

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from opencode_tui.engine.session.repair import is_unfinished
-from opencode_tui.engine.session.runs import RunAborted
+from opencode_tui.schema.error import RunAborted
 from opencode_tui.storage.paths import find_paths
 from tests.support.aborting import abort_after, open_aborting
 from tests.support.model_script import Answer, Call

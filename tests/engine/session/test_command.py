@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.permission.policy import RefuseQuestions
-from opencode_tui.engine.session.runs import RunAborted
-from opencode_tui.schema.error import ConfigError, PermissionRefused
+from opencode_tui.schema.error import ConfigError, PermissionRefused, RunAborted
 from opencode_tui.schema.event import CommandExecuted
 from opencode_tui.schema.part import AgentPart, FilePart, TextPart
 from opencode_tui.schema.request import AgentInput, CommandInput, FileInput, SubtaskInput

@@ -57,7 +57,7 @@ async def test_a_fork_takes_over_what_stands_before_each_boundary(environ, tmp_p
         for count, boundary in enumerate([*[message.info.id for message in messages], None]):
             made = await fork(world, session, boundary)
             at_once = await world.messages(made)
-            await world.client.sessions.settled(made.id)
+            await world.client.sessions.wait_copied(made.id)
             copied = await world.client.messages.list(made.id)
             assert len(at_once) == count and at_once == list(copied)
             assert plain(at_once) == plain(messages[:count])
@@ -81,7 +81,7 @@ async def test_a_fork_is_no_child_and_remembers_where_it_came_from(environ, tmp_
         session = await two_turns(world)
         boundary = (await world.messages(session))[2].info.id
         made = await fork(world, session, boundary)
-        await world.client.sessions.settled(made.id)
+        await world.client.sessions.wait_copied(made.id)
         stored = await world.client.sessions.get(made.id)
         assert stored.parent_id is None and not await world.client.sessions.children(session.id)
         assert stored.metadata == {"forkedFrom": {"sessionID": session.id, "messageID": boundary}}
@@ -112,7 +112,7 @@ async def test_only_the_fork_itself_is_told(environ, tmp_path, paths):
         session = await world.client.sessions.get(session_id)
         with world.client.events() as events:
             made = await fork(world, session)
-            await world.client.sessions.settled(made.id)
+            await world.client.sessions.wait_copied(made.id)
             told = words(drain(events))
         assert told == ["session.created", "session.updated", "session.updated"]
 
@@ -136,7 +136,7 @@ async def test_what_the_source_gains_later_is_not_in_the_fork(environ, tmp_path,
         made = await fork(world, session)
         assert origin_of(made).copying == CopyRange(whole=True)
         await world.prompt("two", session=session)
-        await world.client.sessions.settled(made.id)
+        await world.client.sessions.wait_copied(made.id)
         assert len(await world.messages(made)) == 60 and len(await world.messages(session)) == 62
 
 

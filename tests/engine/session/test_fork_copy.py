@@ -59,7 +59,7 @@ async def test_a_copy_that_was_broken_off_goes_on_at_the_next_opening(environ, f
     async with open_client(environ, folder) as client:
         assert not await is_whole(client, fork_id)
         before = await texts(client, fork_id)
-        await client.sessions.settled(fork_id)
+        await client.sessions.wait_copied(fork_id)
         assert await is_whole(client, fork_id) and copied(paths, fork_id) == 240
     async with open_client(environ, folder) as client:
         assert await texts(client, fork_id) == before == await texts(client, session_id)
@@ -102,7 +102,7 @@ async def test_a_fork_is_deleted_without_being_copied_first(environ, folder, pat
     fork_id = await broken_off(environ, folder, session_id)
     async with open_client(environ, folder) as client:
         await client.sessions.remove(fork_id)
-        await client.sessions.settled(session_id)
+        await client.sessions.wait_copied(session_id)
     assert copied(paths, fork_id) == 0 and noted_forks(paths) == ""
     left = [path.name for path in (paths.storage / "part").iterdir()]
     assert set(left) == {path.stem for path in (paths.storage / "message" / session_id).glob("*.json")}
@@ -123,7 +123,7 @@ async def test_an_edit_of_the_fork_is_not_copied_over(environ, folder, paths):
     async with open_client(environ, folder) as client:
         last = (await client.messages.list(fork_id))[-2]
         await client.messages.remove_part(fork_id, last.info.id, last.parts[0].id)
-        await client.sessions.settled(fork_id)
+        await client.sessions.wait_copied(fork_id)
     async with open_client(environ, folder) as client:
         assert "request 39" not in await texts(client, fork_id)
 
@@ -132,7 +132,7 @@ async def test_two_engines_copy_one_fork_once(environ, folder, paths):
     session_id = write_session(paths, turns=60, directory=str(folder))
     fork_id = await broken_off(environ, folder, session_id)
     async with open_client(environ, folder) as one, open_client(environ, folder) as other:
-        await asyncio.gather(one.sessions.settled(fork_id), other.sessions.settled(fork_id))
+        await asyncio.gather(one.sessions.wait_copied(fork_id), other.sessions.wait_copied(fork_id))
         assert await texts(one, fork_id) == await texts(other, session_id)
 
 
@@ -143,7 +143,7 @@ async def test_a_damaged_record_of_the_source_costs_itself_alone(environ, folder
     async with open_client(environ, folder) as client:
         fork = await client.sessions.fork(session_id, WHOLE)
         assert len(await client.messages.list(fork.id)) == 9
-        await client.sessions.settled(fork.id)
+        await client.sessions.wait_copied(fork.id)
         assert copied(paths, fork.id) == 9
 
 
@@ -186,7 +186,7 @@ async def test_what_an_active_revert_hides_is_not_taken_over(environ, folder, pa
         async with open_client(environ, folder) as client:
             fork = await client.sessions.fork(session_id, ForkSession(message_id=boundary))
             messages = list(await client.messages.list(fork.id))
-            await client.sessions.settled(fork.id)
+            await client.sessions.wait_copied(fork.id)
         assert len(messages) == copied(paths, fork.id) == count and fork.revert is None
     assert [part.type for part in messages[-1].parts] == ["step-start"]
 
@@ -243,7 +243,7 @@ async def test_a_write_that_fails_is_done_by_the_next_attempt(environ, folder, p
         client = LocalClient(engine, await engine.instance(folder))
         fork = await client.sessions.fork(session_id, WHOLE)
         with pytest.raises(StorageError, match="cannot write"):
-            await client.sessions.settled(fork.id)
+            await client.sessions.wait_copied(fork.id)
         assert len(await texts(client, fork.id)) == 8
         await client.sessions.remove(session_id)
         assert await is_whole(client, fork.id) and len(await texts(client, fork.id)) == 8

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.permission.policy import AutoApprove, RefuseQuestions
-from opencode_tui.engine.session.runs import RunAborted
 from opencode_tui.engine.session.tool_calls import NO_STEP_LEFT
-from opencode_tui.schema.error import ProviderError
+from opencode_tui.schema.error import ProviderError, RunAborted
 from opencode_tui.schema.event import PermissionAsked, SessionStatusChanged
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.permission import Rule

@@ -4,8 +4,7 @@ import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, RefuseQuestions
 from opencode_tui.engine.session.question import QuestionService
-from opencode_tui.engine.session.runs import RunAborted
-from opencode_tui.schema.error import QuestionDismissedError, ToolError
+from opencode_tui.schema.error import QuestionDismissedError, RunAborted, ToolError
 from opencode_tui.schema.event import QuestionAsked, QuestionRejected, QuestionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import ToolCallRef

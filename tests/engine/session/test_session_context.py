@@ -102,7 +102,7 @@ async def test_the_view_tells_the_limit_the_cost_and_what_pruning_frees(environ:
 async def test_a_fork_does_not_cost_what_it_took_over(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         fork = await world.client.sessions.fork(await read_and_answer(world), ForkSession())
-        await world.client.sessions.settled(fork.id)
+        await world.client.sessions.wait_copied(fork.id)
         assert (await world.client.context.items(fork.id)).cost == 0
 
 

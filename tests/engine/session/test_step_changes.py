@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
-from opencode_tui.engine.session.runs import RunAborted
 from opencode_tui.engine.snapshot.place import find_place
+from opencode_tui.schema.error import RunAborted
 from opencode_tui.schema.event import PartGrowth
 from opencode_tui.schema.part import StepFinishPart, StepStartPart
 from opencode_tui.schema.request import ShellInput

@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def order(page: Page, command: str) -> None:
-    await page.world.client.screen.tell(ScreenCommandGiven(command=command))
+    await page.world.client.screen.publish(ScreenCommandGiven(command=command))
 
 
 async def test_text_is_written_behind_what_stands_there_and_sent_when_that_is_ordered(
@@ -32,7 +32,7 @@ async def test_text_is_written_behind_what_stands_there_and_sent_when_that_is_or
 ) -> None:
     async with screen(environ, folder, Answer(text="It adds.")) as page:
         await page.type("Explain ")
-        await page.world.client.screen.tell(ScreenTextAppended(text="this\x1b[31m line"))
+        await page.world.client.screen.publish(ScreenTextAppended(text="this\x1b[31m line"))
         await page.sees("Explain this")
         assert page.world.server.bodies == []
         await order(page, "prompt.submit")
@@ -53,7 +53,7 @@ async def test_the_prompt_is_cleared_and_lists_are_opened(environ: dict[str, str
 async def test_another_session_is_gone_to(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         other = await page.world.client.sessions.create(CreateSession(title="The other one"))
-        await page.world.client.screen.tell(ScreenSessionSelected(session_id=other.id))
+        await page.world.client.screen.publish(ScreenSessionSelected(session_id=other.id))
         await page.sees("The other one")
 
 
@@ -68,7 +68,7 @@ async def test_no_order_answers_a_question(environ: dict[str, str], folder: Path
     async with screen(environ, folder, Answer(calls=(touch,)), settings={"permission": {"bash": "ask"}}) as page:
         await page.send("make it")
         await page.sees("run once")
-        await page.world.client.screen.tell(ScreenTextAppended(text="y"))
+        await page.world.client.screen.publish(ScreenTextAppended(text="y"))
         for command in ("prompt.submit", *(one for one in ACTS if one not in ENDS_THE_TURN)):
             await order(page, command)
             await page.pilot.pause()

@@ -1,0 +1,420 @@
+"""What faces may ask of the engine, in facets of a few methods each; arguments and results are shapes of `schema`.
+
+A facet's method raises the OpencodeError that names what went wrong. The same Protocols hold for an engine in the process
+(`local`) and for one behind HTTP (`remote`); what a method does is written here only.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from opencode_tui.schema.catalog import (
+    AgentSummary,
+    CommandSummary,
+    Notices,
+    ProviderSummary,
+    SkillSummary,
+    ToolSummary,
+)
+from opencode_tui.schema.compaction import CompactionReport, CompactSession
+from opencode_tui.schema.context import ContextView, PruneReport, RequestView
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.fork import ForkPreview
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.part import AnyPart
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
+from opencode_tui.schema.project import Places, ProjectInfo
+from opencode_tui.schema.question import QuestionRequest
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.request import (
+    CommandInput,
+    CreateSession,
+    ForkSession,
+    PromptInput,
+    PromptPart,
+    ShellInput,
+    UpdateSession,
+)
+from opencode_tui.schema.screen_event import ScreenEvent
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.status import AnyStatus
+from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.totals import SessionTotals
+from opencode_tui.schema.trust import TrustReport
+from opencode_tui.schema.undo import RevertPreview, RevertReport
+
+
+class SessionsFacet(Protocol):
+    """The sessions of the folder's project."""
+
+    async def create(self, request: CreateSession) -> SessionInfo:
+        """Create a session."""
+        ...
+
+    async def list(self) -> Sequence[SessionInfo]:
+        """Return all, newest first."""
+        ...
+
+    async def get(self, session_id: str) -> SessionInfo:
+        """Return one; raises NotFoundError."""
+        ...
+
+    async def latest(self) -> SessionInfo | None:
+        """Return the session that was used last, children left out; None without any."""
+        ...
+
+    async def children(self, session_id: str) -> Sequence[SessionInfo]:
+        """Return a session's children, newest first."""
+        ...
+
+    async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
+        """Rename or archive."""
+        ...
+
+    async def remove(self, session_id: str) -> None:
+        """Delete a session with all children; raises BusyError while one of them runs."""
+        ...
+
+    async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
+        """Create a session that begins with the messages of another up to a boundary; it can be used at once.
+
+        Raises NotFoundError, NoSuchMessageError, BusyError while the messages to copy are still being written.
+        """
+        ...
+
+    async def preview_fork(self, session_id: str, request: ForkSession) -> ForkPreview:
+        """Return what `fork` would create; raises as it does."""
+        ...
+
+    async def wait_copied(self, session_id: str) -> None:
+        """Return when a fork is copied completely and no fork of it needs its records any more; raises StorageError."""
+        ...
+
+    async def totals(self, session_id: str) -> SessionTotals:
+        """Return the tokens and the cost of a session and of its agents' sessions."""
+        ...
+
+    async def costs(self) -> dict[str, float]:
+        """Return the cost of each session in USD, without its agents' sessions; free sessions are left out."""
+        ...
+
+    async def recover_all(self) -> int:
+        """Finalize what killed processes left open in any session; return the number of messages that were changed."""
+        ...
+
+    async def todos(self, session_id: str) -> Sequence[Todo]:
+        """Return the todo list."""
+        ...
+
+    async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
+        """Return the file changes of the session, or of the turn of one user message."""
+        ...
+
+
+class MessagesFacet(Protocol):
+    """The messages of a session."""
+
+    async def list(self, session_id: str, limit: int | None = None) -> Sequence[MessageWithParts]:
+        """Return the newest `limit` messages (all without one), oldest first."""
+        ...
+
+    async def get(self, session_id: str, message_id: str) -> MessageWithParts:
+        """Return one; raises NoSuchMessageError."""
+        ...
+
+    async def update_part(self, part: AnyPart) -> AnyPart:
+        """Replace the part with the same id; raises NoSuchMessageError, BusyError while the session runs."""
+        ...
+
+    async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
+        """Delete a part; raises as `update_part` does."""
+        ...
+
+
+class PromptsFacet(Protocol):
+    """Prompts, slash commands and shell commands.
+
+    `stored` is called with the request's id once it is on disk: from then on it cannot be lost.
+    """
+
+    async def check(self, request: PromptInput) -> None:
+        """Raise ConfigError or ModelNotFoundError when a request for a new session could not be answered."""
+        ...
+
+    async def prompt(
+        self, session_id: str, request: PromptInput, *, stored: Callable[[str], None] | None = None
+    ) -> MessageWithParts:
+        """Send a request; return the last message of its answer when the session is idle."""
+        ...
+
+    async def command(
+        self, session_id: str, given: CommandInput, *, stored: Callable[[str], None] | None = None
+    ) -> MessageWithParts:
+        """Send the prompt that a slash command expands to; return as `prompt` does. Raises ConfigError for an unknown one."""
+        ...
+
+    async def shell(
+        self, session_id: str, given: ShellInput, *, stored: Callable[[str], None] | None = None
+    ) -> MessageWithParts:
+        """Run a shell command of the user; return the message with its call. Raises BusyError while the session runs."""
+        ...
+
+    async def expand(self, text: str) -> Sequence[PromptPart]:
+        """Return the parts of a prompt's text: the text, and the files and agents that it names with `@`."""
+        ...
+
+    async def withdraw(self, session_id: str, message_id: str) -> bool:
+        """Remove a request that waits for the turn before it; return whether no step had read it yet."""
+        ...
+
+    async def abort(self, session_id: str) -> bool:
+        """Interrupt the session's run; return whether there was one."""
+        ...
+
+    async def status(self) -> dict[str, AnyStatus]:
+        """Return the sessions that are not idle."""
+        ...
+
+
+class PermissionsFacet(Protocol):
+    """Permission requests that wait for the user."""
+
+    async def pending(self) -> Sequence[PermissionRequest]:
+        """Return them, oldest first."""
+        ...
+
+    async def reply(self, request_id: str, reply: Reply, message: str | None = None) -> bool:
+        """Answer a request; return whether it was still open."""
+        ...
+
+
+class QuestionsFacet(Protocol):
+    """Questions of tools that wait for the user."""
+
+    async def pending(self) -> Sequence[QuestionRequest]:
+        """Return them, oldest first."""
+        ...
+
+    async def reply(self, request_id: str, answers: Sequence[Sequence[str]]) -> bool:
+        """Answer each question with the chosen labels, or with free text; return whether the request was still open."""
+        ...
+
+    async def reject(self, request_id: str) -> bool:
+        """Dismiss a request, which ends the turn; return whether it was still open."""
+        ...
+
+
+class ContextFacet(Protocol):
+    """What the model is sent of a session, and how to make it smaller. All raise NotFoundError for an unknown session."""
+
+    async def items(self, session_id: str) -> ContextView:
+        """Return the content of the next request, item by item; changes nothing.
+
+        Raises ConfigError when the session's agent is gone, ModelNotFoundError when its model is.
+        """
+        ...
+
+    async def request(self, session_id: str) -> RequestView:
+        """Return the next request as it would be sent, keys redacted; changes nothing. Raises as `items`."""
+        ...
+
+    async def prune(
+        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> PruneReport:
+        """Leave the outputs of these calls out of later requests; without `part_ids` those that the rules choose.
+
+        The outputs stay on disk; `dry_run` changes nothing. Raises NoSuchMessageError for an unknown part, SessionError for one
+        that is not a finished call, BusyError while the session runs.
+        """
+        ...
+
+    async def restore(
+        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> PruneReport:
+        """Send the outputs of these calls, or of all, again; later pruning skips them. Raises as `prune`."""
+        ...
+
+    async def compact(self, session_id: str, request: CompactSession) -> CompactionReport:
+        """Replace a session's older messages by a summary, or report what that would do.
+
+        Raises BusyError while the session runs, SessionError when there is nothing to summarize, and the errors of the model call.
+        """
+        ...
+
+
+class UndoFacet(Protocol):
+    """Undo in the folder's sessions.
+
+    All raise NotFoundError for an unknown session, BusyError while it runs, SnapshotError when files cannot be read.
+    """
+
+    async def recover(self, session_id: str) -> None:
+        """Finalize what a killed process left open in a session: its records and an undo that it had begun."""
+        ...
+
+    async def preview(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+    ) -> RevertPreview:
+        """Return what `revert` with these arguments would do; changes nothing. Raises as `revert`."""
+        ...
+
+    async def preview_unrevert(self, session_id: str) -> RevertPreview:
+        """Return what `unrevert` would do; changes nothing. Raises as `unrevert`."""
+        ...
+
+    async def revert(self, session_id: str, message_id: str | None = None, part_id: str | None = None) -> RevertReport:
+        """Undo everything from a message on, or from a part of it; without one the user's last turn.
+
+        Messages stay, hidden, until the conversation goes on. Raises NoSuchMessageError, NothingToRevertError.
+        """
+        ...
+
+    async def unrevert(self, session_id: str) -> RevertReport:
+        """Redo what the current undo reverted. Raises NothingToRevertError."""
+        ...
+
+
+class RulesFacet(Protocol):
+    """What agents may do, and why."""
+
+    async def list(self, agent: str | None) -> PermissionRules:
+        """Return an agent's rules (the default one's without a name) and the grants of this worktree."""
+        ...
+
+    async def explain(
+        self, permission: str, subject: str, *, agent: str | None = None, extra: Sequence[Rule] = ()
+    ) -> PermissionReport:
+        """Return why an action would be allowed, asked for or denied; `extra` rules are evaluated after all others."""
+        ...
+
+    async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
+        """Return the grants that `revoke` would delete."""
+        ...
+
+    async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
+        """Delete permanent grants; return those that were deleted."""
+        ...
+
+
+class CatalogFacet(Protocol):
+    """Models, agents, commands, tools and skills."""
+
+    async def models(self) -> Sequence[Model]:
+        """Return the models that can be used here, each with the tokens that a conversation can use (`usable`)."""
+        ...
+
+    async def all_models(self) -> Sequence[Model]:
+        """Return the models of every known provider, with a key or without."""
+        ...
+
+    async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
+        """Return every known provider, or those that are ready to be used."""
+        ...
+
+    async def commands(self) -> Sequence[CommandSummary]:
+        """Return the slash commands."""
+        ...
+
+    async def tools(self) -> Sequence[ToolSummary]:
+        """Return the tools in the order in which the model sees them."""
+        ...
+
+    async def skills(self) -> Sequence[SkillSummary]:
+        """Return the skills by name."""
+        ...
+
+    async def default_model(self) -> ModelRef:
+        """Return the model that answers when none is named."""
+        ...
+
+    async def agents(self) -> Sequence[AgentSummary]:
+        """Return the agents, the default one first."""
+        ...
+
+    async def describe_agent(self, name: str) -> JsonObject:
+        """Return {agent, rules, prompt, tools} of one agent; raises ConfigError for an unknown one."""
+        ...
+
+
+class SettingsFacet(Protocol):
+    """The settings of this folder, keys and trust."""
+
+    async def notices(self) -> Notices:
+        """Return warnings, and what is ignored because the folder is not trusted."""
+        ...
+
+    async def store_key(self, provider_id: str, key: str) -> None:
+        """Store a provider's key; it is used from the next time the folder is opened."""
+        ...
+
+    async def delete_key(self, provider_id: str) -> bool:
+        """Delete a provider's key; return whether there was one."""
+        ...
+
+    async def effective(self) -> JsonObject:
+        """Return the settings in force under OpenCode's key names, secrets redacted."""
+        ...
+
+    async def trust_report(self) -> TrustReport:
+        """Return what the folder's own files would start or loosen. Raises TrustError for a folder that cannot be trusted."""
+        ...
+
+    async def trust(self, seen: str) -> None:
+        """Trust the content that a report was about; it is in force from the next time the folder is opened.
+
+        Raises TrustError when the content has changed since.
+        """
+        ...
+
+
+class ProjectFacet(Protocol):
+    """The folder's project, and all known projects."""
+
+    async def current(self) -> ProjectInfo:
+        """Return the folder's project."""
+        ...
+
+    async def all(self) -> Sequence[ProjectInfo]:
+        """Return every known project."""
+        ...
+
+    async def places(self) -> Places:
+        """Return the folders of the user, of the program and of the project."""
+        ...
+
+    async def branch(self) -> str | None:
+        """Return the branch that is checked out; None without one."""
+        ...
+
+
+class FilesFacet(Protocol):
+    """Files of the work tree; paths are relative to the folder."""
+
+    async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> Sequence[str]:
+        """Return files and folders whose names match `query`, best matches first; folders end with a slash."""
+        ...
+
+    async def search(self, pattern: str, *, limit: int = 100) -> Sequence[LineMatch]:
+        """Return lines that match a regular expression. Raises ToolError for a wrong one."""
+        ...
+
+    async def list(self, path: str) -> Sequence[FileEntry]:
+        """Return a folder's entries, folders first. Raises NotFoundError, also for a path outside."""
+        ...
+
+    async def read(self, path: str) -> FileContent:
+        """Return the content of a file. Raises NotFoundError, also for a path outside."""
+        ...
+
+    async def changed(self) -> Sequence[ChangedFile]:
+        """Return the files that differ from the last commit, by path; none without git. Raises GitUnavailableError."""
+        ...
+
+
+class ScreenFacet(Protocol):
+    """The screens that are open for this folder."""
+
+    async def publish(self, event: ScreenEvent) -> None:
+        """Send an event to all of them; without an open screen nothing happens."""
+        ...

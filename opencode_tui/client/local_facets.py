@@ -1,0 +1,379 @@
+"""The facets inside the process: which service of the engine answers each method. What a method does is written in `facets`.
+
+A method that an engine's service has as it is becomes an attribute; the others adapt names, threads or services that are built
+with their first use.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from opencode_tui.client.calls import Calls, forward
+from opencode_tui.config.auth import AuthStore
+from opencode_tui.config.redact import redact_settings
+from opencode_tui.engine.agent_report import describe_agent
+from opencode_tui.engine.engine import Engine
+from opencode_tui.engine.instance import Instance
+from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.engine.skill.skills import Skill
+from opencode_tui.schema.catalog import (
+    AgentSummary,
+    CommandSummary,
+    Notices,
+    ProviderSummary,
+    SkillSummary,
+    ToolSummary,
+)
+from opencode_tui.schema.error import NoSuchMessageError, ToolError
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.project import Places, ProjectInfo
+from opencode_tui.schema.question import QuestionRequest
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.request import CommandInput, ForkSession, PromptInput
+from opencode_tui.schema.screen_event import ScreenEvent
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.status import AnyStatus
+
+if TYPE_CHECKING:
+    from opencode_tui.client.facets import (
+        CatalogFacet,
+        ContextFacet,
+        FilesFacet,
+        MessagesFacet,
+        PermissionsFacet,
+        ProjectFacet,
+        PromptsFacet,
+        QuestionsFacet,
+        RulesFacet,
+        ScreenFacet,
+        SessionsFacet,
+        SettingsFacet,
+        UndoFacet,
+    )
+    from opencode_tui.engine.file.browser import FileBrowser
+    from opencode_tui.engine.file.finder import FileFinder
+    from opencode_tui.schema.compaction import CompactionReport, CompactSession
+    from opencode_tui.schema.context import ContextView, PruneReport, RequestView
+    from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+    from opencode_tui.schema.fork import ForkPreview
+    from opencode_tui.schema.trust import TrustReport
+    from opencode_tui.schema.undo import RevertPreview, RevertReport
+
+Stored = Callable[[str], None]
+
+
+class _Sessions:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._instance = instance
+        self.create = instance.sessions.create
+        self.list = instance.sessions.all
+        self.get = instance.sessions.get
+        self.latest = instance.sessions.latest
+        self.children = engine.store.children
+        self.update = instance.sessions.update
+        self.remove = instance.sessions.remove
+        self.wait_copied = engine.core.copies.settled
+        self.totals = instance.sessions.totals
+        self.todos = instance.todos.read
+        self.diff = instance.undo.diff
+
+    async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
+        return await self._instance.forks().fork(session_id, request)
+
+    async def preview_fork(self, session_id: str, request: ForkSession) -> "ForkPreview":
+        return await self._instance.forks().preview(session_id, request)
+
+    async def costs(self) -> dict[str, float]:
+        return await self._instance.costs().read()
+
+    async def recover_all(self) -> int:
+        return await self._instance.sessions.mend_all(self._instance.undo.mend)
+
+
+class _Messages:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._store = engine.store
+        self.update_part = instance.parts.update
+        self.remove_part = instance.parts.remove
+
+    async def list(self, session_id: str, limit: int | None = None) -> Sequence[MessageWithParts]:
+        return await (self._store.messages(session_id) if limit is None else self._store.tail(session_id, limit))
+
+    async def get(self, session_id: str, message_id: str) -> MessageWithParts:
+        for message in await self._store.messages(session_id):
+            if message.info.id == message_id:
+                return message
+        raise NoSuchMessageError(f"session {session_id} has no message {message_id}")
+
+
+class _Prompts:
+    def __init__(self, engine: Engine, instance: Instance, policy: Policy) -> None:
+        self._statuses = engine.core.statuses
+        self._prompts = instance.prompts
+        self._policy = policy
+        self.shell = instance.shell.run
+        self.expand = instance.expand
+        self.withdraw = instance.prompts.withdraw
+
+    async def check(self, request: PromptInput) -> None:
+        self._prompts.check(request)
+
+    async def prompt(self, session_id: str, request: PromptInput, *, stored: Stored | None = None) -> MessageWithParts:
+        return await self._prompts.prompt(session_id, request, policy=self._policy, stored=stored)
+
+    async def command(self, session_id: str, given: CommandInput, *, stored: Stored | None = None) -> MessageWithParts:
+        return await self._prompts.command(session_id, given, policy=self._policy, stored=stored)
+
+    async def abort(self, session_id: str) -> bool:
+        return self._prompts.cancel(session_id)
+
+    async def status(self) -> dict[str, AnyStatus]:
+        return self._statuses.all()
+
+
+class _Permissions:
+    def __init__(self, instance: Instance) -> None:
+        self._permissions = instance.permissions
+        self.reply = instance.permissions.reply
+
+    async def pending(self) -> Sequence[PermissionRequest]:
+        return self._permissions.pending()
+
+
+class _Questions:
+    def __init__(self, instance: Instance) -> None:
+        self._questions = instance.questions
+
+    async def pending(self) -> Sequence[QuestionRequest]:
+        return self._questions.pending()
+
+    async def reply(self, request_id: str, answers: Sequence[Sequence[str]]) -> bool:
+        return self._questions.reply(request_id, [list(labels) for labels in answers])
+
+    async def reject(self, request_id: str) -> bool:
+        return self._questions.reject(request_id)
+
+
+class _Context:
+    def __init__(self, instance: Instance, policy: Policy) -> None:
+        self._instance = instance
+        self._policy = policy
+
+    async def items(self, session_id: str) -> "ContextView":
+        return await self._instance.context().view(session_id)
+
+    async def request(self, session_id: str) -> "RequestView":
+        return await self._instance.context().request(session_id)
+
+    async def prune(
+        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> "PruneReport":
+        return await self._instance.pruning().prune(session_id, part_ids, dry_run=dry_run)
+
+    async def restore(
+        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> "PruneReport":
+        return await self._instance.pruning().restore(session_id, part_ids, dry_run=dry_run)
+
+    async def compact(self, session_id: str, request: "CompactSession") -> "CompactionReport":
+        compaction = self._instance.compaction()
+        return await compaction.compact(session_id, request, prompter=self._instance.prompts, policy=self._policy)
+
+
+class _Catalog:
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+
+    async def models(self) -> Sequence[Model]:
+        instance = self._instance
+        return await asyncio.to_thread(lambda: instance.context().with_room(instance.catalog.models()))
+
+    async def all_models(self) -> Sequence[Model]:
+        return await asyncio.to_thread(self._instance.catalog.all_models)
+
+    async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
+        return await asyncio.to_thread(self._instance.catalog.providers, only_ready=only_ready)
+
+    async def commands(self) -> Sequence[CommandSummary]:
+        return self._instance.extensions.commands.all()
+
+    async def tools(self) -> Sequence[ToolSummary]:
+        specs = await asyncio.to_thread(self._instance.tools.specs, lambda _name: True)
+        return [ToolSummary(id=spec.name, description=spec.description, parameters=spec.parameters) for spec in specs]
+
+    async def skills(self) -> Sequence[SkillSummary]:
+        return await asyncio.to_thread(lambda: [_skill(skill) for skill in self._instance.extensions.skills.all()])
+
+    async def default_model(self) -> ModelRef:
+        return self._instance.catalog.default_model()
+
+    async def agents(self) -> Sequence[AgentSummary]:
+        return [AgentSummary.model_validate(agent.to_dict()) for agent in self._instance.agents.all()]
+
+    async def describe_agent(self, name: str) -> JsonObject:
+        return describe_agent(name, agents=self._instance.agents, tools=self._instance.tools)
+
+
+class _Settings:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._instance = instance
+        self._paths = engine.core.paths
+        self._auth = AuthStore(paths=engine.core.paths)
+
+    async def notices(self) -> Notices:
+        config = self._instance.config
+        settings = (str(notice) for notice in config.warnings)
+        warnings = [*settings, *self._instance.warnings, *self._instance.extensions.warnings]
+        return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored])
+
+    async def store_key(self, provider_id: str, key: str) -> None:
+        await asyncio.to_thread(self._auth.login, provider_id, key)
+
+    async def delete_key(self, provider_id: str) -> bool:
+        return await asyncio.to_thread(self._auth.logout, provider_id)
+
+    async def effective(self) -> JsonObject:
+        return redact_settings(self._instance.config.effective)
+
+    async def trust_report(self) -> "TrustReport":
+        from opencode_tui.config.trust.inspection import report_trust  # loaded only to decide about trust
+
+        return await asyncio.to_thread(report_trust, self._instance.directory, paths=self._paths)
+
+    async def trust(self, seen: str) -> None:
+        from opencode_tui.config.trust.inspection import grant_seen
+
+        await asyncio.to_thread(grant_seen, self._instance.directory, seen, paths=self._paths)
+
+
+class _Files:
+    """Modules that read the work tree are loaded with the first use."""
+
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._core = engine.core
+        self._project = instance.project
+
+    @cached_property
+    def _finder(self) -> "FileFinder":
+        from opencode_tui.engine.file.finder import FileFinder
+
+        return FileFinder(directory=self._project.directory, clock=self._core.clock)
+
+    @cached_property
+    def _browser(self) -> "FileBrowser":
+        from opencode_tui.engine.file.browser import FileBrowser
+
+        return FileBrowser(directory=self._project.directory, worktree=self._project.worktree)
+
+    async def find(self, query: str, *, kind: "FindKind" = "all", limit: int = 100) -> Sequence[str]:
+        return await self._finder.find(query, kind=kind, limit=limit)
+
+    async def search(self, pattern: str, *, limit: int = 100) -> Sequence["LineMatch"]:
+        from opencode_tui.engine.file.line_search import search_lines
+
+        return await search_lines(self._project.directory, pattern, limit=limit)
+
+    async def list(self, path: str) -> Sequence["FileEntry"]:
+        return await asyncio.to_thread(self._browser.entries, path)
+
+    async def read(self, path: str) -> "FileContent":
+        return await asyncio.to_thread(self._browser.read, path)
+
+    async def changed(self) -> Sequence["ChangedFile"]:
+        from opencode_tui.engine.file.git_status import changed_files
+        from opencode_tui.engine.project.git import SafeGit
+
+        project = self._project
+        if project.repository is None:
+            return []
+        git = SafeGit(project.worktree, environ=self._core.environ)
+        return await changed_files(git, project.repository, directory=project.directory)
+
+
+class _Screen:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._bus = engine.bus
+        self._directory = str(instance.directory)
+
+    async def publish(self, event: ScreenEvent) -> None:
+        self._bus.publish(event, directory=self._directory)
+
+
+class _Project:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
+        self._core = engine.core
+        self._instance = instance
+        self.all = engine.core.projects.all
+
+    async def current(self) -> ProjectInfo:
+        return (await self._core.projects.open(self._instance.project)).info
+
+    async def places(self) -> Places:
+        paths, project = self._core.paths, self._instance.project
+        return Places(
+            home=str(paths.home),
+            state=str(paths.state),
+            config=str(paths.config),
+            data=str(paths.data),
+            worktree=str(project.worktree),
+            directory=str(project.directory),
+        )
+
+    async def branch(self) -> str | None:
+        return await asyncio.to_thread(lambda: self._instance.project.branch)
+
+
+class _Undo:
+    def __init__(self, instance: Instance) -> None:
+        self._undo = instance.undo
+
+    async def recover(self, session_id: str) -> None:
+        await self._undo.revert.mend(session_id)
+
+    async def preview(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+    ) -> "RevertPreview":
+        return await self._undo.revert.preview(session_id, message_id, part_id)
+
+    async def preview_unrevert(self, session_id: str) -> "RevertPreview":
+        return await self._undo.revert.preview_unrevert(session_id)
+
+    async def revert(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+    ) -> "RevertReport":
+        return await self._undo.revert.revert(session_id, message_id, part_id)
+
+    async def unrevert(self, session_id: str) -> "RevertReport":
+        return await self._undo.revert.unrevert(session_id)
+
+
+class LocalFacets:
+    """All facets of one folder, each behind the proxy that carries the calls."""
+
+    def bind(self, engine: Engine, instance: Instance, *, policy: Policy, calls: Calls) -> None:
+        """Make the facets those of an instance."""
+        self.sessions: SessionsFacet = forward(_Sessions(engine, instance), calls)
+        self.messages: MessagesFacet = forward(_Messages(engine, instance), calls)
+        self.prompts: PromptsFacet = forward(_Prompts(engine, instance, policy), calls)
+        self.context: ContextFacet = forward(_Context(instance, policy), calls)
+        self.undo: UndoFacet = forward(_Undo(instance), calls)
+        self.permissions: PermissionsFacet = forward(_Permissions(instance), calls)
+        self.rules: RulesFacet = forward(instance.rules, calls)
+        self.questions: QuestionsFacet = forward(_Questions(instance), calls)
+        self.catalog: CatalogFacet = forward(_Catalog(instance), calls)
+        self.settings: SettingsFacet = forward(_Settings(engine, instance), calls)
+        self.files: FilesFacet = forward(_Files(engine, instance), calls)
+        self.screen: ScreenFacet = forward(_Screen(engine, instance), calls)
+        self.project: ProjectFacet = forward(_Project(engine, instance), calls)
+
+
+def _skill(skill: Skill) -> SkillSummary:
+    """Return a skill with its text, or with the reason why it cannot be read any more."""
+    try:
+        content = skill.read()
+    except ToolError as error:
+        content = str(error)
+    return SkillSummary(name=skill.name, description=skill.description, location=str(skill.path), content=content)

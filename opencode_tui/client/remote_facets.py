@@ -1,0 +1,406 @@
+"""The facets over HTTP: which route of the server answers each method. What a method does is written in `facets`."""
+
+import json
+from collections.abc import Callable, Sequence
+
+from opencode_tui.client.facets import (
+    CatalogFacet,
+    ContextFacet,
+    FilesFacet,
+    MessagesFacet,
+    PermissionsFacet,
+    ProjectFacet,
+    PromptsFacet,
+    QuestionsFacet,
+    RulesFacet,
+    ScreenFacet,
+    SessionsFacet,
+    SettingsFacet,
+    UndoFacet,
+)
+from opencode_tui.client.remote_error import answer_failure, body_error
+from opencode_tui.client.remote_events import RemoteEvents
+from opencode_tui.client.remote_link import Link
+from opencode_tui.schema.catalog import (
+    AgentSummary,
+    CommandSummary,
+    Notices,
+    ProviderFacts,
+    ProviderSummary,
+    SkillSummary,
+    ToolSummary,
+)
+from opencode_tui.schema.compaction import CompactionReport, CompactSession
+from opencode_tui.schema.context import ContextView, PartChoice, PruneReport, RequestView
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.error import NotFoundError, OpencodeError
+from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.fork import ForkPreview
+from opencode_tui.schema.header import MESSAGE_HEADER, OWN
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.part import PART, AnyPart
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
+from opencode_tui.schema.project import Places, ProjectInfo
+from opencode_tui.schema.question import QuestionRequest
+from opencode_tui.schema.record import JsonObject, Record
+from opencode_tui.schema.request import (
+    PROMPT_PARTS,
+    CommandInput,
+    CreateSession,
+    ForkSession,
+    PromptInput,
+    PromptPart,
+    ShellInput,
+    UpdateSession,
+)
+from opencode_tui.schema.screen_event import ScreenEvent
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.status import STATUSES, AnyStatus
+from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.totals import SessionTotals
+from opencode_tui.schema.trust import TrustGrant, TrustReport
+from opencode_tui.schema.undo import RevertPreview, RevertReport, UndoTarget
+
+LAST_EVENTS_S = 1.0
+"""Seconds that a turn's last events may come after its answer."""
+
+Stored = Callable[[str], None]
+
+
+class _Facet:
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+
+class _Sessions(_Facet):
+    async def create(self, request: CreateSession) -> SessionInfo:
+        return await self._link.send("POST", "/session", SessionInfo, request)
+
+    async def list(self) -> Sequence[SessionInfo]:
+        return await self._link.records(f"{OWN}/session", SessionInfo)
+
+    async def get(self, session_id: str) -> SessionInfo:
+        return await self._link.get(f"/session/{session_id}", SessionInfo)
+
+    async def latest(self) -> SessionInfo | None:
+        found = await self._link.value("GET", f"{OWN}/session/latest")
+        return None if found is None else SessionInfo.model_validate(found)
+
+    async def children(self, session_id: str) -> Sequence[SessionInfo]:
+        return await self._link.records(f"/session/{session_id}/children", SessionInfo)
+
+    async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
+        time = {"time": {"archived": request.archived}} if request.archived is not None else {}
+        title = {"title": request.title} if request.title is not None else {}
+        return await self._link.send("PATCH", f"/session/{session_id}", SessionInfo, {**title, **time})
+
+    async def remove(self, session_id: str) -> None:
+        await self._link.value("DELETE", f"/session/{session_id}")
+
+    async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
+        return await self._link.send("POST", f"{OWN}/session/{session_id}/fork", SessionInfo, request)
+
+    async def preview_fork(self, session_id: str, request: ForkSession) -> ForkPreview:
+        return await self._link.send("POST", f"{OWN}/session/{session_id}/fork/preview", ForkPreview, request)
+
+    async def wait_copied(self, session_id: str) -> None:
+        await self._link.value("POST", f"{OWN}/session/{session_id}/copied")
+
+    async def totals(self, session_id: str) -> SessionTotals:
+        return await self._link.get(f"{OWN}/session/{session_id}/totals", SessionTotals)
+
+    async def costs(self) -> dict[str, float]:
+        return await self._link.value("GET", f"{OWN}/session/cost")
+
+    async def recover_all(self) -> int:
+        return await self._link.value("POST", f"{OWN}/session/recover")
+
+    async def todos(self, session_id: str) -> Sequence[Todo]:
+        return await self._link.records(f"/session/{session_id}/todo", Todo)
+
+    async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
+        return await self._link.records(f"/session/{session_id}/diff", FileDiff, {"messageID": message_id})
+
+
+class _Messages(_Facet):
+    async def list(self, session_id: str, limit: int | None = None) -> Sequence[MessageWithParts]:
+        return await self._link.records(f"/session/{session_id}/message", MessageWithParts, {"limit": limit})
+
+    async def get(self, session_id: str, message_id: str) -> MessageWithParts:
+        return await self._link.get(f"/session/{session_id}/message/{message_id}", MessageWithParts)
+
+    async def update_part(self, part: AnyPart) -> AnyPart:
+        path = f"/session/{part.session_id}/message/{part.message_id}/part/{part.id}"
+        return PART.validate_json(await self._link.bytes("PATCH", path, body=part))
+
+    async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
+        await self._link.value("DELETE", f"/session/{session_id}/message/{message_id}/part/{part_id}")
+
+
+class _Prompts(_Facet):
+    def __init__(self, link: Link, events: RemoteEvents) -> None:
+        super().__init__(link)
+        self._events = events
+
+    async def check(self, request: PromptInput) -> None:
+        await self._link.value("POST", f"{OWN}/prompt/check", request)
+
+    async def prompt(self, session_id: str, request: PromptInput, *, stored: Stored | None = None) -> MessageWithParts:
+        return await self._turn(f"/session/{session_id}/message", session_id, request, stored)
+
+    async def command(self, session_id: str, given: CommandInput, *, stored: Stored | None = None) -> MessageWithParts:
+        return await self._turn(f"/session/{session_id}/command", session_id, given, stored)
+
+    async def shell(self, session_id: str, given: ShellInput, *, stored: Stored | None = None) -> MessageWithParts:
+        return await self._turn(f"/session/{session_id}/shell", session_id, given, stored)
+
+    async def expand(self, text: str) -> Sequence[PromptPart]:
+        return PROMPT_PARTS.validate_json(await self._link.bytes("POST", f"{OWN}/prompt/expand", body={"text": text}))
+
+    async def withdraw(self, session_id: str, message_id: str) -> bool:
+        return await self._link.value("DELETE", f"{OWN}/session/{session_id}/queued/{message_id}")
+
+    async def abort(self, session_id: str) -> bool:
+        return await self._link.value("POST", f"{OWN}/session/{session_id}/abort")
+
+    async def status(self) -> dict[str, AnyStatus]:
+        return STATUSES.validate_json(await self._link.bytes("GET", "/session/status"))
+
+    async def _turn(self, path: str, session_id: str, request: Record, stored: Stored | None) -> MessageWithParts:
+        """Send a request that starts a turn and return its last message; raises the error that ended the turn.
+
+        Waits a moment for the turn's last events, because in the process they always come before the answer.
+        """
+        self._events.expect_idle(session_id)
+        async with self._link.stream("POST", path, request) as answer:
+            message_id = answer.headers.get(MESSAGE_HEADER)
+            if stored is not None and message_id:
+                stored(message_id)
+            body = await answer.aread()
+        answered = _parse_answer(body)
+        if not (isinstance(request, PromptInput) and request.no_reply):
+            await self._events.idle(session_id, seconds=LAST_EVENTS_S)
+        if isinstance(answered.info, AssistantMessage) and answered.info.error is not None:
+            failure = answer_failure(answered.info.error)
+            if failure is not None:
+                raise failure
+        return answered
+
+
+class _Permissions(_Facet):
+    async def pending(self) -> Sequence[PermissionRequest]:
+        return await self._link.records("/permission", PermissionRequest)
+
+    async def reply(self, request_id: str, reply: Reply, message: str | None = None) -> bool:
+        feedback = {"message": message} if message is not None else {}
+        return await _was_open(self._link, f"/permission/{request_id}/reply", {"reply": reply, **feedback})
+
+
+class _Questions(_Facet):
+    async def pending(self) -> Sequence[QuestionRequest]:
+        return await self._link.records("/question", QuestionRequest)
+
+    async def reply(self, request_id: str, answers: Sequence[Sequence[str]]) -> bool:
+        given = {"answers": [list(labels) for labels in answers]}
+        return await _was_open(self._link, f"/question/{request_id}/reply", given)
+
+    async def reject(self, request_id: str) -> bool:
+        return await _was_open(self._link, f"/question/{request_id}/reject", {})
+
+
+class _Context(_Facet):
+    async def items(self, session_id: str) -> ContextView:
+        return await self._link.get(f"{OWN}/session/{session_id}/context", ContextView)
+
+    async def request(self, session_id: str) -> RequestView:
+        return await self._link.get(f"{OWN}/session/{session_id}/request", RequestView)
+
+    async def prune(
+        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> PruneReport:
+        return await self._link.send(
+            "POST", f"{OWN}/session/{session_id}/prune", PruneReport, _choice(part_ids, dry_run)
+        )
+
+    async def restore(
+        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> PruneReport:
+        path = f"{OWN}/session/{session_id}/restore"
+        return await self._link.send("POST", path, PruneReport, _choice(part_ids, dry_run))
+
+    async def compact(self, session_id: str, request: CompactSession) -> CompactionReport:
+        return await self._link.send("POST", f"{OWN}/session/{session_id}/compact", CompactionReport, request)
+
+
+class _Undo(_Facet):
+    async def recover(self, session_id: str) -> None:
+        await self._link.value("POST", f"{OWN}/session/{session_id}/recover")
+
+    async def preview(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+    ) -> RevertPreview:
+        target = UndoTarget(message_id=message_id, part_id=part_id)
+        return await self._link.send("POST", f"{OWN}/session/{session_id}/revert/preview", RevertPreview, target)
+
+    async def preview_unrevert(self, session_id: str) -> RevertPreview:
+        return await self._link.send("POST", f"{OWN}/session/{session_id}/unrevert/preview", RevertPreview, Record())
+
+    async def revert(self, session_id: str, message_id: str | None = None, part_id: str | None = None) -> RevertReport:
+        target = UndoTarget(message_id=message_id, part_id=part_id)
+        return await self._link.send("POST", f"{OWN}/session/{session_id}/revert", RevertReport, target)
+
+    async def unrevert(self, session_id: str) -> RevertReport:
+        return await self._link.send("POST", f"{OWN}/session/{session_id}/unrevert", RevertReport, Record())
+
+
+class _Rules(_Facet):
+    async def list(self, agent: str | None) -> PermissionRules:
+        return await self._link.get(f"{OWN}/rules", PermissionRules, {"agent": agent})
+
+    async def explain(
+        self, permission: str, subject: str, *, agent: str | None = None, extra: Sequence[Rule] = ()
+    ) -> PermissionReport:
+        asked = {"permission": permission, "subject": subject, "extra": [rule.to_dict() for rule in extra]}
+        named = {"agent": agent} if agent is not None else {}
+        return await self._link.send("POST", f"{OWN}/rules/explain", PermissionReport, {**asked, **named})
+
+    async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
+        return await self._link.records(f"{OWN}/rules/grants", Rule, {"permission": permission, "pattern": pattern})
+
+    async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
+        query = {"permission": permission, "pattern": pattern}
+        return [
+            Rule.model_validate(rule) for rule in await self._link.value("DELETE", f"{OWN}/rules/grants", query=query)
+        ]
+
+
+class _Catalog(_Facet):
+    async def models(self) -> Sequence[Model]:
+        return await self._link.records(f"{OWN}/model", Model)
+
+    async def all_models(self) -> Sequence[Model]:
+        return await self._link.records(f"{OWN}/model", Model, {"all": True})
+
+    async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
+        facts = await self._link.records(f"{OWN}/provider", ProviderFacts, {"only_ready": only_ready})
+        return [fact.whole() for fact in facts]
+
+    async def commands(self) -> Sequence[CommandSummary]:
+        return await self._link.records("/command", CommandSummary)
+
+    async def tools(self) -> Sequence[ToolSummary]:
+        return await self._link.records("/experimental/tool", ToolSummary)
+
+    async def skills(self) -> Sequence[SkillSummary]:
+        return await self._link.records("/skill", SkillSummary)
+
+    async def default_model(self) -> ModelRef:
+        return await self._link.get(f"{OWN}/model/default", ModelRef)
+
+    async def agents(self) -> Sequence[AgentSummary]:
+        return await self._link.records("/agent", AgentSummary)
+
+    async def describe_agent(self, name: str) -> JsonObject:
+        return await self._link.value("GET", f"{OWN}/agent", query={"name": name})
+
+
+class _Settings(_Facet):
+    async def notices(self) -> Notices:
+        return await self._link.get(f"{OWN}/notices", Notices)
+
+    async def store_key(self, provider_id: str, key: str) -> None:
+        await self._link.value("PUT", f"/auth/{provider_id}", {"type": "api", "key": key})
+
+    async def delete_key(self, provider_id: str) -> bool:
+        return await self._link.value("DELETE", f"{OWN}/auth/{provider_id}")
+
+    async def effective(self) -> JsonObject:
+        return await self._link.value("GET", f"{OWN}/config")
+
+    async def trust_report(self) -> TrustReport:
+        return await self._link.get(f"{OWN}/trust", TrustReport)
+
+    async def trust(self, seen: str) -> None:
+        await self._link.value("POST", f"{OWN}/trust", TrustGrant(seen=seen))
+
+
+class _Files(_Facet):
+    async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> Sequence[str]:
+        asked = {"query": query, "type": None if kind == "all" else kind, "limit": limit}
+        return await self._link.value("GET", "/find/file", query=asked)
+
+    async def search(self, pattern: str, *, limit: int = 100) -> Sequence[LineMatch]:
+        return await self._link.records(f"{OWN}/find", LineMatch, {"pattern": pattern, "limit": limit})
+
+    async def list(self, path: str) -> Sequence[FileEntry]:
+        return await self._link.records("/file", FileEntry, {"path": path})
+
+    async def read(self, path: str) -> FileContent:
+        return await self._link.get("/file/content", FileContent, {"path": path})
+
+    async def changed(self) -> Sequence[ChangedFile]:
+        return await self._link.records("/file/status", ChangedFile)
+
+
+class _Screen(_Facet):
+    async def publish(self, event: ScreenEvent) -> None:
+        properties = event.to_dict()
+        kind = properties.pop("type")
+        await self._link.value("POST", "/tui/publish", {"type": kind, "properties": properties})
+
+
+class _Project(_Facet):
+    async def current(self) -> ProjectInfo:
+        return await self._link.get("/project/current", ProjectInfo)
+
+    async def all(self) -> Sequence[ProjectInfo]:
+        return await self._link.records("/project", ProjectInfo)
+
+    async def places(self) -> Places:
+        return await self._link.get("/path", Places)
+
+    async def branch(self) -> str | None:
+        return (await self._link.value("GET", "/vcs")).get("branch")
+
+
+class RemoteFacets:
+    """All facets of one folder of a server."""
+
+    def __init__(self, link: Link, events: RemoteEvents) -> None:
+        self.sessions: SessionsFacet = _Sessions(link)
+        self.messages: MessagesFacet = _Messages(link)
+        self.prompts: PromptsFacet = _Prompts(link, events)
+        self.context: ContextFacet = _Context(link)
+        self.undo: UndoFacet = _Undo(link)
+        self.permissions: PermissionsFacet = _Permissions(link)
+        self.rules: RulesFacet = _Rules(link)
+        self.questions: QuestionsFacet = _Questions(link)
+        self.catalog: CatalogFacet = _Catalog(link)
+        self.settings: SettingsFacet = _Settings(link)
+        self.files: FilesFacet = _Files(link)
+        self.screen: ScreenFacet = _Screen(link)
+        self.project: ProjectFacet = _Project(link)
+
+
+async def _was_open(link: Link, path: str, body: object) -> bool:
+    try:
+        await link.value("POST", path, body)
+    except NotFoundError:
+        return False
+    return True
+
+
+def _parse_answer(body: bytes) -> MessageWithParts:
+    """Return the last message of a turn; raises the error that the server sent in its place."""
+    answer: JsonObject | None = json.loads(body or b"null")
+    if answer is None:
+        raise OpencodeError("the server closed the turn without its answer; the session holds what was done")
+    if "info" not in answer:
+        raise body_error(answer)
+    return MessageWithParts.model_validate(answer)
+
+
+def _choice(part_ids: Sequence[str] | None, dry_run: bool) -> PartChoice:
+    return PartChoice(parts=None if part_ids is None else list(part_ids), dry_run=dry_run)

@@ -4,9 +4,9 @@ import asyncio
 import time
 from typing import TextIO
 
-from opencode_tui.cli.cells import clip, width
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.tui.quantity import duration
+from opencode_tui.text.cells import clip, width
+from opencode_tui.text.quantity import duration
 
 FRAMES_PER_SECOND = 8
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

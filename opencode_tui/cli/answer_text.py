@@ -8,10 +8,10 @@ import re
 import stat
 from typing import TextIO
 
-from opencode_tui.cli.cells import width
 from opencode_tui.cli.style import Style
 from opencode_tui.cli.terminal import write_answer
-from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.text.cells import width
+from opencode_tui.text.safe_text import make_safe
 
 PROSE_WIDTH = 88
 """Source: design, visual, section 2."""

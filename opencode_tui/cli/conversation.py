@@ -19,8 +19,8 @@ from opencode_tui.schema.part import (
     ToolPart,
 )
 from opencode_tui.schema.session import RevertState, SessionInfo
-from opencode_tui.tui.quantity import duration
-from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.text.quantity import duration
+from opencode_tui.text.safe_text import make_safe
 
 _Block = tuple[str, list[str]]
 """A kind (`request`, `prose`, `work`) and its lines: blocks of one kind of work stand together, all else apart."""

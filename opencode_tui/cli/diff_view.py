@@ -1,9 +1,9 @@
 """A unified diff as a few lines for a terminal: line number, sign, text. Source: design, visual, sections 2 and 6."""
 
-from opencode_tui.cli.cells import clip
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.tui.diff_rows import DiffRow, read_diff
-from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.text.cells import clip
+from opencode_tui.text.diff_rows import DiffRow, read_diff
+from opencode_tui.text.safe_text import make_safe
 
 _CODE_AT = 9
 _TAB = 4

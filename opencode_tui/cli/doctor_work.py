@@ -21,7 +21,7 @@ from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.client.client import Client
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.storage.paths import find_paths
-from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.text.safe_text import make_safe
 
 _SIGNS: dict[Level, tuple[str, Token]] = {"well": ("✓", "success"), "advice": ("!", "warning"), "amiss": ("✗", "error")}
 _TEXT_AT = 12

@@ -36,7 +36,7 @@ class _SafeFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, with its traceback if there is one."""
-        from opencode_tui.tui.safe_text import make_safe  # a run with nothing to tell needs it late, if at all
+        from opencode_tui.text.safe_text import make_safe  # a run with nothing to tell needs it late, if at all
 
         return make_safe(super().format(record), multiline=True)
 

@@ -12,7 +12,7 @@ from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.tui.quantity import amount
+from opencode_tui.text.quantity import amount
 
 _HEADS = ("MODEL", "CONTEXT", "OUTPUT", "IN $/M", "OUT $/M", "")
 _NEAREST = 3

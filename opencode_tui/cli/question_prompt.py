@@ -3,13 +3,13 @@
 Nothing is preselected: an empty line only shows the keys again, and what was typed before the question appeared answers nothing.
 """
 
-from opencode_tui.cli.cells import wrap
 from opencode_tui.cli.style import Style
 from opencode_tui.cli.terminal_lines import TerminalLines
 from opencode_tui.client.client import Client
 from opencode_tui.schema.event import QuestionAsked
 from opencode_tui.schema.question import Question
-from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.text.cells import wrap
+from opencode_tui.text.safe_text import make_safe
 
 DISMISS = "-"
 

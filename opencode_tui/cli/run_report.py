@@ -28,8 +28,8 @@ from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
 from opencode_tui.schema.status import BusyStatus, RetryStatus
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
-from opencode_tui.tui.quantity import amount, duration, money, plural
-from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.text.quantity import amount, duration, money, plural
+from opencode_tui.text.safe_text import make_safe
 
 _Block = Literal["head", "prose", "work", "question", "end"]
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from opencode_tui.cli.late_keys import LateKeys
 from opencode_tui.cli.terminal import say
+from opencode_tui.text.safe_text import make_safe
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import Ending, StartOptions
-from opencode_tui.tui.safe_text import make_safe
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client

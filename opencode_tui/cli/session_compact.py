@@ -9,8 +9,8 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.compaction import CompactionReport, CompactSession
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import parse_model_ref
-from opencode_tui.tui.quantity import amount, money, plural
-from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.text.quantity import amount, money, plural
+from opencode_tui.text.safe_text import make_safe
 
 
 def compact_session(session_id: str, *, model: str | None, dry_run: bool, style: str) -> None:

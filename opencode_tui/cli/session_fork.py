@@ -10,7 +10,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.fork import ForkPreview
 from opencode_tui.schema.request import ForkSession
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.tui.quantity import plural
+from opencode_tui.text.quantity import plural
 
 
 def fork_session(session_id: str, *, message_id: str | None, worktree: bool, dry_run: bool) -> None:

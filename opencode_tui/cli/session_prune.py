@@ -11,7 +11,7 @@ from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.schema.context import PruneReport
-from opencode_tui.tui.quantity import amount, plural
+from opencode_tui.text.quantity import amount, plural
 
 
 def prune_session(session_id: str, part_ids: Sequence[str], *, dry_run: bool, style: str) -> None:

@@ -19,7 +19,7 @@ from opencode_tui.schema.fork import fork_origin
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.request import UpdateSession
 from opencode_tui.schema.session import SessionInfo
-from opencode_tui.tui.quantity import age, plural
+from opencode_tui.text.quantity import age, plural
 
 _NONE_YET = 'no sessions in this project yet; begin one with: opencode-tui run "explain this folder"'
 

@@ -18,7 +18,7 @@ from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import hidden_cost
-from opencode_tui.tui.quantity import amount, money, plural
+from opencode_tui.text.quantity import amount, money, plural
 
 DAY_MS = 86_400_000
 

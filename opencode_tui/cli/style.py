@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 
 from msgspec import Struct
 
-Token = Literal["bold", "italic", "muted", "accent", "success", "warning", "error", "added", "removed"]
+Token = Literal["bold", "italic", "muted", "text", "accent", "success", "warning", "error", "added", "removed"]
 
 MAX_WIDTH = 120
 """Cells that lines with facts at their right edge use of a wide terminal."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Sequence
 
-from opencode_tui.cli.cells import clip, pad, width
 from opencode_tui.cli.style import Style
-from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.text.cells import clip, pad, width
+from opencode_tui.text.safe_text import make_safe
 
 _GAP = "  "
 _MIN_CELLS = 8

@@ -12,7 +12,7 @@ from typing import TextIO
 
 def print_result(text: str) -> None:
     """Write text with a line feed to stdout, made safe."""
-    from opencode_tui.tui.safe_text import make_safe  # a turn is on its way before it has anything to say
+    from opencode_tui.text.safe_text import make_safe  # a turn is on its way before it has anything to say
 
     sys.stdout.write(make_safe(text, multiline=True) + "\n")
 
@@ -25,7 +25,7 @@ def print_json(value: object) -> None:
 
 def say(message: str) -> None:
     """Write one line to stderr with the name of the program before it."""
-    from opencode_tui.tui.safe_text import make_safe  # as above
+    from opencode_tui.text.safe_text import make_safe  # as above
 
     sys.stderr.write(f"opencode-tui: {make_safe(message.strip())}\n")
 

@@ -1,26 +1,53 @@
-"""A tool call in one line: state, name, subject, facts at the right edge. Source: design, visual, sections 2 and 6."""
+"""A tool call for a terminal: one line, and below it a diff, the end of a failed command's output, an error, a todo list.
+
+Source: design, visual, sections 2 and 6.
+"""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from opencode_tui.cli.cells import clip, clip_front, pad, width
+from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.cli.tool_body import tool_body
-from opencode_tui.cli.tool_facts import Fact, facts_of, is_bad_exit
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
-from opencode_tui.tui.tool_words import BY_PATH, REFUSED, argument_of, name_of
-from opencode_tui.tui.tool_words import activity_of as activity_words
+from opencode_tui.text import tool as words
+from opencode_tui.text.cells import clip, pad, width, wrap
+from opencode_tui.text.safe_text import make_safe, output_line
+from opencode_tui.text.tool import (
+    BY_PATH,
+    Fact,
+    argument_of,
+    facts_of,
+    failure_facts,
+    failure_text,
+    fit_line,
+    is_bad_exit,
+    is_interrupted,
+    name_of,
+    separated,
+    time_facts,
+    todos_of,
+)
 
 _NAME_WIDTH = 6
 _SUBJECT_AT = 9
 _GAP = 2
-_MIN_SUBJECT = 16
 _LONG_SUBJECT = 200
 _MAX_NAME = 24
+_SEPARATOR = " "
+_DIFF_LINES = 12
+_TODO_LINES = 12
+_ERROR_LINES = 6
+_OUTPUT_LINES = 3
+_BODY_AT = 9
+_EDITS = ("edit", "multiedit", "apply_patch")
+_TODO_SIGNS: dict[str, tuple[str, Token]] = {
+    "completed": ("✓", "success"),
+    "in_progress": ("●", "accent"),
+    "cancelled": ("■", "muted"),
+}
 
 
 class _Look(Struct, frozen=True):
@@ -38,15 +65,15 @@ _UNFINISHED = _Look("○", "muted", ("muted",), ("muted",))
 
 
 def tool_lines(part: ToolPart, style: Style) -> list[str]:
-    """Return the line of a call and what stands below it, safe and no wider than the terminal."""
+    """Return the line of a call and what is below it, safe and no wider than the terminal."""
     look, facts = _appearance(part)
-    body = [] if look is _STOPPED else tool_body(part, style)
+    body = [] if look is _STOPPED else _body(part, style)
     return [_line(part, look, facts, style), *body]
 
 
 def activity_of(part: ToolPart) -> str:
-    """Return what a running call does, as `Running pytest -q`; safe."""
-    return activity_words(part, os.getcwd())
+    """Return what a running call is doing, as `Running pytest -q`; safe."""
+    return words.activity_of(part, os.getcwd())
 
 
 def described(part: ToolPart) -> str:
@@ -57,12 +84,10 @@ def described(part: ToolPart) -> str:
 def _appearance(part: ToolPart) -> tuple[_Look, list[Fact]]:
     state = part.state
     if isinstance(state, ToolStateCompleted):
-        return _BAD_EXIT if is_bad_exit(state) else _DONE, facts_of(part.tool, state)
+        facts = [*facts_of(part.tool, state), *time_facts(state.time.start, state.time.end)]
+        return _BAD_EXIT if is_bad_exit(state) else _DONE, facts
     if isinstance(state, ToolStateError):
-        if state.stop_reason == "interrupted":
-            return _STOPPED, [Fact("interrupted by you", short="interrupted")]
-        told = REFUSED.get(state.stop_reason or "", "failed")
-        return _FAILED, [Fact(told, "error", short=told.split()[0])]
+        return _STOPPED if is_interrupted(state) else _FAILED, failure_facts(state)
     return _UNFINISHED, [Fact("unfinished", short="unfinished")]
 
 
@@ -81,44 +106,77 @@ def _line(part: ToolPart, look: _Look, facts: Sequence[Fact], style: Style) -> s
 
 
 def _arrange(part: ToolPart, facts: Sequence[Fact], room: int | None, style: Style) -> tuple[Sequence[Fact], str]:
-    """Return the facts that fit beside the subject, and the subject cut to what they leave.
-
-    Words of counts go first, then the time, then the counts.
-    """
     subject, mark = style.words(_subject(part)), style.words("…")
     if room is None:
         return facts, clip(subject, _LONG_SUBJECT, mark)
-    wanted = min(width(subject), _MIN_SUBJECT)
-    shown = next((some for some in _shorter_and_shorter(facts) if room - _taken(some) >= wanted), ())
-    cut = clip_front if part.tool in BY_PATH else clip
-    return shown, cut(subject, max(1, room - _taken(shown)), mark)
-
-
-def _shorter_and_shorter(facts: Sequence[Fact]) -> Iterator[Sequence[Fact]]:
-    yield facts
-    short = [fact if fact.is_time else replace(fact, text=fact.short) for fact in facts if fact.is_time or fact.short]
-    yield short
-    yield [fact for fact in short if not fact.is_time]
-
-
-def _taken(facts: Sequence[Fact]) -> int:
-    return _width(facts) + _GAP if facts else 0
+    return fit_line(facts, subject, room, is_path=part.tool in BY_PATH, mark=mark, separator=_SEPARATOR)
 
 
 def _width(facts: Sequence[Fact]) -> int:
-    return sum(len(before) + width(fact.text) for before, fact in _separated(facts))
+    return sum(len(before) + width(fact.text) for before, fact in separated(facts, _SEPARATOR))
 
 
 def _join(facts: Sequence[Fact], style: Style) -> str:
-    return "".join(before + style.paint(style.words(fact.text), fact.token) for before, fact in _separated(facts))
-
-
-def _separated(facts: Sequence[Fact]) -> Iterator[tuple[str, Fact]]:
-    """Yield each fact with what stands before it: the time keeps its distance."""
-    for number, fact in enumerate(facts):
-        yield "" if not number else "  " if fact.is_time else " ", fact
+    parts = separated(facts, _SEPARATOR)
+    return "".join(before + style.paint(style.words(fact.text), fact.token) for before, fact in parts)
 
 
 def _subject(part: ToolPart) -> str:
-    """Return what the call is about; paths below the current folder are told from there."""
+    """Return what the call is about; paths below the current folder are relative to it."""
     return argument_of(part, os.getcwd())
+
+
+def _body(part: ToolPart, style: Style) -> list[str]:
+    """Return the lines, safe and no wider than the terminal; most calls have none."""
+    state = part.state
+    if isinstance(state, ToolStateError):
+        return _guarded(_error_lines(failure_text(state), style), "error", style)
+    if not isinstance(state, ToolStateCompleted):
+        return []
+    if is_bad_exit(state):
+        return _guarded(_last_lines(str(state.metadata.get("output") or ""), style), "warning", style)
+    if part.tool in _EDITS:
+        return render_diff(str(state.metadata.get("diff") or ""), style, limit=_DIFF_LINES)
+    return _todo_lines(state, style) if part.tool == "todowrite" else []
+
+
+def _error_lines(text: str, style: Style) -> list[str]:
+    room = _room(style)
+    lines = [make_safe(line.expandtabs(4)) for line in text.strip().splitlines()]
+    if room is not None:
+        lines = [piece for line in lines for piece in wrap(line, room)]
+    if len(lines) > _ERROR_LINES:
+        lines = [*lines[: _ERROR_LINES - 1], style.words(f"… {len(lines) - _ERROR_LINES + 1} lines")]
+    return lines
+
+
+def _last_lines(output: str, style: Style) -> list[str]:
+    lines = [output_line(line) for line in output.strip("\r\n").replace("\r\n", "\n").split("\n")]
+    shown = lines if any(lines) else []
+    if len(shown) > _OUTPUT_LINES + 1:  # a line that counts one line would take its place
+        shown = [style.words(f"… {len(lines) - _OUTPUT_LINES} lines"), *lines[-_OUTPUT_LINES:]]
+    return [clip(line, _room(style) or 200, style.words("›")) for line in shown]
+
+
+def _todo_lines(state: ToolStateCompleted, style: Style) -> list[str]:
+    items = todos_of(state.metadata)
+    lines: list[str] = []
+    for item in items[:_TODO_LINES]:
+        status = str(item.get("status"))
+        sign, token = _TODO_SIGNS.get(status, ("○", "muted"))
+        content = clip(make_safe(str(item.get("content", ""))), (_room(style) or 200) - 2, style.words("…"))
+        text = style.paint(content, "bold") if status == "in_progress" else style.paint(content, "muted")
+        lines.append(f"{' ' * _BODY_AT}{style.paint(style.words(sign), token)} {text}")
+    if len(items) > _TODO_LINES:
+        lines.append(style.paint(" " * _BODY_AT + style.words(f"… {len(items) - _TODO_LINES} more"), "muted"))
+    return lines
+
+
+def _guarded(lines: list[str], token: Token, style: Style) -> list[str]:
+    guide = style.paint(style.words("│"), token)
+    return [f"{' ' * (_BODY_AT - 2)}{guide} {line}".rstrip() for line in lines]
+
+
+def _room(style: Style) -> int | None:
+    columns = style.width()
+    return None if columns is None else columns - _BODY_AT

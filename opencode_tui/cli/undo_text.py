@@ -1,31 +1,28 @@
-"""What an undo does or did, as lines for a person. Source: design, visual, section 8 and the picture of the preview."""
+"""What an undo does or did, as lines for the user. Source: design, visual, section 8 and the picture of the preview."""
 
-import os
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from pathlib import Path
 
-from msgspec import Struct
-
-from opencode_tui.cli.cells import pad, width
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.schema.undo import UndoFile, UndoFiles, UndoScope
-from opencode_tui.tui.quantity import plural
-from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.schema.undo import UndoFiles, UndoScope
+from opencode_tui.text.cells import pad, width
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.undo import Fate, UndoneFile, undone_files
 
 _LISTED = 20
 """Files that undo does not cover are listed up to this many: whole folders of ignored files can be among them."""
 
-
-class _Row(Struct, frozen=True):
-    mark: str
-    verb: str
-    token: Token
-    file: UndoFile
+_FATES: dict[Fate, tuple[str, Token]] = {
+    "restored": (" ", "success"),
+    "deleted": (" ", "success"),
+    "kept": ("!", "warning"),
+    "failed": ("!", "error"),
+    "not covered": ("!", "warning"),
+}
 
 
 def scope_line(scope: UndoScope) -> str:
-    """Return `3 messages, 1 of yours`, or what goes of the message that stays."""
+    """Return `3 messages, 1 of yours`, or what is removed of the message that stays."""
     parts = plural(len(scope.parts), "part")
     if scope.part_id is not None and not scope.messages:
         return f"{parts} of the last answer"
@@ -34,57 +31,26 @@ def scope_line(scope: UndoScope) -> str:
 
 
 def file_lines(files: UndoFiles, folder: Path, style: Style) -> list[str]:
-    """Return a line a file: what becomes of it, the change that is taken back, why it is left alone."""
-    rows = list(_rows(files))
-    names = [make_safe(_name(row.file.path, folder)) for row in rows]
-    room = min(max(map(width, names), default=0), 60)
-    lines = [_line(row, name, room, style) for row, name in zip(rows, names, strict=True)]
-    left = len(files.unprotected) - _LISTED
+    """Return a line a file: what becomes of it, its changed lines, why it is left alone."""
+    rows = undone_files(files, folder)
+    uncovered = [row for row in rows if row.fate == "not covered"]
+    rows = [row for row in rows if row not in uncovered[_LISTED:]]
+    room = min(max((width(row.path) for row in rows), default=0), 60)
+    lines = [_line(row, room, style) for row in rows]
+    left = len(uncovered) - _LISTED
     if left > 0:
-        lines.append(
-            style.paint(
-                style.words(f"  … {plural(left, 'file')} more that undo does not cover; --format json"), "muted"
-            )
-        )
+        more = f"  … {plural(left, 'file')} more that undo does not cover; --format json"
+        lines.append(style.paint(style.words(more), "muted"))
     return lines
 
 
-def _rows(files: UndoFiles) -> Iterator[_Row]:
-    groups: Sequence[tuple[str, str, Token, Sequence[UndoFile]]] = (
-        (" ", "restored", "success", files.restored),
-        (" ", "removed", "success", files.deleted),
-        ("!", "kept", "warning", files.kept),
-        ("!", "failed", "error", files.failed),
-        ("!", "not covered", "warning", files.unprotected[:_LISTED]),
-    )
-    for mark, verb, token, found in groups:
-        yield from (_Row(mark, verb, token, file) for file in found)
+def _line(row: UndoneFile, room: int, style: Style) -> str:
+    sign, token = _FATES[row.fate]
+    counts = style.words(" ".join(_counts(row)))
+    why = style.paint(style.words(row.note), "muted") if row.note else ""
+    fate = style.paint(pad(row.fate, 11), token)
+    return f"{style.paint(sign, token)} {fate} {pad(row.path, room)}  {pad(counts, 9, is_right=True)}  {why}".rstrip()
 
 
-def _line(row: _Row, name: str, room: int, style: Style) -> str:
-    file = row.file
-    mark = style.paint(row.mark, row.token)
-    verb = style.paint(pad(row.verb, 11), row.token)
-    counts = style.words(" ".join(_counts(file)))
-    facts = ", ".join(filter(None, (file.note, _reason(file))))
-    why = style.paint(style.words(make_safe(facts)), "muted") if facts else ""
-    return f"{mark} {verb} {pad(name, room)}  {pad(counts, 9, is_right=True)}  {why}".rstrip()
-
-
-def _counts(file: UndoFile) -> Iterator[str]:
-    if file.additions:
-        yield f"+{file.additions}"
-    if file.deletions:
-        yield f"−{file.deletions}"
-
-
-def _reason(file: UndoFile) -> str:
-    if file.changed_at is None:
-        return file.reason or ""
-    return f"{file.reason}, at {datetime.fromtimestamp(file.changed_at / 1000).strftime('%H:%M')}"
-
-
-def _name(path: str, folder: Path) -> str:
-    """Return a path relative to the folder where it is short that way."""
-    relative = os.path.relpath(path, folder)
-    return path if relative.startswith(f"..{os.sep}..") else relative
+def _counts(row: UndoneFile) -> Sequence[str]:
+    return [f"{sign}{count}" for sign, count in (("+", row.additions), ("−", row.deletions)) if count]

@@ -14,8 +14,8 @@ from opencode_tui.engine.tool.text_diff import compare
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.undo import UndoFiles, UndoScope
-from opencode_tui.tui.quantity import plural
-from opencode_tui.tui.safe_text import make_safe
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.safe_text import make_safe
 
 _SIGNS = {"added": "A", "deleted": "D", "modified": "M"}
 

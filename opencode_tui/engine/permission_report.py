@@ -14,7 +14,7 @@ from opencode_tui.engine.tool.location import locate
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.permission import Action, PermissionReport, Rule, Verdict
 
-UNKNOWABLE = "what it will do cannot be known before it runs: only a rule that names it word for word allows it"
+UNKNOWABLE = "runs arbitrary code"
 _PATHS = ("read", "edit")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.style import Style
 
 from opencode_tui.schema.context import ContextGroup, ContextView
-from opencode_tui.tui.quantity import amount, money
+from opencode_tui.text.quantity import amount, money
 from opencode_tui.tui.row import Piece, measure
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.theme.mixing import mix

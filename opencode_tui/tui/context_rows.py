@@ -4,10 +4,10 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from opencode_tui.schema.context import ContextItem
-from opencode_tui.tui.quantity import amount, plural
-from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.text.quantity import amount, plural
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.tool import name_of
 from opencode_tui.tui.session_facts import clock
-from opencode_tui.tui.tool_words import name_of
 
 _KINDS = {
     "agent": "System prompt",

@@ -13,6 +13,7 @@ from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, ShellInput, TextInput
 from opencode_tui.schema.screen_event import ScreenToastShown
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.text.undo import stored_report, undone_files
 from opencode_tui.tui.choice import Choice
 from opencode_tui.tui.conversation.wheel import Wheel
 from opencode_tui.tui.elsewhere import is_left_open
@@ -20,7 +21,6 @@ from opencode_tui.tui.folder_state import Asking, FolderState
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.session_facts import SessionFacts
 from opencode_tui.tui.transcript import Transcript
-from opencode_tui.tui.undo_words import stored_report, undone_files
 
 LOOK_S = 1.0
 """Seconds between two looks whether another process is done with the shown session."""

@@ -9,14 +9,14 @@ from rich.style import Style
 from textual.strip import Strip
 
 from opencode_tui.schema.diff import FileDiff, lines_of
-from opencode_tui.tui import cells
+from opencode_tui.text import cells
+from opencode_tui.text.diff_rows import DiffRow, read_diff
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.code import CodeLine
 from opencode_tui.tui.conversation.diff import MAX_LINE, colour_rows
 from opencode_tui.tui.diff_headings import name_gaps
-from opencode_tui.tui.diff_rows import DiffRow, read_diff
-from opencode_tui.tui.quantity import plural
 from opencode_tui.tui.row import Piece, clip, measure, row, strip
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.theme.look import Look
 
 HEAD = 7

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from opencode_tui.schema.diff import lines_of
-from opencode_tui.tui.diff_rows import DiffRow
+from opencode_tui.text.diff_rows import DiffRow
 
 MAX_LETTERS = 200
 """Letters of a line that are looked at."""

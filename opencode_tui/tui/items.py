@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from msgspec import Struct
-
 from opencode_tui.schema.error import StoredError
 from opencode_tui.schema.part import RetryPart, ToolPart
+from opencode_tui.text.undo import UndoneFile
 
 Wait = Literal["", "asks", "waits"]
 """A call that the person must allow first (`asks`), or that stands behind such a one (`waits`)."""
@@ -183,17 +182,6 @@ class StopItem(Item):
     def is_hidden(self) -> bool:
         """What is told already is not told again."""
         return self.is_told
-
-
-class UndoneFile(Struct, frozen=True):
-    """What an undo did with a file; `note` says why it was kept or removed."""
-
-    status: str
-    path: str
-    fate: Literal["restored", "removed", "kept"]
-    note: str = ""
-    additions: int = 0
-    deletions: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -14,7 +14,8 @@ from opencode_tui.schema.part import (
     TextPart,
     ToolPart,
 )
-from opencode_tui.tui.answer_end import end_of, has_failed, is_interrupted
+from opencode_tui.text.tool import is_interrupted
+from opencode_tui.tui.answer_end import end_of, has_failed
 from opencode_tui.tui.items import (
     AnyItem,
     CompactionItem,
@@ -235,7 +236,7 @@ class MessageView:
                 item.started, item.ended = part.time.start, part.time.end
         elif isinstance(item, ToolItem) and isinstance(part, ToolPart):
             item.part = part
-            if isinstance(self._end, StopItem) and is_interrupted(part):
+            if isinstance(self._end, StopItem) and is_interrupted(part.state):
                 self._end.is_told = True
         elif isinstance(item, RetryItem) and isinstance(part, RetryPart):
             item.attempts = [part if one.id == part.id else one for one in item.attempts]

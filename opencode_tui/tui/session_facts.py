@@ -21,9 +21,9 @@ from opencode_tui.schema.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session import SessionInfo, hidden_cost, is_default_title
 from opencode_tui.schema.todo import Todo
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
-from opencode_tui.tui.quantity import plural
-from opencode_tui.tui.safe_text import screen_line
-from opencode_tui.tui.status.doing import doing
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.tool import brief_activity
 
 LETTERS_PER_TOKEN = 4
 NAME_LENGTH = 40
@@ -194,7 +194,7 @@ class SessionFacts:
         self._calls.add(part.id)
         match part.state:
             case ToolStateRunning():
-                self._running[part.id] = doing(part.tool, part.state.input)
+                self._running[part.id] = brief_activity(part.tool, part.state.input)
             case ToolStateCompleted() | ToolStateError():
                 if isinstance(part.state, ToolStateError) and part.state.stop_reason == "rejected":
                     self._rejected.add(part.message_id)

@@ -8,8 +8,8 @@ from typing import Literal, cast
 
 from opencode_tui.schema.session import SessionInfo, is_default_title
 from opencode_tui.schema.status import RetryStatus
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.folder_state import FolderState
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.theme.glyphs import Glyphs
 
 State = Literal["running", "asks", "retry", "undone", "done", "failed", "idle"]

@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.status import RetryStatus
+from opencode_tui.text.quantity import amount, duration, money
+from opencode_tui.text.retry import waiting_reason
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.control import Control
+from opencode_tui.tui.items import RetryItem
 from opencode_tui.tui.prompt.editor import HINTS
-from opencode_tui.tui.quantity import amount, duration, money
-from opencode_tui.tui.retry_words import waits_for
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.session_facts import SessionFacts
 from opencode_tui.tui.status.activity import Activity
 from opencode_tui.tui.status.header import Title
@@ -39,13 +40,15 @@ def activity_of(control: Control, now: int, *, interrupt_key: str) -> Activity:
     status = control.folder.status(facts.info.id)
     if isinstance(status, RetryStatus):
         left = max(0, status.next - now + 999) // 1000
-        word = waits_for(control.transcript.items, status.message)
+        retry = next((item for item in reversed(control.transcript.items) if isinstance(item, RetryItem)), None)
+        attempt = retry.attempts[-1] if retry is not None and retry.attempts else None
+        word = waiting_reason(retry.provider if retry is not None else "", attempt, status.message)
         most = f" of {status.attempts}" if status.attempts else ""
         told = f"next try in {duration(left)}, attempt {status.attempt}{most}"
         return Activity("retry", word, told, interrupt_key, "stop trying")
     elapsed = duration(max(0, now - _since(control, facts)) / 1000)
     if control.questions():
-        return Activity("asks", "Waits for your answer", elapsed, interrupt_key, "interrupt")
+        return Activity("asks", "Waiting for your answer", elapsed, interrupt_key, "interrupt")
     told = f"{elapsed} · {amount(facts.turn_tokens)} tokens" if facts.turn_tokens else elapsed
     return Activity("busy", facts.word, told, interrupt_key, "interrupt")
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 
-from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.text.safe_text import screen_line
 
 NAME = "opencode_tui"
 MOST = 60

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from opencode_tui.schema.session import RevertState
-from opencode_tui.tui.items import AnyItem, UndoItem, UndoneFile
+from opencode_tui.text.undo import UndoneFile
+from opencode_tui.tui.items import AnyItem, UndoItem
 from opencode_tui.tui.message_view import MessageView
 
 UNDO_ID = "undo"

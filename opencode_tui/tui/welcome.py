@@ -6,12 +6,12 @@ from rich.style import Style
 from textual.strip import Strip
 
 from opencode_tui import __version__
-from opencode_tui.tui.cells import breaks, pad
+from opencode_tui.text.cells import breaks, pad
+from opencode_tui.text.quantity import age
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.control import Control
-from opencode_tui.tui.quantity import age
 from opencode_tui.tui.row import Piece, row
 from opencode_tui.tui.rows import Rows
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.session_tree import name_of
 from opencode_tui.tui.start import EXAMPLES
 

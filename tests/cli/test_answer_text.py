@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.cli.answer_text import AnswerText
-from opencode_tui.cli.cells import width
 from opencode_tui.cli.style import PLAIN, Style
+from opencode_tui.text.cells import width
 from tests.support.hostile import HOSTILE, steering
 from tests.support.pseudo_terminal import terminal_style
 

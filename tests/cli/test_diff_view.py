@@ -1,7 +1,7 @@
-from opencode_tui.cli.cells import width
 from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.engine.tool.text_diff import compare
+from opencode_tui.text.cells import width
 from tests.support.hostile import HOSTILE, steering
 
 BEFORE = [f"line {number}" for number in range(1, 41)]

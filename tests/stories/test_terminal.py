@@ -60,7 +60,7 @@ def test_the_model_gets_the_word_that_comes_with_a_no(at_terminal, server, proje
     with at_terminal(WRITE) as terminal:
         terminal.expect("n reject")
         terminal.send("n\n")
-        terminal.expect("word to the agent")
+        terminal.expect("should the agent do instead")
         terminal.send("use docs/note.txt\n")
         assert terminal.wait() == 0
     assert "use docs/note.txt" in content_text(server.bodies[-1]["messages"][-1]["content"])
@@ -71,7 +71,7 @@ def test_a_no_without_a_word_ends_the_turn(at_terminal, server):
     with at_terminal(WRITE) as terminal:
         terminal.expect("n reject")
         terminal.send("n\n")
-        terminal.expect("word to the agent")
+        terminal.expect("should the agent do instead")
         terminal.send("\n")
         terminal.wait()
     assert len(server.requests) == 1

@@ -29,7 +29,7 @@ def permissions(world: HostileWorld) -> None:
     for left in range(len(calls), 0, -1):
         if left > 1:
             world.terminal.sees(f"1 of {left}")
-        world.terminal.listens("reject, with a word")
+        world.terminal.listens("reject and tell")
         world.scroll_panel()
         if left % 2 == 0:
             _look_at_always(world)
@@ -46,10 +46,10 @@ def permissions(world: HostileWorld) -> None:
 def _look_at_always(world: HostileWorld) -> None:
     """Look at what `always` would allow, and go back to the question."""
     world.terminal.press("a")
-    world.terminal.listens("allow from now on")
+    world.terminal.listens("y always allow")
     world.scroll_panel()
     world.terminal.press("escape")
-    world.terminal.listens("reject, with a word")
+    world.terminal.listens("reject and tell")
 
 
 def questions(world: HostileWorld) -> None:

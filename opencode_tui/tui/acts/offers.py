@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from opencode_tui.schema.catalog import CommandSummary
+from opencode_tui.text.quantity import amount
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.choice import Choice as Chosen
 from opencode_tui.tui.dialogs.listing import Choice, Offer
 from opencode_tui.tui.keymap import ACTIONS, BY_ID, SESSION_PAGE, Action, Keymap
-from opencode_tui.tui.quantity import amount
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.theme.themes import Themes
 
 FIRST_GROUP, LAST_GROUP = "Session", "Program"

@@ -9,11 +9,11 @@ from opencode_tui.schema.compaction import CompactSession
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.request import ForkSession, UpdateSession
 from opencode_tui.schema.session import SessionInfo
+from opencode_tui.text.quantity import amount, plural
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
-from opencode_tui.tui.quantity import amount, plural
 
 if TYPE_CHECKING:
     from opencode_tui.tui.screens.chat import ChatScreen

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.schema.part import TextPart
 from opencode_tui.schema.undo import RevertPreview, RevertReport, UndoFiles
+from opencode_tui.text.undo import undone_files
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.dialogs.undo import UndoPanel
-from opencode_tui.tui.undo_words import undone_files
 
 if TYPE_CHECKING:
     from opencode_tui.tui.screens.chat import ChatScreen

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from textual.message import Message
 
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.text.tool import argument_of, name_of
 from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.conversation.tool_view import is_pruned, opened_of
@@ -21,7 +22,6 @@ from opencode_tui.tui.items import (
     UndoItem,
     UserItem,
 )
-from opencode_tui.tui.tool_words import argument_of, name_of
 from opencode_tui.tui.transcript import Transcript
 
 

@@ -7,8 +7,8 @@ may still grow. A line that is not known whole can be guessed, and the guess be 
 import re
 from dataclasses import dataclass
 
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.blocks import Block, Code, Paragraph, Rule, Table
-from opencode_tui.tui.safe_text import screen_line
 
 CODE_LINES = 40
 """Lines after which an open fence's lines are a block of their own."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from opencode_tui.tui.cells import join_lines
+from opencode_tui.text.cells import join_lines
 
 
 @dataclass(slots=True, eq=False)

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from opencode_tui.tui.cells import breaks, clip
+from opencode_tui.text.cells import breaks, clip
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.safe_text import output_line
 from opencode_tui.tui.conversation.page import BODY, SIGN, Line, Page, Pen, Span
-from opencode_tui.tui.quantity import plural
-from opencode_tui.tui.safe_text import output_line
 
 TAIL_LINES = 3
 ERROR_LINES = 6

@@ -1,6 +1,7 @@
 """Where empty rows stand between items, and about how many rows an item takes. Source: design, visual, section 2."""
 
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.text.tool import changed_lines
 from opencode_tui.tui.conversation.body import TAIL_LINES
 from opencode_tui.tui.conversation.page import Page
 from opencode_tui.tui.conversation.scene import Scene
@@ -16,7 +17,6 @@ from opencode_tui.tui.items import (
     UndoItem,
     UserItem,
 )
-from opencode_tui.tui.tool_facts import changed_lines
 
 _LINES = frozenset({"tool", "thought", "retry", "stop"})
 _EDITS = frozenset({"edit", "multiedit", "apply_patch"})

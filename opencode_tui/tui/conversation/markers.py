@@ -1,15 +1,16 @@
 """Draws what is no answer and no tool: thoughts, compactions, retries, interruptions, undone stretches."""
 
-from opencode_tui.tui.cells import breaks, clip, pad, width
+from opencode_tui.text.cells import breaks, clip, pad, width
+from opencode_tui.text.quantity import amount, duration, plural
+from opencode_tui.text.retry import failed_by
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.conversation.markdown import Markdown
 from opencode_tui.tui.conversation.page import GUTTER, TEXT, Line, Page, Pen, Span
 from opencode_tui.tui.conversation.prose import draw_block
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.conversation.user import clock
-from opencode_tui.tui.items import CompactionItem, RetryItem, StopItem, ThoughtItem, UndoItem, UndoneFile
-from opencode_tui.tui.quantity import amount, duration, plural
-from opencode_tui.tui.retry_words import failed_by
-from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.tui.items import CompactionItem, RetryItem, StopItem, ThoughtItem, UndoItem
 
 _GAP = 1
 
@@ -90,7 +91,7 @@ def draw_undo(item: UndoItem, page: Page, scene: Scene) -> list[Line]:
 
 def _undone_words(item: UndoItem, page: Page) -> str:
     """Return what the undo did, in fewer words where there is little room."""
-    changed = sum(file.fate != "kept" for file in item.files)
+    changed = sum(not file.is_left for file in item.files)
     kept = len(item.files) - changed
     nouns = page.width >= 80
     words = [f"{plural(item.messages, 'message') if nouns else item.messages} undone"]
@@ -101,7 +102,7 @@ def _undone_words(item: UndoItem, page: Page) -> str:
 
 def _undone_file(file: UndoneFile, column: int, page: Page) -> list[Line]:
     """Return a file's line; a reason that does not fit stands below it."""
-    is_kept = file.fate == "kept"
+    is_kept = file.is_left
     pen = Pen(page)
     if is_kept:
         pen.move(GUTTER).put(page.look.glyphs.asks, page.style("warning", bold=True))

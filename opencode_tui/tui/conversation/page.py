@@ -7,7 +7,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from opencode_tui.tui.cells import take, width
+from opencode_tui.text.cells import fitting, width
 from opencode_tui.tui.theme.look import Look
 
 GUTTER, TEXT, SIGN, BODY = 1, 3, 8, 10
@@ -177,7 +177,7 @@ def clip_spans(spans: list[Span], room: int, mark: Span) -> list[Span]:
     kept: list[Span] = []
     left = room - width(mark[0])
     for text, style in spans:
-        count = take(text, left)
+        count = fitting(text, left)
         if count:
             kept.append((text[:count], style))
         left -= width(text[:count])

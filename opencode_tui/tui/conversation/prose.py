@@ -1,6 +1,6 @@
 """Draws the blocks of an answer: paragraphs with their marks, headings, code on its own tone, quotes behind a bar."""
 
-from opencode_tui.tui.cells import breaks, hard_breaks, width
+from opencode_tui.text.cells import breaks, hard_breaks, width
 from opencode_tui.tui.conversation.blocks import Block, Code, Paragraph, Rule, Table
 from opencode_tui.tui.conversation.code import colour_lines
 from opencode_tui.tui.conversation.inline import inline_spans

@@ -8,17 +8,27 @@ from opencode_tui.schema.tool_state import (
     ToolStateError,
     ToolStateRunning,
 )
+from opencode_tui.text.quantity import amount, duration
+from opencode_tui.text.tool import (
+    BY_PATH,
+    Fact,
+    argument_of,
+    facts_of,
+    failure_facts,
+    failure_text,
+    is_bad_exit,
+    is_interrupted,
+    name_of,
+    time_facts,
+)
 from opencode_tui.tui.conversation.body import draw_error
 from opencode_tui.tui.conversation.page import Line, Page
 from opencode_tui.tui.conversation.scene import Scene
-from opencode_tui.tui.conversation.tool_line import Fact, Hint, State, draw_tool_line
+from opencode_tui.tui.conversation.tool_line import Hint, State, draw_tool_line
 from opencode_tui.tui.conversation.tools.table import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import Opened
 from opencode_tui.tui.items import AnyItem, ThoughtItem, ToolItem
-from opencode_tui.tui.quantity import amount, brief_duration, duration
-from opencode_tui.tui.tool_facts import exit_of
-from opencode_tui.tui.tool_words import BY_PATH, REFUSED, argument_of, error_of, name_of
 
 _LETTERS_PER_TOKEN = 4
 
@@ -40,9 +50,8 @@ def draw_tool(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
 
 def opened_of(item: ToolItem, scene: Scene) -> Opened:
     """Return how much of the call's body is seen."""
-    state = item.part.state
-    start = "short" if isinstance(state, ToolStateError) and state.stop_reason != "interrupted" else "folded"
-    if isinstance(state, ToolStateCompleted) and not is_pruned(item):
+    start = "short" if isinstance(item.part.state, ToolStateError) and not is_interrupted(item.part.state) else "folded"
+    if isinstance(item.part.state, ToolStateCompleted) and not is_pruned(item):
         start = "whole" if item.kind in scene.detailed else renderer_of(item.part.tool).start(item)
     return scene.opened.get(item.id, start)
 
@@ -65,15 +74,13 @@ def _appearance(item: ToolItem, page: Page, scene: Scene) -> tuple[State, Sequen
     if isinstance(state, ToolStateCompleted):
         return _completed(item, state, page)
     if isinstance(state, ToolStateError):
-        if state.stop_reason == "interrupted":
-            told = [Fact("interrupted by you", short="interrupted"), *_time(state.time.start, state.time.end)]
-            return State(glyphs.interrupted, "muted", argument="muted"), told
-        told = REFUSED.get(state.stop_reason or "", "failed")
-        return State(glyphs.failed, "error", "error", is_bold=True), [Fact(told, "error", told.split()[0])]
+        if is_interrupted(state):
+            return State(glyphs.interrupted, "muted", argument="muted"), failure_facts(state)
+        return State(glyphs.failed, "error", "error", is_bold=True), failure_facts(state)
     if item.wait == "asks":
-        return State(glyphs.asks, "warning", "warning", is_bold=True), [Fact("waits for you", "warning", "waits")]
+        return State(glyphs.asks, "warning", "warning", is_bold=True), [Fact("needs approval", "warning", "approval")]
     if item.wait == "waits" or not isinstance(state, ToolStateRunning):
-        return State(glyphs.waiting, "muted", argument="muted"), [Fact("waits", short="waits")]
+        return State(glyphs.waiting, "muted", argument="muted"), [Fact("queued", short="queued")]
     seconds = max(0, scene.now - state.time.start) // 1000
     facts = [Fact("running", "accent", "running")]
     if seconds >= 1:
@@ -87,13 +94,8 @@ def _completed(item: ToolItem, state: ToolStateCompleted, page: Page) -> tuple[S
         tokens = f"{amount(round(len(state.output) / _LETTERS_PER_TOKEN))} tokens"
         pruned = Fact(f"pruned, {tokens} not sent", short="pruned")
         return State(glyphs.pruned, "muted", argument="muted"), [pruned]
-    facts = [*renderer_of(item.part.tool).facts(state), *_time(state.time.start, state.time.end)]
-    return State(glyphs.failed, "warning") if exit_of(state) else State(glyphs.done, "success"), facts
-
-
-def _time(start: int, end: int | None) -> list[Fact]:
-    seconds = ((end or start) - start) / 1000
-    return [Fact(brief_duration(seconds), is_time=True)] if seconds >= 1 else []
+    facts = [*facts_of(item.part.tool, state), *time_facts(state.time.start, state.time.end)]
+    return State(glyphs.failed, "warning") if is_bad_exit(state) else State(glyphs.done, "success"), facts
 
 
 def _hint(item: ToolItem, scene: Scene) -> Hint:
@@ -118,5 +120,5 @@ def _body(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
     if isinstance(state, ToolStateRunning) and not item.wait:
         return renderer_of(item.part.tool).running(state, page)
     if isinstance(state, ToolStateError) and opened != "folded":
-        return draw_error(error_of(state), page, limit=None if opened == "whole" else 6)
+        return draw_error(failure_text(state), page, limit=None if opened == "whole" else 6)
     return []

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from opencode_tui.tui.cells import breaks, width
+from opencode_tui.text.cells import breaks, width
+from opencode_tui.text.quantity import duration, money
+from opencode_tui.text.safe_text import screen_lines
 from opencode_tui.tui.conversation.page import GUTTER, PROSE_WIDTH, TEXT, Line, Page, Pen, Span, joints
 from opencode_tui.tui.conversation.scene import Scene
 from opencode_tui.tui.items import UserItem
-from opencode_tui.tui.quantity import duration, money
-from opencode_tui.tui.safe_text import screen_lines
 
 MAX_ROWS = 12
 """Rows of a long request that are seen before it is opened."""

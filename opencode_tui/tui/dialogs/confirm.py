@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from rich.style import Style
 
-from opencode_tui.tui.cells import breaks
+from opencode_tui.text.cells import breaks
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
 from opencode_tui.tui.row import Piece
-from opencode_tui.tui.safe_text import screen_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from textual.filter import LineFilter
 from textual.geometry import Size
 from textual.strip import Strip
 
-from opencode_tui.tui.cells import clip
-from opencode_tui.tui.cells import width as cells
+from opencode_tui.text.cells import clip
+from opencode_tui.text.cells import width as cells
 from opencode_tui.tui.fuzzy import Match, ranked
 from opencode_tui.tui.prompt.clean import clean
 from opencode_tui.tui.row import Piece, measure, row

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from opencode_tui.schema.permission import Reply, Verdict
-from opencode_tui.tui.cells import breaks, clip, pad, width
+from opencode_tui.text.cells import breaks, clip, pad, width
+from opencode_tui.text.permission import REJECT, always_of
+from opencode_tui.text.safe_text import screen_line, screen_lines
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
 from opencode_tui.tui.dialogs.permission_case import PermissionCase
 from opencode_tui.tui.diff_cells import code_rows, one_column, two_columns
 from opencode_tui.tui.row import Piece, measure
-from opencode_tui.tui.safe_text import screen_line, screen_lines
 from opencode_tui.tui.status.header import change_counts
 
 Answer = Callable[[Reply], None]
@@ -46,14 +47,15 @@ class PermissionPanel(Panel):
         """Once, always, no; on the second page yes and back."""
         if self._page == "always":
             return (
-                PanelKey("y", "allow from now on", lambda: self._answer("always")),
+                PanelKey("y", "always allow", lambda: self._answer("always")),
                 PanelKey("escape", "back", lambda: self._turn("question")),
             )
-        always = ", ".join(screen_line(pattern) for pattern in self.case.request.always)
         keys = [PanelKey("y", self.case.once, lambda: self._answer("once"))]
-        if always:
-            keys.append(PanelKey("a", f"always, for {clip(always, 48)}", lambda: self._turn("always")))
-        keys.append(PanelKey("n", "reject, with a word to the agent", self._reject))
+        if self.case.request.always:
+            keys.append(
+                PanelKey("a", clip(screen_line(always_of(self.case.request)), 60), lambda: self._turn("always"))
+            )
+        keys.append(PanelKey("n", REJECT, self._reject))
         if self._code and self.size.width >= SPLIT:
             keys.append(PanelKey("d", "one column" if self._is_split else "side by side", self._split))
         return keys
@@ -72,7 +74,7 @@ class PermissionPanel(Panel):
         palette = self.look.palette
         bold, muted = palette.style("text", "surface", bold=True), palette.style("muted", "surface")
         if self._page == "always":
-            return [("Allow this from now on?", bold)], []
+            return [("Always allow in this project?", bold)], []
         left: list[Piece] = [(screen_line(self.case.title), bold)]
         if self.case.request.permission == "edit":
             left.append((f"  {screen_line(self.case.subject)}", palette.style("text", "surface")))
@@ -125,13 +127,13 @@ class PermissionPanel(Panel):
         palette, glyphs = self.look.palette, self.look.glyphs
         sign, token, word = {
             "allow": (glyphs.done, "success", "allowed"),
-            "ask": (glyphs.asks, "warning", "asks"),
+            "ask": (glyphs.asks, "warning", "needs approval"),
             "deny": (glyphs.failed, "error", "denied"),
         }[verdict.action]
         head: list[Piece] = [
             (f"{sign} ", palette.style(token, "surface", bold=verdict.action == "ask")),
             (f"{name}     ", palette.style("text", "surface")),
-            (f"{word:<7}   ", palette.style(token, "surface")),
+            (f"{word:<14}   ", palette.style(token, "surface")),
         ]
         reason, muted = screen_line(self.case.reason(verdict)), palette.style("muted", "surface")
         if measure(head) + width(reason) <= room:
@@ -147,9 +149,9 @@ class PermissionPanel(Panel):
     def _always(self, room: int) -> list[Line]:
         palette = self.look.palette
         bold = palette.style("text", "surface", bold=True)
-        lines: list[Line] = [*self._sentence("In this worktree no question will be asked any more for", room), []]
+        lines: list[Line] = [*self._sentence("You will not be asked again for:", room), []]
         for pattern in self.case.request.always:
             safe = screen_line(f"{self.case.request.permission}  {pattern}")
             lines += [[("  " + safe[start:end], bold)] for start, end in breaks(safe, room - 2)]
-        told = "Rules that deny still win. `opencode-tui permission revoke` takes it back."
+        told = "Deny rules still apply. Undo with `opencode-tui permission revoke`."
         return [*lines, [], *self._sentence(told, room)]

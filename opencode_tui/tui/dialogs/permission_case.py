@@ -12,7 +12,7 @@ from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Verdict
 from opencode_tui.schema.project import Places
-from opencode_tui.tui.permission_words import once_of, rule_words, subject_of, title_of
+from opencode_tui.text.permission import once_of, reason_of, reasons_of, subject_of, title_of
 
 
 class PermissionCase(Struct, frozen=True):
@@ -55,48 +55,11 @@ class PermissionCase(Struct, frozen=True):
     @property
     def why(self) -> str:
         """Why it is asked, in sentences; raw."""
-        match self.request.permission:
-            case "external_directory":
-                return f"It lies outside of {self.directory}."
-            case "doom_loop":
-                return "The same calls come again and again."
-            case _:
-                return " ".join([*self._reasons(), *self._place()])
-
-    def _reasons(self) -> list[str]:
-        told: list[str] = []
-        asking = [one for one in self.verdicts if one.action == "ask"]
-        if self.request.metadata.get("opaque") and not any(one.note for one in asking):
-            told.append("What it does cannot be known before it runs.")
-        if self.request.metadata.get("network"):
-            told.append("It uses the network.")
-        if asking and len(self.verdicts) > 1:
-            one = "One part asks" if len(asking) == 1 else f"{len(asking)} parts ask"
-            told.append(f"{one}, so the whole command asks.")
-        elif asking and (note := asking[0].note):
-            told.append(f"{note[0].upper()}{note[1:]}.")
-        elif asking:
-            who = f"Agent {self.agent} asks" if self.agent else "It asks"
-            told.append(f"{who} before this ({self.reason(asking[0])}).")
-        return told
-
-    def _place(self) -> list[str]:
-        if self.request.permission != "bash":
-            return []
-        home = self.places.home.rstrip("/") if self.places is not None else ""
-        folder = str(self.directory)
-        short = f"~{folder[len(home) :]}" if home and folder.startswith(f"{home}/") else folder
-        return [f"It runs in {short}."]
+        return " ".join(reasons_of(self.request, self.verdicts, self.directory, agent=self.agent, places=self.places))
 
     def reason(self, verdict: Verdict) -> str:
-        """Why the rules say so, in a few words, with the file that the rule stands in; raw."""
-        if verdict.grant is not None:
-            return f"you allowed {verdict.grant.pattern} for good"
-        if verdict.note:
-            return verdict.note
-        if verdict.rule is None:
-            return "no rule names it"
-        return rule_words(verdict.rule, verdict.permission, verdict.source, self.places)
+        """Return why the rules decide so, in a few words, with the file of the rule; raw."""
+        return reason_of(verdict, self.places)
 
 
 async def load_case(client: Client, request: PermissionRequest, *, origin: str) -> PermissionCase:

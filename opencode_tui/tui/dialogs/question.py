@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from opencode_tui.schema.question import QuestionRequest
-from opencode_tui.tui.cells import breaks
+from opencode_tui.text.cells import breaks
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
 from opencode_tui.tui.row import Piece
-from opencode_tui.tui.safe_text import screen_line
 
 Answers = list[list[str]]
 

@@ -4,12 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from opencode_tui.schema.undo import RevertPreview
-from opencode_tui.tui.cells import clip_front, pad, width
+from opencode_tui.text.cells import clip_front, pad, width
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.undo import UndoneFile, undone_files
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
-from opencode_tui.tui.items import UndoneFile
-from opencode_tui.tui.quantity import plural
 from opencode_tui.tui.row import Piece, measure
-from opencode_tui.tui.undo_words import undone_files
 
 LABEL = 10
 """Cells of `Messages  ` and `Files     `."""
@@ -82,7 +81,7 @@ class UndoPanel(Panel):
     def _file(self, file: UndoneFile, name: str, is_first: bool, room: int) -> Line:
         palette, glyphs = self.look.palette, self.look.glyphs
         muted, text = palette.style("muted", "surface"), palette.style("text", "surface")
-        is_kept = file.fate == "kept"
+        is_kept = file.is_left
         fate = palette.style("warning" if is_kept else "text", "surface", bold=is_kept)
         head = "Files".ljust(LABEL - 2) if is_first else " " * (LABEL - 2)
         left: list[Piece] = [
@@ -91,7 +90,7 @@ class UndoPanel(Panel):
             (f"{file.status} ", muted),
             (f"{name}    ", text),
             (file.fate, fate),
-            (f", {file.note}" if file.note else "", muted),
+            (f": {file.note}" if file.note else "", muted),
         ]
         return [*left, *self._counts(file, room - measure(left))]
 

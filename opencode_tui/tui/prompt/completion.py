@@ -7,10 +7,10 @@ from typing import Literal
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.catalog import AgentSummary, CommandSummary
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.fuzzy import ranked
 from opencode_tui.tui.keymap import BY_ID
 from opencode_tui.tui.prompt.file_names import FileNames
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.slash import offered
 
 _AT = re.compile(r"(?:^|\s)@(?P<query>[^\s@]*)$")

@@ -13,11 +13,11 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import TextAreaTheme
 
+from opencode_tui.text.safe_text import spell_flags
 from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.clean import clean
 from opencode_tui.tui.prompt.markers import marker_after, marker_at, marker_before
 from opencode_tui.tui.row import row
-from opencode_tui.tui.safe_text import spell_flags
 from opencode_tui.tui.theme.look import look_of
 
 HINTS = ("Ask anything", "/ commands", "@ files", "! shell")

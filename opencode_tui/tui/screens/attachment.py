@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from opencode_tui.text.quantity import plural
 from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.prompt.draft import Attachment
-from opencode_tui.tui.quantity import plural
 from opencode_tui.tui.screens.full_text import FullTextScreen
 from opencode_tui.tui.screens.page import PageKey
 

@@ -213,7 +213,7 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
 
     def tell(self, kind: Kind, words: str, facts: str = "") -> None:
         """Say something in the activity line until the next key that does something."""
-        from opencode_tui.tui.safe_text import screen_line
+        from opencode_tui.text.safe_text import screen_line
 
         if self._settling is not None:
             self._settling.tell(Activity(kind, screen_line(" ".join(words.split())), screen_line(facts)))

@@ -5,13 +5,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from opencode_tui.schema.compaction import CompactSession
 from opencode_tui.schema.context import ContextItem, ContextView
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.tui.cells import clip, pad
+from opencode_tui.text.cells import clip, pad
+from opencode_tui.text.quantity import amount
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.context_head import MARGIN, ContextHead
 from opencode_tui.tui.context_rows import ContextRow, context_rows, kind_words, name_words, token_words
 from opencode_tui.tui.control import Control
-from opencode_tui.tui.quantity import amount
 from opencode_tui.tui.row import Piece
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
 
 NAME, STATE, TOKENS, SHARE = 14, 12, 12, 18

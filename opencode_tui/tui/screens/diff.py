@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from opencode_tui.schema.diff import FileDiff
-from opencode_tui.tui.cells import clip_front, pad
+from opencode_tui.text.cells import clip_front, pad
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.change_columns import change_columns
 from opencode_tui.tui.closing import ClosingOnce
 from opencode_tui.tui.diff_cells import code_rows, half_of, unified
 from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.row import Piece, measure
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.screens.diff_body import BEFORE, BEHIND, NOTHING, DiffBody, FileChange, change_of
 from opencode_tui.tui.screens.page import PageFoot, PageHead, PageKey, Preview
 from opencode_tui.tui.status.header import change_counts

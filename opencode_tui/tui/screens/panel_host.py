@@ -122,7 +122,9 @@ class PanelHost:
         return f"asked in: {info.title}"
 
     def _ask_word(self, request: PermissionRequest) -> None:
-        ask = TextAsk("Reject. A word to the agent?", "reject", hint="empty: just no", bar="warning")
+        ask = TextAsk(
+            "Reject: what should the agent do instead?", "reject", hint="leave empty to stop the turn", bar="warning"
+        )
         self._open_word(ask, lambda word: self._screen.do(self._reply(request, "reject", word or None)))
 
     def _ask_words(self, request: QuestionRequest) -> None:

@@ -8,13 +8,13 @@ from textual import events
 from textual.strip import Strip
 
 from opencode_tui.schema.error import OpencodeError
+from opencode_tui.text.quantity import money, plural
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.fuzzy import ranked
 from opencode_tui.tui.keymap import LEADER, SESSION_PAGE, Keymap, normal
 from opencode_tui.tui.prompt.clean import clean
-from opencode_tui.tui.quantity import money, plural
 from opencode_tui.tui.row import Piece
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
 from opencode_tui.tui.screens.sessions_preview import Glimpse, draw_glimpse, read_glimpse
 from opencode_tui.tui.screens.sessions_rows import SessionRows, SessionsHead

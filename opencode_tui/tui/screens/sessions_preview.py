@@ -10,11 +10,11 @@ from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.part import TextPart
 from opencode_tui.schema.todo import Todo
-from opencode_tui.tui.cells import breaks, clip, clip_front, pad
+from opencode_tui.text.cells import breaks, clip, clip_front, pad
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.change_columns import change_columns
-from opencode_tui.tui.quantity import plural
 from opencode_tui.tui.row import Piece, measure, row
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.session_facts import clock
 from opencode_tui.tui.theme.look import Look
 

@@ -10,12 +10,12 @@ from textual.strip import Strip
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session import UNDO_KEY, SessionInfo
 from opencode_tui.schema.undo import UndoNote
-from opencode_tui.tui.cells import clip, pad
+from opencode_tui.text.cells import clip, pad
+from opencode_tui.text.quantity import age, plural
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.change_columns import change_columns
 from opencode_tui.tui.control import Control
-from opencode_tui.tui.quantity import age, plural
 from opencode_tui.tui.row import Piece, measure, row
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.screens.page import Entry, PageHead
 from opencode_tui.tui.session_tree import HUES, SessionRow, sign_of
 from opencode_tui.tui.theme.look import Look

@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from textual.strip import Strip
 
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.tui.cells import clip, clip_front, pad
+from opencode_tui.text.cells import clip, clip_front, pad
+from opencode_tui.text.quantity import amount, plural
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.undo import undone_files
 from opencode_tui.tui.change_columns import change_columns
 from opencode_tui.tui.control import Control
 from opencode_tui.tui.items import CompactionItem
-from opencode_tui.tui.quantity import amount, plural
 from opencode_tui.tui.row import Piece
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
 from opencode_tui.tui.screens.timeline_moments import Moment, Step
 from opencode_tui.tui.screens.timeline_preview import Outlook, change_since, draw_outlook
 from opencode_tui.tui.session_facts import clock
 from opencode_tui.tui.session_tree import HUES, State, sign_of, state_of
-from opencode_tui.tui.undo_words import undone_files
 
 TEXT = 11
 """Cells of the list before a row's text: the time and the rail."""

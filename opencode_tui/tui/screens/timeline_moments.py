@@ -12,9 +12,9 @@ from opencode_tui.schema.part import CompactionPart, PatchPart, TextPart, ToolPa
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.schema.tool_state import ToolStateCompleted
-from opencode_tui.tui.safe_text import screen_line
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.tool import argument_of, name_of, relative
 from opencode_tui.tui.session_tree import name_of as session_name
-from opencode_tui.tui.tool_words import argument_of, name_of, relative
 
 FILE_TOOLS = frozenset({"write", "edit", "multiedit", "patch", "apply_patch"})
 NO_CHANGE = "no file changed"

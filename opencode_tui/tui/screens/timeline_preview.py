@@ -7,13 +7,13 @@ from textual.strip import Strip
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.undo import RevertPreview
-from opencode_tui.tui.cells import breaks, clip_front, pad, width
+from opencode_tui.text.cells import breaks, clip_front, pad, width
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.change_columns import change_columns
 from opencode_tui.tui.diff_cells import CodeRow, code_rows, one_column, unified
-from opencode_tui.tui.items import UndoneFile
-from opencode_tui.tui.quantity import plural
 from opencode_tui.tui.row import Piece, row
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.screens.timeline_moments import Moment
 from opencode_tui.tui.session_facts import clock
 from opencode_tui.tui.theme.look import Look
@@ -43,7 +43,7 @@ class Outlook(Struct, frozen=True):
 
 def change_since(found: Sequence[Moment], moment: Moment, files: Sequence[UndoneFile]) -> Change | None:
     """The change of the first file of a turn that would go, from the turn on. Takes long for a large file."""
-    going = {one.path for one in files if one.fate != "kept"}
+    going = {one.path for one in files if not one.is_left}
     first = next((one for one in moment.diffs if screen_line(one.file) in going), None)
     if first is None:
         return None
@@ -92,7 +92,7 @@ def _files(files: Sequence[UndoneFile], look: Look, room: int) -> Lines:
 
 def _file(one: UndoneFile, name: str, look: Look, room: int) -> Lines:
     style = look.palette.style
-    is_kept = one.fate == "kept"
+    is_kept = one.is_left
     left: list[Piece] = [
         (f"{look.glyphs.asks if is_kept else ' '} ", style("warning", AREA, bold=True)),
         (f"{one.status} ", style("muted", AREA)),

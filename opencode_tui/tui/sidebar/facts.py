@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.todo import Todo
+from opencode_tui.text.quantity import money
 from opencode_tui.tui.control import Control
-from opencode_tui.tui.quantity import money
 from opencode_tui.tui.session_tree import SessionRow, session_rows
 from opencode_tui.tui.theme.glyphs import Glyphs
 

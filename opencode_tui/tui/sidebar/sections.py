@@ -8,10 +8,10 @@ from textual.strip import Strip
 
 from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.todo import Todo
-from opencode_tui.tui.cells import clip_front
-from opencode_tui.tui.quantity import age, amount
+from opencode_tui.text.cells import clip_front
+from opencode_tui.text.quantity import age, amount
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.row import Piece, row, strip
-from opencode_tui.tui.safe_text import screen_line
 from opencode_tui.tui.session_tree import HUES, SessionRow, sign_of
 from opencode_tui.tui.sidebar.facts import SidebarFacts
 from opencode_tui.tui.status.header import change_counts

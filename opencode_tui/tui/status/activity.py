@@ -8,8 +8,9 @@ from textual import events
 from textual.strip import Strip
 from textual.timer import Timer
 
-from opencode_tui.tui.cells import width as cells
-from opencode_tui.tui.row import Piece, clip_middle, measure, row
+from opencode_tui.text.cells import clip_middle
+from opencode_tui.text.cells import width as cells
+from opencode_tui.tui.row import Piece, measure, row
 from opencode_tui.tui.rows import Rows
 from opencode_tui.tui.status.pressed import Pressed, pressed, pressing
 

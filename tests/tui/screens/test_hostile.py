@@ -107,7 +107,7 @@ async def test_no_question_steers_the_terminal() -> None:
     verdicts = [Verdict(permission="bash", pattern=EVIL, action="ask", note=EVIL)] * 2
     told.report = PermissionReport(action="ask", verdicts=verdicts)
     text = await shown(told, ())
-    assert "reject, with a word" in text
+    assert "reject and tell" in text
     assert steering(text) == []
 
 

@@ -1,9 +1,9 @@
 """Commands: a live tail, the exit code, what a test run says at its end."""
 
-from collections.abc import Sequence
-
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateRunning
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.tool import is_bad_exit
 from opencode_tui.tui.conversation.body import (
     OPEN_LINES,
     TAIL_LINES,
@@ -14,11 +14,8 @@ from opencode_tui.tui.conversation.body import (
     plain_line,
 )
 from opencode_tui.tui.conversation.page import Line, Page
-from opencode_tui.tui.conversation.tool_line import Fact
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cut, tail
 from opencode_tui.tui.items import ToolItem
-from opencode_tui.tui.safe_text import screen_line
-from opencode_tui.tui.tool_facts import exit_of, outcome_of_tests
 
 _SHOWN = 2
 """Lines of a bad end that are shown, beside the one that counts the rest."""
@@ -30,20 +27,10 @@ _OWN_SHOWN = 12
 class BashRenderer(ToolRenderer):
     """Draws shell commands."""
 
-    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
-        """Return the exit code if it is bad, and the test result."""
-        code = exit_of(state)
-        result = outcome_of_tests(str(state.metadata.get("output") or ""))
-        facts: list[Fact] = []
-        if code:
-            said = "stopped" if code < 0 else f"exit {code}"
-            facts.append(Fact(said, "warning", said))
-        return [*facts, Fact(result)] if result else facts
-
     def start(self, item: ToolItem) -> Opened:
         """The end of a bad one is seen while it is its turn's last call, that of the person's own always."""
         state = item.part.state
-        is_bad = isinstance(state, ToolStateCompleted) and bool(exit_of(state))
+        is_bad = isinstance(state, ToolStateCompleted) and is_bad_exit(state)
         if item.is_own:
             return "short" if is_bad or count_lines(self.text(item.part)) > _OWN_SHOWN + 1 else "whole"
         return "short" if is_bad and item.is_last else "folded"
@@ -55,7 +42,7 @@ class BashRenderer(ToolRenderer):
             return [*self._command(item.part, page), *lines] if opened == "whole" else lines
         text, state = self.text(item.part), item.part.state
         count, shown = count_lines(text), _OWN_SHOWN if item.is_own else _SHOWN
-        is_bad = isinstance(state, ToolStateCompleted) and bool(exit_of(state))
+        is_bad = isinstance(state, ToolStateCompleted) and is_bad_exit(state)
         token, guide = ("text", "warning") if is_bad else ("muted", "guide")
         if count <= shown + 1:
             return draw_output(output_tail(text, count), page, token=token, guide=guide)

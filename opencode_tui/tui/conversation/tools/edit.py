@@ -1,19 +1,16 @@
 """Edits and patches: counts of lines, the diff below the line."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.text.diff_rows import DiffRow, read_diff
+from opencode_tui.text.quantity import plural
 from opencode_tui.tui.conversation.body import plain_line
 from opencode_tui.tui.conversation.diff import draw_diff
 from opencode_tui.tui.conversation.page import Line, Page
-from opencode_tui.tui.conversation.tool_line import Fact
 from opencode_tui.tui.conversation.tools.tool import FullText, Opened, ToolRenderer
-from opencode_tui.tui.diff_rows import DiffRow, read_diff
 from opencode_tui.tui.items import ToolItem
-from opencode_tui.tui.quantity import plural
-from opencode_tui.tui.tool_facts import changed_lines
 
 SHOWN = 12
 OPEN = 400
@@ -21,10 +18,6 @@ OPEN = 400
 
 class EditRenderer(ToolRenderer):
     """Draws edits of one file."""
-
-    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
-        """Return the added and the removed lines."""
-        return line_counts(changed_lines("edit", state.metadata))
 
     def start(self, item: ToolItem) -> Opened:
         """An edit shows its diff's beginning."""
@@ -61,11 +54,6 @@ class EditRenderer(ToolRenderer):
 class WriteRenderer(EditRenderer):
     """Draws files that were written whole: folded, the counts tell enough."""
 
-    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
-        """Return the added lines, and the removed ones of a file that was there."""
-        counts = changed_lines("write", state.metadata)
-        return line_counts(counts, is_new=state.metadata.get("exists") is False)
-
     def start(self, item: ToolItem) -> Opened:
         """A new file stays folded."""
         return "folded"
@@ -74,10 +62,6 @@ class WriteRenderer(EditRenderer):
 class PatchRenderer(EditRenderer):
     """Draws patches of several files."""
 
-    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
-        """Return the lines of all files together."""
-        return line_counts(changed_lines("apply_patch", state.metadata))
-
     def path(self, part: ToolPart) -> str:
         """Return the first file's name."""
         state = part.state
@@ -85,15 +69,6 @@ class PatchRenderer(EditRenderer):
             (state.metadata.get("files") or []) if isinstance(state, ToolStateCompleted) else []
         )
         return files[0].get("relativePath", "") if files else ""
-
-
-def line_counts(counts: tuple[int, int] | None, *, is_new: bool = False) -> list[Fact]:
-    """Return counts of changed lines as facts."""
-    if counts is None:
-        return []
-    added, removed = counts
-    facts = [Fact(f"+{added}", "diff_add", f"+{added}")]
-    return facts if is_new else [*facts, Fact(f"−{removed}", "diff_del", f"−{removed}", before=" ")]
 
 
 @lru_cache(64)

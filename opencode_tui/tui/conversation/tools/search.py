@@ -1,49 +1,19 @@
-"""Reading and searching: how much was found, and the found lines when the call is opened."""
+"""Searches: the found lines when the call is opened."""
 
 import re
-from collections.abc import Sequence
 
-from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.text.safe_text import output_line
+from opencode_tui.text.tool import relative
 from opencode_tui.tui.conversation.body import OPEN_LINES, count_lines, draw_more, guarded
 from opencode_tui.tui.conversation.page import Line, Page, Span
-from opencode_tui.tui.conversation.tool_line import Fact
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer
 from opencode_tui.tui.items import ToolItem
-from opencode_tui.tui.quantity import plural
-from opencode_tui.tui.safe_text import output_line
-from opencode_tui.tui.tool_facts import read_count
-from opencode_tui.tui.tool_words import relative
 
 _FOUND_LINE = re.compile(r"  Line (\d+): (.*)")
 
 
-class CountRenderer(ToolRenderer):
-    """Draws calls that count what they found under a key of their metadata."""
-
-    def __init__(self, key: str, noun: str) -> None:
-        self._key = key
-        self._noun = noun
-
-    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
-        """Return the count."""
-        count = state.metadata.get(self._key)
-        return [Fact(plural(count, self._noun), short=str(count))] if isinstance(count, int) else []
-
-
-class ReadRenderer(ToolRenderer):
-    """Draws files and folders that were read."""
-
-    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
-        """Return how many lines or entries."""
-        count, noun = read_count(state.output)
-        return [Fact(plural(count, noun), short=str(count))] if count else []
-
-
-class GrepRenderer(CountRenderer):
+class GrepRenderer(ToolRenderer):
     """Draws matches by file, the matched text in its light."""
-
-    def __init__(self) -> None:
-        super().__init__("matches", "match")
 
     def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
         """Return the files with their matches."""

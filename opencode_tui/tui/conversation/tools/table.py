@@ -3,7 +3,7 @@
 from opencode_tui.tui.conversation.tools.ask import AskRenderer
 from opencode_tui.tui.conversation.tools.bash import BashRenderer
 from opencode_tui.tui.conversation.tools.edit import EditRenderer, PatchRenderer, WriteRenderer
-from opencode_tui.tui.conversation.tools.search import CountRenderer, GrepRenderer, ReadRenderer
+from opencode_tui.tui.conversation.tools.search import GrepRenderer
 from opencode_tui.tui.conversation.tools.task import TaskRenderer
 from opencode_tui.tui.conversation.tools.todo import TodoRenderer
 from opencode_tui.tui.conversation.tools.tool import ToolRenderer
@@ -15,10 +15,7 @@ _RENDERERS: dict[str, ToolRenderer] = {
     "multiedit": EditRenderer(),
     "write": WriteRenderer(),
     "apply_patch": PatchRenderer(),
-    "read": ReadRenderer(),
     "grep": GrepRenderer(),
-    "glob": CountRenderer("count", "file"),
-    "list": CountRenderer("count", "entry"),
     "todowrite": TodoRenderer(),
     "todoread": TodoRenderer(),
     "task": TaskRenderer(),
@@ -27,5 +24,5 @@ _RENDERERS: dict[str, ToolRenderer] = {
 
 
 def renderer_of(tool: str) -> ToolRenderer:
-    """Return a tool's renderer; webfetch, skill, recall and plugins' tools share the generic one."""
+    """Return a tool's renderer; most tools and plugins' tools share the generic one."""
     return _RENDERERS.get(tool, _GENERIC)

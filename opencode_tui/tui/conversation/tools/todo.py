@@ -1,16 +1,15 @@
 """Todo lists: how many are done, and the items."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.tool import todos_of
 from opencode_tui.tui.conversation.body import OPEN_LINES, plain_line
 from opencode_tui.tui.conversation.page import Line, Page
-from opencode_tui.tui.conversation.tool_line import Fact
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer
 from opencode_tui.tui.items import ToolItem
-from opencode_tui.tui.safe_text import screen_line
-from opencode_tui.tui.tool_facts import todos_of
 
 SHOWN = 12
 """Items before the call is opened."""
@@ -18,12 +17,6 @@ SHOWN = 12
 
 class TodoRenderer(ToolRenderer):
     """Draws todo lists."""
-
-    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
-        """Return how many of how many are done."""
-        items = todos_of(state.metadata)
-        done = sum(item.get("status") in ("completed", "cancelled") for item in items)
-        return [Fact(f"{done} of {len(items)}", short=f"{done}/{len(items)}")] if items else []
 
     def start(self, item: ToolItem) -> Opened:
         """The list is open while it is the turn's last call."""

@@ -1,4 +1,4 @@
-"""How a tool's calls are drawn, unless its own renderer says otherwise: a line with facts, an output that opens."""
+"""How a tool's calls are drawn, unless its own renderer says otherwise: an output that opens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,6 @@ from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateRunning
 from opencode_tui.tui.conversation.body import draw_open, draw_output, is_capped
 from opencode_tui.tui.conversation.page import Line, Page
-from opencode_tui.tui.conversation.tool_line import Fact
 from opencode_tui.tui.items import ToolItem
 
 Opened = Literal["folded", "short", "whole"]
@@ -27,10 +26,6 @@ class FullText:
 
 class ToolRenderer:
     """Draws one tool's calls."""
-
-    def facts(self, state: ToolStateCompleted) -> Sequence[Fact]:
-        """Return the facts of a completed call, its time left out."""
-        return []
 
     def start(self, item: ToolItem) -> Opened:
         """Return how much of a completed call's body is seen before anybody opened or folded it."""

@@ -69,12 +69,12 @@ def output_line(text: str) -> str:
 
 def expand_tabs(text: str) -> str:
     """Return the text with each tab as the blanks up to the next stop, counted in cells."""
-    from rich.cells import cell_len  # only where there are tabs; the command line has no use for it
+    from opencode_tui.text.cells import width  # only where there are tabs
 
     pieces = text.split("\t")
     used = 0
     for number, piece in enumerate(pieces[:-1]):
-        used += cell_len(piece)
+        used += width(piece)
         blanks = TAB - used % TAB
         pieces[number] = piece + " " * blanks
         used += blanks

@@ -1,6 +1,6 @@
 import pytest
 
-from opencode_tui.tui.quantity import age, amount, duration, money, plural
+from opencode_tui.text.quantity import age, amount, duration, money, plural
 
 
 def test_times_are_read_as_people_say_them():

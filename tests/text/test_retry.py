@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.tui.retry_words import failed_by, waits_for
+from opencode_tui.text.retry import failed_by, waiting_reason
 from tests.support.conversation import Story
 
 
@@ -16,12 +16,10 @@ from tests.support.conversation import Story
     ],
 )
 def test_a_wait_names_the_party_and_the_cause(status: int | None, message: str, waits: str, past: str) -> None:
-    story = Story()
-    story.user("go", "1")
-    story.answer([story.retry("1:02", status=status, message=message)], at="1", end=None)
-    assert waits_for(story.transcript().items, f"anthropic: {message} (HTTP {status})") == waits
+    attempt = Story().retry("1:02", status=status, message=message)
+    assert waiting_reason("anthropic", attempt, f"anthropic: {message} (HTTP {status})") == waits
     assert failed_by(status, message) == past
 
 
 def test_a_wait_that_the_chat_knows_nothing_of_is_told_as_it_came() -> None:
-    assert waits_for((), "Rate limited\nby anthropic.") == "Rate limited by anthropic"
+    assert waiting_reason("", None, "Rate limited\nby anthropic.") == "Rate limited by anthropic"

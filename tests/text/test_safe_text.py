@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from opencode_tui.tui.safe_text import expand_tabs, make_safe, output_line, screen_line, screen_lines
+from opencode_tui.text.safe_text import expand_tabs, make_safe, output_line, screen_line, screen_lines
 from tests.support.hostile import HOSTILE, steering
 
 

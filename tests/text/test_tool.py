@@ -2,8 +2,7 @@
 
 import pytest
 
-from opencode_tui.tui.tool_facts import outcome_of_tests, read_count
-from opencode_tui.tui.tool_words import activity_of, argument_of, name_of, relative
+from opencode_tui.text.tool import activity_of, argument_of, name_of, outcome_of_tests, read_count, relative
 from tests.support.conversation import Story
 
 

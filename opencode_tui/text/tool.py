@@ -1,0 +1,373 @@
+"""A tool call in words: its name, what it is about, what it is doing, what came of it; and how these fit one line.
+
+Source: design, visual, sections 2 and 6.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion
+from opencode_tui.text.cells import clip, clip_front, width
+from opencode_tui.text.quantity import brief_duration, plural
+from opencode_tui.text.safe_text import screen_line
+
+_NAMES = {
+    "apply_patch": "Patch",
+    "multiedit": "Edit",
+    "webfetch": "Fetch",
+    "todowrite": "Todo",
+    "todoread": "Todo",
+    "question": "Ask",
+}
+_KNOWN = frozenset({"read", "write", "edit", "bash", "grep", "glob", "list", "task", "skill", "recall"})
+_VERBS = {
+    "read": "Reading",
+    "write": "Writing",
+    "edit": "Editing",
+    "multiedit": "Editing",
+    "bash": "Running",
+    "grep": "Searching for",
+    "glob": "Looking for",
+    "list": "Listing",
+    "webfetch": "Fetching",
+}
+_ACTIVITIES = {
+    "patch": "Applying a patch",
+    "apply_patch": "Applying a patch",
+    "grep": "Searching",
+    "glob": "Searching",
+    "list": "Searching",
+    "ls": "Searching",
+    "codesearch": "Searching",
+    "websearch": "Searching",
+    "webfetch": "Fetching a page",
+    "todowrite": "Planning",
+    "todoread": "Planning",
+    "question": "Waiting for your answer",
+}
+"""Tools whose activity is the same for every call."""
+
+BY_PATH = frozenset({"read", "write", "edit", "multiedit", "list"})
+"""Tools whose argument is a path: it is cut at its front."""
+
+_KEYS = ("filePath", "command", "pattern", "path", "url", "description", "name", "query")
+_LONG = 400
+_SHORT = 40
+
+_ASSIGNMENT = re.compile(r"^\w+=")
+_PREFIXES = frozenset({"sudo", "env", "time", "exec", "command", "nohup"})
+"""Words before the name of the program that a command runs."""
+
+_SHELL_WORDS = frozenset({"for", "while", "until", "if", "case", "select", "function", "{", "[", "[[", "!", "(", "(("})
+
+_READ_LINE = re.compile(r"^\d+: ", re.MULTILINE)
+_ENTRIES = re.compile(r"<entries>\n(.*?)\n\n\(", re.DOTALL)
+_RESULT = re.compile(r"\b(\d+) (failed|passed|errors?)\b")
+_TESTS = re.compile(r"\b(?:\d+ (?:failed|passed|errors?)|test result|Tests:)\b")
+_LAST = 2_000
+"""Characters at the end of an output in which a test run reports its result."""
+
+_BY_USER = "The user "
+
+_REFUSED = {"rejected": "rejected", "denied": "denied by rule"}
+"""The fact of a call that was not carried out, by its stop reason."""
+
+_COUNTED = {"grep": ("matches", "match"), "glob": ("count", "file"), "list": ("count", "entry")}
+_ANSWER_WIDTH = 24
+
+_GAP = 2
+_MIN_ARGUMENT = 16
+
+FactToken = Literal["muted", "text", "accent", "warning", "error", "added", "removed"]
+
+
+class Fact(Struct, frozen=True):
+    """A few words and their look; `short` is what is left of them in a narrow line, `is_time` lets the time go first.
+
+    `is_joined`: follows the fact before it with a blank only.
+    """
+
+    text: str
+    token: FactToken = "muted"
+    short: str = ""
+    is_time: bool = False
+    is_bold: bool = False
+    is_joined: bool = False
+
+
+def name_of(tool: str) -> str:
+    """Return the name that a tool is shown by; a plugin's tool has its own name."""
+    return _NAMES.get(tool) or (tool.capitalize() if tool in _KNOWN else screen_line(tool))
+
+
+def activity_of(part: ToolPart, root: str = "") -> str:
+    """Return what a running call is doing with what it is about, as `Running pytest -q`; safe, one line."""
+    verb, argument = _VERBS.get(part.tool), argument_of(part, root)
+    return f"{verb} {argument}" if verb and argument else brief_activity(part.tool, part.state.input)
+
+
+def brief_activity(tool: str, given: Mapping[str, object]) -> str:
+    """Return what a running call is doing in two or three words: `Running pytest`, `Reading parser.py`; safe."""
+    if activity := _ACTIVITIES.get(tool):
+        return activity
+    match tool:
+        case "bash":
+            return f"Running {_program(given.get('command'))}"
+        case "task":
+            return f"{_word(given.get('subagent_type') or 'sub')} agent running"
+        case _ if tool in _VERBS:
+            return f"{_VERBS[tool]} {_base(given.get('filePath') or given.get('path'))}"
+        case _:
+            return f"Running {_word(name_of(tool))}"
+
+
+def argument_of(part: ToolPart, root: str = "") -> str:
+    """Return what the call is about, in one safe line; paths below `root` are relative to it."""
+    state = part.state
+    given = state.input
+    if part.tool in BY_PATH:
+        title = getattr(state, "title", None) or ""
+        path = given.get("filePath") or given.get("path")
+        return _line(title or (relative(str(path), root) if path else "" if state.status == "pending" else "."))
+    match part.tool:
+        case "apply_patch":
+            return _patched(state)
+        case "task":
+            agent, text = str(given.get("subagent_type") or ""), str(given.get("description") or "")
+            return _line(f"{agent}: {text}" if agent else text)
+        case "grep" | "glob":
+            pattern = str(given.get("pattern") or "")
+            path = given.get("path")
+            said = f'"{pattern}"' if part.tool == "grep" and pattern else pattern
+            return _line(said + (f" in {relative(str(path), root)}" if path else ""))
+        case "question":
+            return _questions(given)
+        case _:
+            texts = (given.get(key) for key in _KEYS)
+            found = next((text for text in texts if isinstance(text, str) and text.strip()), "")
+            return _line(found or getattr(state, "title", None) or "")
+
+
+def relative(path: str, root: str) -> str:
+    """Return a path below a folder relative to it, any other as it is."""
+    base = root.rstrip("/")
+    if not base or not path.startswith(base):
+        return path
+    if path.rstrip("/") == base:
+        return "."
+    if path[len(base)] != "/":
+        return path
+    return os.path.relpath(path, base) + ("/" if path.endswith("/") else "")
+
+
+def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
+    """Return the facts of a completed call, its time left out."""
+    changes = changed_lines(tool, state.metadata)
+    if changes is not None:
+        return change_facts(changes, is_new=tool == "write" and state.metadata.get("exists") is False)
+    match tool:
+        case "bash":
+            return _command_facts(state)
+        case "read":
+            count, noun = read_count(state.output)
+            return [Fact(plural(count, noun), short=str(count))] if count else []
+        case "todowrite" | "todoread":
+            items = todos_of(state.metadata)
+            done = sum(item.get("status") in ("completed", "cancelled") for item in items)
+            return [Fact(f"{done} of {len(items)}", short=f"{done}/{len(items)}")] if items else []
+        case "task":
+            count = len(tools_of(state.metadata))
+            return [Fact(plural(count, "tool"), short=str(count))] if count else []
+        case "question":
+            answers = answers_of(state)
+            return [Fact(clip(answers[0], _ANSWER_WIDTH), "text")] if len(answers) == 1 and answers[0] else []
+        case _ if tool in _COUNTED:
+            key, noun = _COUNTED[tool]
+            count = state.metadata.get(key)
+            return [Fact(plural(count, noun), short=str(count))] if isinstance(count, int) else []
+        case _:
+            return []
+
+
+def time_facts(start: int, end: int | None) -> list[Fact]:
+    """Return the time of a finished call, in ms since 1970, if it was a second or more."""
+    seconds = ((end or start) - start) / 1000
+    return [Fact(brief_duration(seconds), is_time=True)] if seconds >= 1 else []
+
+
+def change_facts(counts: tuple[int, int], *, is_new: bool = False) -> list[Fact]:
+    """Return the added and the removed lines of an edit; of a new file the added ones alone."""
+    added = Fact(f"+{counts[0]}", "added", f"+{counts[0]}")
+    return [added] if is_new else [added, Fact(f"−{counts[1]}", "removed", f"−{counts[1]}", is_joined=True)]
+
+
+def failure_facts(state: ToolStateError) -> list[Fact]:
+    """Return the facts of a call that did not succeed."""
+    if state.stop_reason == "interrupted":
+        return [Fact("interrupted by you", short="interrupted"), *time_facts(state.time.start, state.time.end)]
+    text = _REFUSED.get(state.stop_reason or "", "failed")
+    return [Fact(text, "error", text.split()[0])]
+
+
+def failure_text(state: ToolStateError) -> str:
+    """Return why a call failed or was refused, for the user; the stored text is written for the model. Not safe yet."""
+    error = state.error.strip()
+    if state.stop_reason == "rejected" and error.startswith(_BY_USER):
+        feedback = error.partition(" and said: ")[2]
+        return f"You rejected this: {feedback}" if feedback else f"You {error.removeprefix(_BY_USER)}"
+    if state.stop_reason == "denied":
+        permission, _, rules = error.rpartition(". Rules for ")[2].partition(": ")
+        deny = [rule.removesuffix(": deny") for rule in rules.split(", ") if rule.endswith(": deny")]
+        if len(deny) == 1:
+            return f'Denied by your rule "{deny[0]}" ({permission}).'
+    return error or "failed (no details)"
+
+
+def is_interrupted(state: ToolStateUnion) -> bool:
+    """Return whether a call ended because its turn was stopped."""
+    return isinstance(state, ToolStateError) and state.stop_reason == "interrupted"
+
+
+def is_bad_exit(state: ToolStateCompleted) -> bool:
+    """Return whether a command ended with another code than 0, or was stopped."""
+    return bool(exit_code(state))
+
+
+def changed_lines(tool: str, metadata: dict[str, Any]) -> tuple[int, int] | None:
+    """Return the lines that an edit added and removed, None when it reports none."""
+    listed: list[object] = metadata.get("files") or [] if tool == "apply_patch" else [metadata.get("filediff")]
+    changes = [cast(JsonObject, change) for change in listed if isinstance(change, dict)]
+    if not changes:
+        return None
+    added, removed = (sum(_number(change.get(name)) for change in changes) for name in ("additions", "deletions"))
+    return added, removed
+
+
+def read_count(output: str) -> tuple[int, str]:
+    """Return how much of a file or folder the model was shown: a number and `line` or `entry`; 0 for neither."""
+    if "<type>directory</type>" in output and (entries := _ENTRIES.search(output)):
+        return len(entries[1].splitlines()), "entry"
+    return len(_READ_LINE.findall(output)), "line"
+
+
+def exit_code(state: ToolStateCompleted) -> int | None:
+    """Return a command's exit code; -1 when it was stopped, None when the call is not a command."""
+    if "exit" not in state.metadata:
+        return None
+    code = state.metadata["exit"]
+    return code if isinstance(code, int) else -1
+
+
+def outcome_of_tests(output: str) -> str:
+    """Return the result at the end of a test run's output, as `1 failed` or `214 passed`; empty for any other output."""
+    end = output[-_LAST:].rstrip()
+    line = next((one for one in reversed(end.split("\n")) if _TESTS.search(one)), "")
+    found = {word.rstrip("s"): number for number, word in _RESULT.findall(line)}
+    for word in ("failed", "error", "passed"):
+        if word in found and found[word] != "0":
+            return f"{found[word]} {word}" + ("s" if word == "error" and found[word] != "1" else "")
+    return ""
+
+
+def todos_of(metadata: dict[str, Any]) -> list[JsonObject]:
+    """Return the items of a todo call."""
+    items = metadata.get("todos")
+    return [cast(JsonObject, item) for item in cast("list[object]", items) if isinstance(item, dict)] if items else []
+
+
+def tools_of(metadata: dict[str, Any]) -> list[str]:
+    """Return the tools that a task's agent has run."""
+    tools = metadata.get("tools")
+    return [str(tool) for tool in cast("list[object]", tools)] if isinstance(tools, list) else []
+
+
+def answers_of(state: ToolStateCompleted) -> list[str]:
+    """Return the answers to the questions of a call, each one safe line."""
+    answers = cast("list[list[str]]", state.metadata.get("answers") or [])
+    return [screen_line(", ".join(answer)) for answer in answers]
+
+
+def fit_line(
+    facts: Sequence[Fact], argument: str, room: int, *, is_path: bool, mark: str, separator: str
+) -> tuple[Sequence[Fact], str]:
+    """Return the facts that fit beside the argument, and the argument cut to what they leave of `room` cells.
+
+    A path is cut at its front, all else at its end.
+    """
+    wanted = min(width(argument[:_MIN_ARGUMENT]), _MIN_ARGUMENT)
+    shown = next((some for some in _shorter(facts) if room - _used(some, separator) >= wanted), ())
+    cut = clip_front if is_path else clip
+    return shown, cut(argument, max(1, room - _used(shown, separator)), mark)
+
+
+def separated(facts: Sequence[Fact], separator: str) -> Iterator[tuple[str, Fact]]:
+    """Yield each fact with the text before it; the time keeps a distance of two cells."""
+    for number, fact in enumerate(facts):
+        yield "" if not number else "  " if fact.is_time else " " if fact.is_joined else separator, fact
+
+
+def _shorter(facts: Sequence[Fact]) -> Iterator[Sequence[Fact]]:
+    """Yield fewer and shorter facts: words of counts go first, then the time, then the counts."""
+    yield facts
+    short = [fact if fact.is_time else replace(fact, text=fact.short) for fact in facts if fact.is_time or fact.short]
+    yield short
+    yield [fact for fact in short if not fact.is_time]
+
+
+def _used(facts: Sequence[Fact], separator: str) -> int:
+    return sum(len(before) + width(fact.text) for before, fact in separated(facts, separator)) + _GAP if facts else 0
+
+
+def _command_facts(state: ToolStateCompleted) -> list[Fact]:
+    code = exit_code(state)
+    facts: list[Fact] = []
+    if code:
+        text = "stopped" if code < 0 else f"exit {code}"
+        facts.append(Fact(text, "warning", text))
+    result = outcome_of_tests(str(state.metadata.get("output") or ""))
+    return [*facts, Fact(result)] if result else facts
+
+
+def _program(command: object) -> str:
+    for word in str(command or "").split():
+        if not _ASSIGNMENT.match(word) and word not in _PREFIXES:
+            return "command" if word in _SHELL_WORDS else _word(word.rpartition("/")[2])
+    return "command"
+
+
+def _base(path: object) -> str:
+    return _word(str(path or "").rstrip("/").rpartition("/")[2]) or "a file"
+
+
+def _word(text: object) -> str:
+    return screen_line(str(text))[:_SHORT]
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _patched(state: ToolStateUnion) -> str:
+    if not isinstance(state, ToolStateCompleted):
+        return ""
+    files: list[object] = state.metadata.get("files") or []
+    names = [str(cast(JsonObject, file).get("relativePath", "")) for file in files if isinstance(file, dict)]
+    return _line(", ".join(names) or state.title)
+
+
+def _questions(given: JsonObject) -> str:
+    asked: list[object] = given.get("questions") or []
+    first = next((cast(JsonObject, one) for one in asked if isinstance(one, dict)), JsonObject())
+    return _line(str(first.get("question") or first.get("header") or ""))
+
+
+def _line(text: str) -> str:
+    head, newline, rest = text.strip()[:_LONG].partition("\n")
+    return screen_line(head.rstrip()) + (" …" if newline and rest.strip() else "")

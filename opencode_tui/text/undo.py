@@ -1,0 +1,88 @@
+"""What an undo does to files, in words for both faces."""
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+from pydantic import ValidationError
+
+from opencode_tui.schema.session import UNDO_KEY, SessionInfo
+from opencode_tui.schema.undo import RevertReport, UndoFile, UndoFiles, UndoNote
+from opencode_tui.text.safe_text import screen_line
+
+Fate = Literal["restored", "deleted", "kept", "failed", "not covered"]
+
+_LETTERS = {"added": "A", "deleted": "D", "modified": "M"}
+
+
+class UndoneFile(Struct, frozen=True):
+    """What an undo did with a file; `note` says why it was deleted or left alone. Texts are safe."""
+
+    status: str
+    path: str
+    fate: Fate
+    note: str = ""
+    additions: int = 0
+    deletions: int = 0
+
+    @property
+    def is_left(self) -> bool:
+        """Return whether the file was left as it is."""
+        return self.fate not in ("restored", "deleted")
+
+    @property
+    def words(self) -> str:
+        """Return what became of the file and why: `kept: you changed it at 12:05`."""
+        return f"{self.fate}: {self.note}" if self.note else self.fate
+
+
+def undone_files(report: UndoFiles, root: Path) -> list[UndoneFile]:
+    """Return every file of a report by its path relative to `root`; files that were left alone come last."""
+    groups: Sequence[tuple[Fate, Sequence[UndoFile]]] = (
+        ("restored", report.restored),
+        ("deleted", report.deleted),
+        ("kept", report.kept),
+        ("not covered", report.unprotected),
+        ("failed", report.failed),
+    )
+    rows = [_file(one, root, fate) for fate, files in groups for one in files]
+    return sorted(rows, key=lambda one: (one.is_left, one.path))
+
+
+def stored_report(info: SessionInfo) -> RevertReport | None:
+    """Return the report of the current undo from the session's record; None without one, or one of another program."""
+    found = (info.metadata or {}).get(UNDO_KEY)
+    if info.revert is None or not isinstance(found, dict):
+        return None
+    try:
+        return UndoNote.model_validate(found).report
+    except ValidationError:
+        return None
+
+
+def _file(file: UndoFile, root: Path, fate: Fate) -> UndoneFile:
+    return UndoneFile(
+        status=_LETTERS.get(file.status or "", " "),
+        path=screen_line(_name(file.path, root)),
+        fate=fate,
+        note=_note(file, fate),
+        additions=file.additions,
+        deletions=file.deletions,
+    )
+
+
+def _note(file: UndoFile, fate: Fate) -> str:
+    if fate == "deleted" and file.status == "added":
+        return "created by the agent"
+    if fate == "kept" and file.changed_at is not None:
+        return f"you changed it at {datetime.fromtimestamp(file.changed_at / 1000):%H:%M}"
+    return screen_line(", ".join(filter(None, (file.note, file.reason))))
+
+
+def _name(path: str, root: Path) -> str:
+    """Return a path relative to the folder where it is short that way."""
+    relative = os.path.relpath(path, root)
+    return path if relative.startswith(f"..{os.sep}..") else relative

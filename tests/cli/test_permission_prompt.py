@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.cli.permission_prompt import Question, render_question
+from opencode_tui.cli.style import PLAIN
+from opencode_tui.schema.permission import PermissionRequest, Rule, Verdict
+from opencode_tui.text.cells import width
+from tests.support.build import call
+from tests.support.hostile import HOSTILE, steering
+
+HERE = Path("/src/csvkit")
+REMOVE = Rule(permission="bash", pattern="rm *", action="ask")
+ALL = Rule(permission="*", pattern="*", action="allow")
+
+
+def verdict(pattern: str, rule: Rule = REMOVE, source: str | None = "/src/csvkit/opencode.json") -> Verdict:
+    return Verdict(permission="bash", pattern=pattern, action=rule.action, rule=rule, source=source)
+
+
+def asked(permission: str, *patterns: str, always: list[str] | None = None, **metadata) -> PermissionRequest:
+    return PermissionRequest(
+        id="per_1",
+        session_id="ses_1",
+        permission=permission,
+        patterns=list(patterns),
+        always=always if always is not None else list(patterns),
+        metadata=metadata,
+    )
+
+
+def shown(request: PermissionRequest, *verdicts: Verdict, call=None, style=PLAIN) -> list[str]:
+    return render_question(Question(request, verdicts, HERE, call), style).splitlines()
+
+
+def test_a_command_is_shown_with_the_rule_that_asks_and_the_keys():
+    assert shown(asked("bash", "rm -rf build", always=["rm *"]), verdict("rm -rf build")) == [
+        "! Run this command?",
+        "    rm -rf build",
+        "  Your settings require approval for this command (rm *,",
+        "  /src/csvkit/opencode.json). Working directory: /src/csvkit",
+        '  y run once   a always allow "rm *"   n reject and tell the agent why',
+    ]
+
+
+def test_each_part_of_a_command_has_its_verdict():
+    part = call("c", "bash")
+    whole = part.changed(state=part.state.changed(input={"command": "rm -rf build && pip install ."}))
+    verdicts = [verdict("rm -rf build"), verdict("pip install .", ALL, None)]
+    assert shown(asked("bash", "rm -rf build", "pip install .", always=["rm *"]), *verdicts, call=whole)[:5] == [
+        "! Run this command?",
+        "    rm -rf build && pip install .",
+        "  ! rm -rf build   needs approval  rm *, /src/csvkit/opencode.json",
+        "  ✓ pip install .  allowed         default rule *",
+        "  1 of 2 commands needs approval. Working directory: /src/csvkit",
+    ]
+
+
+def test_a_folder_outside_is_named_with_the_call_that_needs_it():
+    lines = shown(asked("external_directory", "/etc/*"), call=call("c", "bash"))
+    assert (lines[1], lines[3]) == ("    /etc", "  Needed by Bash: a")
+
+
+def test_an_edit_shows_its_diff():
+    diff = "--- a.py\n+++ a.py\n@@ -1,1 +1,1 @@\n-x = 1\n+x = 2\n"
+    assert shown(asked("edit", "a.py", diff=diff))[:4] == [
+        "! Edit this file?",
+        "    a.py",
+        "     1 − x = 1",
+        "     1 + x = 2",
+    ]
+
+
+def test_what_cannot_be_allowed_for_good_has_no_key_for_it():
+    assert shown(asked("bash", "rm x", always=[]))[-1] == "  y run once   n reject and tell the agent why"
+
+
+def test_patterns_that_do_not_fit_stand_below_their_key_whole(terminal):
+    patterns = [f"rm -rf some/folder/number/{number} *" for number in range(3)]
+    lines = shown(asked("bash", "rm x", always=patterns), style=terminal(60))
+    assert lines[-6:] == [
+        "  y run once",
+        "  a always allow",
+        *[f"      {pattern}" for pattern in patterns],
+        "  n reject and tell the agent why",
+    ]
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_question_steers_the_terminal_or_wraps(terminal, hostile):
+    long = hostile + "漢字 " * 40
+    request = asked("bash", long, "ls", always=[long], diff=f"@@ -1,0 +1,1 @@\n+{long}")
+    verdicts = [verdict(long, source=long), verdict("ls", ALL)]
+    assert steering("\n".join(shown(request, *verdicts, style=terminal(60, is_live=True)))) == []
+    first = asked("external_directory", long)
+    assert all(width(line) < 60 for line in shown(first, style=terminal(60)))

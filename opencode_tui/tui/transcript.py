@@ -27,8 +27,8 @@ from opencode_tui.schema.part import AnyPart, CompactionPart, ToolPart
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session import RevertState, SessionInfo
 from opencode_tui.schema.status import AnyStatus, IdleStatus
-from opencode_tui.text.undo import UndoneFile, UserItem
-from opencode_tui.tui.items import AnyItem, GrowingItem, ToolItem
+from opencode_tui.text.undo import UndoneFile
+from opencode_tui.tui.items import AnyItem, GrowingItem, ToolItem, UserItem
 from opencode_tui.tui.message_view import MessageView
 from opencode_tui.tui.message_views import MessageViews
 from opencode_tui.tui.queue_marks import settle_marks

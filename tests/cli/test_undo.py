@@ -29,7 +29,10 @@ def test_the_last_turn_is_undone_and_brought_back(commands, session):
     done = commands.run("session", "revert", session)
     assert (done.code, source.read_text(), made.exists()) == (0, "x = 1\n", False)
     rows = [line.split() for line in done.stdout.splitlines()]
-    assert rows[0][:1] == ["Undid"] and rows[1:] == [["restored", "a.py", "+1", "−1"], ["removed", "made.txt", "+2"]]
+    assert rows[0][:1] == ["Undid"] and rows[1:] == [
+        ["restored", "a.py", "+1", "−1"],
+        ["deleted", "made.txt", "+2", "created", "by", "the", "agent"],
+    ]
     assert done.stdout.replace("Undid", "Would undo") == dry.stdout and f"session unrevert {session}" in done.stderr
     assert commands.run("session", "unrevert", session, "--dry-run").code == 0 and not made.exists()
     back = commands.run("session", "unrevert", session)
@@ -42,7 +45,7 @@ def test_what_was_changed_since_is_shown_as_kept(commands, session):
     (commands.folder / "a.py").write_text("mine\n")
     done = commands.run("session", "revert", session)
     [kept] = [line for line in done.stdout.splitlines() if line.startswith("!")]
-    assert kept.split()[:3] == ["!", "kept", "a.py"] and "it was changed since, at " in kept
+    assert kept.split()[:3] == ["!", "kept", "a.py"] and "you changed it at " in kept
     assert (done.code, (commands.folder / "a.py").read_text()) == (0, "mine\n")
 
 

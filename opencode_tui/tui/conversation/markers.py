@@ -113,7 +113,7 @@ def _undone_file(file: UndoneFile, column: int, page: Page) -> list[Line]:
     note = screen_line(file.note)
     is_below = width(note) + 2 > page.right - 8 - pen.at
     if note and not is_below:
-        pen.put(f", {note}", page.style("muted"))
+        pen.put(f": {note}", page.style("muted"))
     token = ("diff_add", "diff_del") if is_kept else ("muted", "muted")
     if file.additions:
         added = f"+{file.additions}"

@@ -78,7 +78,7 @@ async def undo(pilot: Pilot[Any]) -> None:
     message_id = _second_request(pilot)
     files = [
         UndoneFile("M", "src/csvkit/parser.py", "restored", "", 1, 1),
-        UndoneFile("A", "tests/test_last_row.py", "removed", "", 17),
+        UndoneFile("A", "tests/test_last_row.py", "deleted", "", 17),
         UndoneFile("M", "README.md", "kept", "you changed it at 12:05", 3),
     ]
     transcript.tell_undone(message_id, files)

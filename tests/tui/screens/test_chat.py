@@ -116,7 +116,7 @@ async def test_undo_shows_first_what_it_does_and_redo_brings_it_back(environ: di
         await page.press("ctrl+x", "u")
         text = await page.sees("Undo everything after this point?")
         assert "Undo from here" in text
-        assert "A notes.md    removed, the agent made it" in text
+        assert "A notes.md    deleted: created by the agent" in text
         assert (folder / "notes.md").exists()
         await page.answer("y")
         await page.sees("3 messages undone")
@@ -413,7 +413,7 @@ async def test_the_timeline_undoes_back_to_a_request(environ: dict[str, str], fo
         await page.sees("✓ Done")
         await page.press("ctrl+x", "g")
         await page.sees("Reverting to")
-        await page.sees("removed")
+        await page.sees("deleted")
         await page.press("r")
         await page.sees("Undo everything after this point?")
 

@@ -44,4 +44,4 @@ async def test_a_session_that_is_opened_again_lists_what_its_undo_did_with_files
         await page.answer("y")
         await page.sees("undone")
     async with screen(environ, folder, options=StartOptions(folder, session_id=session_id)) as page:
-        assert "A notes.md   removed, the agent made it" in await page.sees("3 messages undone · 1 file restored")
+        assert "A notes.md   deleted: created by the agent" in await page.sees("3 messages undone · 1 file restored")

@@ -8,7 +8,7 @@ _LEFTOVERS = """
     AskPerson.settle AttachmentScreen.told AutoApprove.settle Background.settled BackgroundTold
     BlockBuilder.take_back Budget.takes ChatScreen.forget_note ChatScreen.offer_completions ChatScreen.settle
     ChatScreen.settle_soon ChatScreen.take_key ChatScreen.tell Claims.forget Completions.Taken
-    Configured._is_offered Control._mended Control._tell_undone Control.send.told Control.take Control.take_urgent
+    Control._mended Control._tell_undone Control.send.told Control.take Control.take_urgent
     DiffBody._settle Doctor.mend Drawings.forget EventHub._take EventHub._tell_event EventHub.tell
     FileSearch.files.take FileSearch.lines.take FileUndo.forget FileUndo.tell FinishedReverts.forget Flow._take
     FolderState._forget FolderState._take_status ForkCopies.settled ForkSource._mend ForkSource._taken
@@ -31,8 +31,8 @@ _LEFTOVERS = """
     StepChanges.is_settled StepChanges.settle StepProcessor._take StepProcessor.settle StepRecording.settle
     StepRecording.settle_writes StructuredAnswer.is_settled StructuredAnswer.offer Subagents.offered
     Subscription._offer_growing Subscription._offer_structural Subscription.offer SummaryStep.take TakenPart
-    TellRefusals TellRefusals.settle TerminalLines.forget_typed TerminalReporter._tell_waits ThinkTag._settle
-    ToolCalls._take_form Transcript._settle_queue Transcript.take_changes Transcript.tell_undone Turn.offers
+    TellRefusals TellRefusals.settle TerminalLines.forget_typed TerminalReporter._tell_waits
+    ToolCalls._take_form Transcript._settle_queue Transcript.take_changes Transcript.tell_undone
     Turn.taken UndoActs.tell_files UndoFacet.mend ViewRequests.on_completions_taken Viewport.take_changes
     Worktree._take_back WorktreeDoor WriteBehind._settle WriterThread.run.settle WritingActs._is_told
     WritingActs._take_back _Child.forget _Inbox._take _Line._take

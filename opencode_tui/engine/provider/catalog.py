@@ -9,10 +9,10 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from opencode_tui.engine.provider.configured import Configured
 from opencode_tui.engine.provider.endpoint import Endpoint
 from opencode_tui.engine.provider.known_provider import KNOWN, SMALL_MODELS, find_known, through_litellm
 from opencode_tui.engine.provider.model_table import ModelTable
+from opencode_tui.engine.provider.provider import Provider
 from opencode_tui.engine.provider.wire.json_value import as_text
 from opencode_tui.schema.catalog import ProviderSummary
 from opencode_tui.schema.error import ModelNotFoundError
@@ -145,7 +145,7 @@ class Catalog:
             return False
         return ref == DEMO or self.is_ready(ref.provider_id)
 
-    def _provider(self, provider_id: str) -> Configured | None:
+    def _provider(self, provider_id: str) -> Provider | None:
         """Return a provider that is not switched off, None when nobody knows it."""
         settings = self._settings
         if provider_id in settings.disabled_providers:
@@ -158,7 +158,7 @@ class Catalog:
             if provider_id not in self._table.provider_ids():
                 return None
             known = through_litellm(provider_id)
-        return Configured(
+        return Provider(
             provider_id,
             known,
             given or {},
@@ -167,7 +167,7 @@ class Catalog:
             environment=self._environment,
         )
 
-    def _providers(self) -> Iterator[Configured]:
+    def _providers(self) -> Iterator[Provider]:
         for provider_id in dict.fromkeys([*self._settings.provider, *(known.id for known in KNOWN)]):
             if provider := self._provider(provider_id):
                 yield provider

@@ -8,10 +8,9 @@ from typing import Protocol
 from msgspec import Struct
 
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.answer import closing_events, new_normaliser
 from opencode_tui.engine.provider.endpoint import Endpoint
 from opencode_tui.engine.provider.http import HttpProvider
-from opencode_tui.engine.provider.normalise import WireFormat
+from opencode_tui.engine.provider.normalize import WireFormat, closing_events, new_normalizer
 from opencode_tui.engine.provider.stream import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.wire import anthropic_request, openai_request
 from opencode_tui.engine.provider.wire.anthropic_messages import AnthropicMessagesDecoder
@@ -69,26 +68,26 @@ class DirectLlm:
 
     async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield one batch of events for each chunk of bytes that completes any; see `Llm.stream`."""
-        normaliser = new_normaliser(self._dialect.wire_format, request)
+        normalizer = new_normalizer(self._dialect.wire_format, request)
         decoder = self._dialect.decoder()
         async with aclosing(
             self._http.post(self._dialect.path, self._dialect.encode(request), headers=request.model.headers)
         ) as chunks:
             try:
                 async for chunk in chunks:
-                    if events := normaliser.push(decoder.feed(chunk)):
+                    if events := normalizer.push(decoder.feed(chunk)):
                         yield events
-                    if normaliser.has_end or normaliser.error is not None:
+                    if normalizer.has_end or normalizer.error is not None:
                         break
                 else:
-                    if events := normaliser.push(decoder.end()):
+                    if events := normalizer.push(decoder.end()):
                         yield events
             except ProtocolError as error:
                 raise failure.misspoken(self._provider_id, str(error)) from error
             except ProviderError:
-                if not normaliser.is_whole:
+                if not normalizer.is_whole:
                     raise
-            yield closing_events(normaliser, self._provider_id, secrets=self._http.secrets, now_ms=self._clock())
+            yield closing_events(normalizer, self._provider_id, secrets=self._http.secrets, now_ms=self._clock())
             await _drain(chunks)
 
     async def close(self) -> None:

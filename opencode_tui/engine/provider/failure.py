@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from opencode_tui.config.redact import redact_text, safe_headers
 from opencode_tui.engine.provider.failure_table import UNKNOWN, UNKNOWN_IN_STREAM, Reported, Row, find_row
-from opencode_tui.engine.provider.wire.answer_body import describe_text
 from opencode_tui.engine.provider.wire.json_value import as_list, as_object, read_json
+from opencode_tui.engine.provider.wire.response_body import describe_text
 from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, ProviderError
 from opencode_tui.schema.record import JsonObject
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import IO
 
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.answer import closing_events, new_normaliser
 from opencode_tui.engine.provider.endpoint import Endpoint
 from opencode_tui.engine.provider.failure_table import Reported
+from opencode_tui.engine.provider.normalize import closing_events, new_normalizer
 from opencode_tui.engine.provider.stream import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.wire import openai_request
 from opencode_tui.engine.provider.wire.delta import WireDelta
@@ -232,7 +232,7 @@ class LitellmLlm:
 
     async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield one batch of events for each of the child's messages; see `Llm.stream`."""
-        normaliser = new_normaliser("openai", request)
+        normalizer = new_normalizer("openai", request)
         decoder = OpenAiChatDecoder()
         async with contextlib.aclosing(self._messages(request)) as messages:
             async for message in messages:
@@ -243,12 +243,12 @@ class LitellmLlm:
                 deltas: list[WireDelta] = []
                 for chunk in as_list(message.get("chunks")):
                     decoder.read_chunk(as_object(chunk), deltas)
-                if events := normaliser.push(deltas):
+                if events := normalizer.push(deltas):
                     yield events
-            if normaliser.is_empty and not normaliser.has_usage:
+            if normalizer.is_empty and not normalizer.has_usage:
                 # litellm ends an answer that it could not read, a web page for instance, as if all were well.
                 raise failure.truncated(self._endpoint.provider_id, "the answer is empty")
-            yield closing_events(normaliser, self._endpoint.provider_id, secrets=self._secrets, now_ms=self._clock())
+            yield closing_events(normalizer, self._endpoint.provider_id, secrets=self._secrets, now_ms=self._clock())
 
     async def close(self) -> None:
         """Do nothing: the worker is shared."""

@@ -1,6 +1,6 @@
 """The one way to call a model: a request without a provider's dialect, a stream of events, the `Llm` protocol between them.
 
-Names of events are those of seed 000's table. Every adapter feeds the same normaliser, so a stream always has this grammar:
+Names of events are those of seed 000's table. Every adapter feeds the same normalizer, so a stream always has this grammar:
 
     (text-start text-delta* text-end | reasoning-start reasoning-delta* reasoning-end
      | tool-input-start tool-input-delta* tool-input-end tool-call)*  finish-step

@@ -13,8 +13,8 @@ from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.request_preview import preview_request
 from opencode_tui.engine.provider.stream import LlmRequest, TextBlock, UserEntry
-from opencode_tui.engine.provider.wire_view import wire_view
 from opencode_tui.engine.session.context import ContextSources, context_items
 from opencode_tui.engine.session.context_size import measure
 from opencode_tui.engine.session.fullness import pruned_since
@@ -86,14 +86,14 @@ class SessionContext:
         """Return the next request as it would be sent; raises as `view` does."""
         following = await self._next(session_id)
         request = following.built.request
-        wire = wire_view(request, self._endpoint(request.model))
+        preview = preview_request(request, self._endpoint(request.model))
         return RequestView(
             session_id=session_id,
             model=request.model.ref,
             adapter=request.model.adapter,
-            url=wire.url,
-            headers=wire.headers,
-            body=wire.body,
+            url=preview.url,
+            headers=preview.headers,
+            body=preview.body,
         )
 
     async def _next(self, session_id: str) -> _Next:

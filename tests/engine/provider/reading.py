@@ -1,13 +1,12 @@
-"""Feeds bytes through a decoder and the normaliser, and gathers what comes out in a form that is easy to compare."""
+"""Feeds bytes through a decoder and the normalizer, and gathers what comes out in a form that is easy to compare."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.answer import closing_events
 from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI
-from opencode_tui.engine.provider.normalise import Normaliser
+from opencode_tui.engine.provider.normalize import Normalizer, closing_events
 from opencode_tui.engine.provider.stream import (
     FinishStep,
     ReasoningDelta,
@@ -47,17 +46,17 @@ def decode(
 ) -> tuple[list[StreamEvent], ProviderError | None]:
     """Return the events of these bytes as the direct adapter would give them, and the error at their end."""
     dialect = ANTHROPIC if api == "anthropic" else OPENAI
-    normaliser = Normaliser(dialect.wire_format, tools=tuple(tools))
+    normalizer = Normalizer(dialect.wire_format, tools=tuple(tools))
     decoder = dialect.decoder()
     events: list[StreamEvent] = []
     try:
         for chunk in chunks:
-            events += normaliser.push(decoder.feed(chunk))
-            if normaliser.has_end or normaliser.error is not None:
+            events += normalizer.push(decoder.feed(chunk))
+            if normalizer.has_end or normalizer.error is not None:
                 break
         else:
-            events += normaliser.push(decoder.end())
-        return events + list(closing_events(normaliser, "test", secrets=(), now_ms=0)), None
+            events += normalizer.push(decoder.end())
+        return events + list(closing_events(normalizer, "test", secrets=(), now_ms=0)), None
     except ProtocolError as error:
         return events, failure.misspoken("test", str(error))
     except ProviderError as error:

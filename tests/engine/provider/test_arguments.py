@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.engine.provider.arguments import parse_arguments
+from opencode_tui.engine.provider.call_assembly import parse_arguments
 
 
 @pytest.mark.parametrize(

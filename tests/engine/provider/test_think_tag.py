@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.provider.think_tag import ThinkTag
+from opencode_tui.engine.provider.normalize import ThinkTag
 
 
 def split(*pieces: str) -> tuple[str, str]:

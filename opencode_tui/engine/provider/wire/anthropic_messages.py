@@ -4,20 +4,20 @@ import json
 from dataclasses import dataclass
 
 from opencode_tui.engine.provider.stream import FinishReason, Usage
-from opencode_tui.engine.provider.wire.answer_body import AnswerBody
 from opencode_tui.engine.provider.wire.delta import (
+    MalformedChunk,
     WireCall,
-    WireDamage,
     WireDelta,
     WireEnd,
     WireError,
     WireFinish,
+    WireReasoning,
     WireStop,
     WireText,
-    WireThought,
     WireUsage,
 )
 from opencode_tui.engine.provider.wire.json_value import as_count, as_index, as_list, as_object, as_text, read_json
+from opencode_tui.engine.provider.wire.response_body import ResponseBody
 from opencode_tui.schema.record import JsonObject
 
 FINISH_REASONS: dict[str, FinishReason] = {
@@ -46,7 +46,7 @@ class AnthropicMessagesDecoder:
     """Turns the bytes of one answer into deltas. The provider's own tools are left out: they run on its side."""
 
     def __init__(self) -> None:
-        self._body = AnswerBody()
+        self._body = ResponseBody()
         self._blocks: dict[int, _Block] = {}
         self._usage: dict[str, int] = {}
 
@@ -69,7 +69,7 @@ class AnthropicMessagesDecoder:
                 event = read_json(data)
             except ValueError:
                 is_end = data.strip() == _DONE
-                deltas.append(WireEnd() if is_end else WireDamage(data[:200].decode("utf-8", "replace")))
+                deltas.append(WireEnd() if is_end else MalformedChunk(data[:200].decode("utf-8", "replace")))
                 continue
             self._read_event(as_object(event), deltas)
         return deltas
@@ -110,9 +110,9 @@ class AnthropicMessagesDecoder:
                 block.signature = as_text(content.get("signature"))
                 metadata = {"signature": block.signature} if block.signature else None
                 if (text := as_text(content.get("thinking"))) or metadata:
-                    deltas.append(WireThought(text, index, metadata))
+                    deltas.append(WireReasoning(text, index, metadata))
             case "redacted_thinking":
-                deltas.append(WireThought("", index, {"redactedData": as_text(content.get("data"))}))
+                deltas.append(WireReasoning("", index, {"redactedData": as_text(content.get("data"))}))
             case "tool_use":
                 block.start_input = as_object(content.get("input")) or None
                 identifier, name = as_text(content.get("id")) or None, as_text(content.get("name")) or None
@@ -128,11 +128,11 @@ class AnthropicMessagesDecoder:
                     self._blocks[index] = _Block("text")
                 deltas.append(WireText(as_text(delta.get("text")), index))
             case "thinking_delta":
-                deltas.append(WireThought(as_text(delta.get("thinking")), index))
+                deltas.append(WireReasoning(as_text(delta.get("thinking")), index))
             case "signature_delta":
                 block = block or self._blocks.setdefault(index, _Block("thinking"))
                 block.signature += as_text(delta.get("signature"))
-                deltas.append(WireThought("", index, {"signature": block.signature}))
+                deltas.append(WireReasoning("", index, {"signature": block.signature}))
             case "input_json_delta":
                 piece = as_text(delta.get("partial_json"))
                 if piece and (block is None or block.kind == "tool_use"):

@@ -1,4 +1,4 @@
-"""What a provider's stream says, without its dialect: the decoders make these, the normaliser reads them.
+"""What a provider's stream says, without its dialect: the decoders make these, the normalizer reads them.
 
 `block` is the provider's own number of a content block; None where a format has only one running text (OpenAI).
 """
@@ -16,7 +16,7 @@ class WireText(NamedTuple):
     block: int | None = None
 
 
-class WireThought(NamedTuple):
+class WireReasoning(NamedTuple):
     """Thoughts; `metadata` replaces what was known of the block under the same keys."""
 
     text: str
@@ -58,7 +58,7 @@ class WireError(NamedTuple):
     body: JsonObject
 
 
-class WireDamage(NamedTuple):
+class MalformedChunk(NamedTuple):
     """Something unreadable stood in the stream; what is around it may be incomplete."""
 
     text: str
@@ -68,7 +68,9 @@ class WireEnd(NamedTuple):
     """The provider's own mark that nothing follows."""
 
 
-WireDelta = WireText | WireThought | WireCall | WireStop | WireFinish | WireUsage | WireError | WireDamage | WireEnd
+WireDelta = (
+    WireText | WireReasoning | WireCall | WireStop | WireFinish | WireUsage | WireError | MalformedChunk | WireEnd
+)
 
 
 class ProtocolError(ValueError):

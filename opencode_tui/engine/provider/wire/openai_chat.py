@@ -6,19 +6,19 @@ Only choice 0 is read. A body without events (a whole completion, an error objec
 from typing import Any
 
 from opencode_tui.engine.provider.stream import FinishReason, Usage
-from opencode_tui.engine.provider.wire.answer_body import AnswerBody
 from opencode_tui.engine.provider.wire.delta import (
+    MalformedChunk,
     WireCall,
-    WireDamage,
     WireDelta,
     WireEnd,
     WireError,
     WireFinish,
+    WireReasoning,
     WireText,
-    WireThought,
     WireUsage,
 )
 from opencode_tui.engine.provider.wire.json_value import as_count, as_index, as_list, as_object, as_text, read_json
+from opencode_tui.engine.provider.wire.response_body import ResponseBody
 from opencode_tui.schema.record import JsonObject
 
 FINISH_REASONS: dict[str, FinishReason] = {
@@ -41,7 +41,7 @@ class OpenAiChatDecoder:
     """Turns the bytes of one answer into deltas."""
 
     def __init__(self) -> None:
-        self._body = AnswerBody()
+        self._body = ResponseBody()
         self._thought_details: list[JsonObject] = []
 
     def feed(self, chunk: bytes) -> list[WireDelta]:
@@ -79,7 +79,7 @@ class OpenAiChatDecoder:
             try:
                 chunk = read_json(data)
             except ValueError:
-                deltas.append(WireDamage(data[:200].decode("utf-8", "replace")))
+                deltas.append(MalformedChunk(data[:200].decode("utf-8", "replace")))
                 continue
             self.read_chunk(as_object(chunk), deltas)
         return deltas
@@ -104,12 +104,12 @@ class OpenAiChatDecoder:
         for field in _THOUGHT_FIELDS:
             text = delta.get(field)
             if isinstance(text, str) and text:
-                deltas.append(WireThought(text, None, self._metadata(field, details)))
+                deltas.append(WireReasoning(text, None, self._metadata(field, details)))
                 details = None
                 break
         if details:
             shown = "".join(as_text(entry.get("text")) for entry in map(as_object, as_list(details)))
-            deltas.append(WireThought(shown, None, self._metadata("reasoning", details)))
+            deltas.append(WireReasoning(shown, None, self._metadata("reasoning", details)))
         for block in map(as_object, as_list(delta.get("thinking_blocks"))):
             _read_thinking_block(block, deltas)
 
@@ -130,9 +130,9 @@ class OpenAiChatDecoder:
 def _read_thinking_block(block: JsonObject, deltas: list[WireDelta]) -> None:
     """Read what litellm passes on of Anthropic's thoughts beside their text: the signature, and what is encrypted."""
     if signature := as_text(block.get("signature")):
-        deltas.append(WireThought("", None, {"signature": signature}))
+        deltas.append(WireReasoning("", None, {"signature": signature}))
     if block.get("type") == "redacted_thinking" and (data := as_text(block.get("data"))):
-        deltas.append(WireThought("", None, {"redactedData": data}))
+        deltas.append(WireReasoning("", None, {"redactedData": data}))
 
 
 def _continues(last: JsonObject, entry: JsonObject) -> bool:
@@ -161,7 +161,7 @@ def _read_content_list(content: list[Any], deltas: list[WireDelta]) -> None:
         part = as_object(piece)
         if part.get("type") == "thinking":
             thought = "".join(as_text(as_object(entry).get("text")) for entry in as_list(part.get("thinking")))
-            deltas.append(WireThought(thought or as_text(part.get("thinking"))))
+            deltas.append(WireReasoning(thought or as_text(part.get("thinking"))))
         elif text := as_text(part.get("text")):
             deltas.append(WireText(text))
 

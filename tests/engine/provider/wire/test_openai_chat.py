@@ -11,8 +11,8 @@ from opencode_tui.engine.provider.wire.delta import (
     WireDelta,
     WireError,
     WireFinish,
+    WireReasoning,
     WireText,
-    WireThought,
     WireUsage,
 )
 from opencode_tui.engine.provider.wire.openai_chat import OpenAiChatDecoder, read_usage
@@ -28,9 +28,9 @@ def read(**choice: Any) -> list[WireDelta]:
     [
         ({"content": "a"}, [WireText("a")]),
         ({"content": [{"type": "text", "text": "a"}, "b"]}, [WireText("a"), WireText("b")]),
-        ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}, [WireThought("hm")]),
+        ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}, [WireReasoning("hm")]),
         ({"refusal": "no"}, [WireText("no")]),
-        ({"reasoning_text": "hm"}, [WireThought("hm", None, {"field": "reasoning_text"})]),
+        ({"reasoning_text": "hm"}, [WireReasoning("hm", None, {"field": "reasoning_text"})]),
         ({"function_call": {"name": "read", "arguments": "{}"}}, [WireCall(None, None, "read", "{}")]),
         ({"tool_calls": [{"index": "1", "id": 7, "function": None}]}, [WireCall(1, "7")]),
         ({"content": None, "tool_calls": None}, []),
@@ -54,9 +54,9 @@ def test_details_of_thoughts_are_kept_once_and_joined() -> None:
     details = [{"type": "reasoning.text", "text": "ab", "index": 0}, {"type": "reasoning.encrypted", "data": "E"}]
     metadata = {"field": "reasoning", "details": details}
     assert deltas == [
-        WireThought("a", None, metadata),
-        WireThought("b", None, metadata),
-        WireThought("", None, metadata),
+        WireReasoning("a", None, metadata),
+        WireReasoning("b", None, metadata),
+        WireReasoning("", None, metadata),
     ]
 
 

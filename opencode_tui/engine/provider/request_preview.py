@@ -22,7 +22,7 @@ _LEAST_SECRET = 6
 """Characters of a key below which it is not looked for: it would stand anywhere."""
 
 
-class WireView(Struct, frozen=True):
+class RequestPreview(Struct, frozen=True):
     """The request; `url` is None where no address is known."""
 
     url: str | None
@@ -30,37 +30,39 @@ class WireView(Struct, frozen=True):
     body: JsonObject
 
 
-def wire_view(request: LlmRequest, endpoint: Endpoint | None) -> WireView:
+def preview_request(request: LlmRequest, endpoint: Endpoint | None) -> RequestPreview:
     """Return the request as its adapter sends it; without an endpoint (the demo, a provider without a key) the body alone."""
     adapter = request.model.adapter
     if adapter == "litellm" and endpoint is not None:
         return _through_litellm(request, endpoint)
     if adapter in ("litellm", "demo"):
-        return WireView(None, {}, openai_request.build(request))
+        return RequestPreview(None, {}, openai_request.build(request))
     dialect = ANTHROPIC if adapter == "anthropic" else OPENAI
     body: JsonObject = json.loads(dialect.encode(request))
-    return WireView(None, {}, body) if endpoint is None else _direct(request, dialect, endpoint, body)
+    return RequestPreview(None, {}, body) if endpoint is None else _direct(request, dialect, endpoint, body)
 
 
-def _through_litellm(request: LlmRequest, endpoint: Endpoint) -> WireView:
+def _through_litellm(request: LlmRequest, endpoint: Endpoint) -> RequestPreview:
     """Return litellm's arguments; the address and the headers of the settings are among them."""
     call, headers = litellm_call(request, endpoint), {**endpoint.headers, **request.model.headers}
     shown = _covered(call.get("api_base"), headers, call, endpoint)
     own = {"api_base": shown.url, "extra_headers": shown.headers}
-    return WireView(None, {}, {**shown.body, **{name: value for name, value in own.items() if name in call}})
+    return RequestPreview(None, {}, {**shown.body, **{name: value for name, value in own.items() if name in call}})
 
 
-def _direct(request: LlmRequest, dialect: Dialect, endpoint: Endpoint, body: JsonObject) -> WireView:
+def _direct(request: LlmRequest, dialect: Dialect, endpoint: Endpoint, body: JsonObject) -> RequestPreview:
     headers = {**request_headers(endpoint, dialect.credentials(endpoint.api_key)), **request.model.headers}
     return _covered(endpoint.base_url.rstrip("/") + dialect.path, headers, body, endpoint)
 
 
-def _covered(url: str | None, headers: dict[str, str], body: JsonObject, endpoint: Endpoint) -> WireView:
+def _covered(url: str | None, headers: dict[str, str], body: JsonObject, endpoint: Endpoint) -> RequestPreview:
     hidden = {name: value for name, value in headers.items() if name.lower() not in _OPEN_HEADERS}
     secrets = [endpoint.api_key or "", *hidden.values(), *(value.rpartition(" ")[2] for value in hidden.values())]
     shown = {name: COVER if name in hidden else value for name, value in headers.items()}
     address = None if url is None else redact_settings({"url": url})["url"]
-    return WireView(address, shown, _without(body, [secret for secret in secrets if len(secret) >= _LEAST_SECRET]))
+    return RequestPreview(
+        address, shown, _without(body, [secret for secret in secrets if len(secret) >= _LEAST_SECRET])
+    )
 
 
 def _without(value: Any, secrets: Iterable[str]) -> Any:

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.request_preview import preview_request
 from opencode_tui.engine.provider.stream import LlmRequest, TextBlock, UserEntry
 from opencode_tui.engine.provider.wire import anthropic_request, openai_request
-from opencode_tui.engine.provider.wire_view import wire_view
 from opencode_tui.schema.model import Adapter, Model
 
 KEY = "sk-secret-0123456789"
@@ -29,13 +29,13 @@ def request(adapter: Adapter, text: str = "hello", **fields: object) -> LlmReque
 )
 def test_the_body_is_what_the_adapter_sends(adapter: Adapter, path: str, encode) -> None:
     asked = request(adapter)
-    shown = wire_view(asked, ENDPOINT)
+    shown = preview_request(asked, ENDPOINT)
     assert shown.body == json.loads(encode(asked)) and shown.url == f"https://{HIDDEN}@host/v1{path}"
 
 
 @pytest.mark.parametrize(("adapter", "name"), [("openai", "authorization"), ("anthropic", "x-api-key")])
 def test_keys_and_own_headers_are_covered(adapter: Adapter, name: str) -> None:
-    shown = wire_view(request(adapter, headers={"X-Model": "model-secret"}), ENDPOINT)
+    shown = preview_request(request(adapter, headers={"X-Model": "model-secret"}), ENDPOINT)
     assert {shown.headers[one] for one in (name, "x-team", "x-short", "X-Model")} == {HIDDEN}
     assert shown.headers["content-type"] == "application/json" and shown.headers["user-agent"].startswith(
         "opencode-tui/"
@@ -44,13 +44,13 @@ def test_keys_and_own_headers_are_covered(adapter: Adapter, name: str) -> None:
 
 def test_a_key_is_covered_wherever_it_stands() -> None:
     told = f'the "key" is {KEY}, the team team-secret, and ab is a word'
-    shown = wire_view(request("openai", told, options={"extra": KEY}), ENDPOINT)
+    shown = preview_request(request("openai", told, options={"extra": KEY}), ENDPOINT)
     text = json.dumps(shown.body)
     assert KEY not in text and "team-secret" not in text and "ab is a word" in text
 
 
 def test_a_request_through_litellm_is_shown_as_its_call() -> None:
-    shown = wire_view(request("litellm", api_id="azure/m"), ENDPOINT)
+    shown = preview_request(request("litellm", api_id="azure/m"), ENDPOINT)
     assert (shown.url, shown.body["model"], shown.body["api_key"]) == (None, "azure/m", HIDDEN)
     assert shown.body["extra_headers"] == {"X-Team": HIDDEN, "X-Short": HIDDEN}
     assert shown.body["api_base"] == f"https://{HIDDEN}@host/v1"
@@ -58,5 +58,5 @@ def test_a_request_through_litellm_is_shown_as_its_call() -> None:
 
 @pytest.mark.parametrize("adapter", ["openai", "anthropic", "litellm", "demo"])
 def test_without_a_provider_the_body_alone_is_shown(adapter: Adapter) -> None:
-    shown = wire_view(request(adapter), None)
+    shown = preview_request(request(adapter), None)
     assert (shown.url, shown.headers) == (None, {}) and shown.body["messages"]

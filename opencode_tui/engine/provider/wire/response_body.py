@@ -11,7 +11,7 @@ _MAX_BYTES = 4 * 1024 * 1024
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 
-class AnswerBody:
+class ResponseBody:
     """Gives back a body's events; keeps its beginning until the first one shows that it is a stream."""
 
     def __init__(self) -> None:

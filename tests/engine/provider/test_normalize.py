@@ -1,6 +1,6 @@
-"""The one normaliser: deltas of any adapter to the events of the contract."""
+"""The one normalizer: deltas of any adapter to the events of the contract."""
 
-from opencode_tui.engine.provider.normalise import Normaliser
+from opencode_tui.engine.provider.normalize import Normalizer
 from opencode_tui.engine.provider.stream import (
     FinishStep,
     ReasoningDelta,
@@ -17,25 +17,25 @@ from opencode_tui.engine.provider.stream import (
     Usage,
 )
 from opencode_tui.engine.provider.wire.delta import (
+    MalformedChunk,
     WireCall,
-    WireDamage,
     WireDelta,
     WireEnd,
     WireFinish,
+    WireReasoning,
     WireStop,
     WireText,
-    WireThought,
     WireUsage,
 )
 
 
 def hear(*deltas: WireDelta) -> list[StreamEvent]:
-    normaliser = Normaliser("anthropic", tools=("read",))
-    return [event for delta in deltas for event in normaliser.push([delta])] + normaliser.finish()
+    normalizer = Normalizer("anthropic", tools=("read",))
+    return [event for delta in deltas for event in normalizer.push([delta])] + normalizer.finish()
 
 
 def test_an_answer_is_told_in_the_order_of_the_contract() -> None:
-    thought = WireThought("hm", 0, {"signature": "S"})
+    thought = WireReasoning("hm", 0, {"signature": "S"})
     used = Usage(input=3, output=4)
     deltas = (
         thought,
@@ -111,7 +111,10 @@ def test_a_call_that_the_limit_cut_before_its_arguments_is_not_to_be_run() -> No
 
 def test_nothing_of_a_damaged_answer_is_to_be_run() -> None:
     events = hear(
-        WireCall(0, "c", "read", '{"path": '), WireDamage("{oops"), WireCall(0, None, None, '"a"}'), WireFinish("stop")
+        WireCall(0, "c", "read", '{"path": '),
+        MalformedChunk("{oops"),
+        WireCall(0, None, None, '"a"}'),
+        WireFinish("stop"),
     )
     calls = [event for event in events if isinstance(event, ToolCall)]
     assert [(call.input, call.raw) for call in calls] == [({}, '{"path": "a"}')]
@@ -121,7 +124,7 @@ def test_nothing_of_a_damaged_answer_is_to_be_run() -> None:
 def test_an_answer_is_whole_only_with_an_end() -> None:
     states: list[bool] = []
     for deltas in ([WireText("a")], [WireEnd()], [WireText("a"), WireEnd()], [WireFinish("stop")]):
-        normaliser = Normaliser("openai")
-        normaliser.push(deltas)
-        states.append(normaliser.is_whole)
+        normalizer = Normalizer("openai")
+        normalizer.push(deltas)
+        states.append(normalizer.is_whole)
     assert states == [False, False, True, True]

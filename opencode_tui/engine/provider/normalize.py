@@ -5,14 +5,18 @@ the end tells whether the answer is whole. Text holds no lone surrogates.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.call_assembly import UNNAMED, CallAssembler, OpenCall
 from opencode_tui.engine.provider.stream import (
+    AssistantEntry,
+    CallBlock,
     FinishReason,
     FinishStep,
+    LlmRequest,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -25,17 +29,16 @@ from opencode_tui.engine.provider.stream import (
     ToolInputStart,
     Usage,
 )
-from opencode_tui.engine.provider.think_tag import ThinkTag
 from opencode_tui.engine.provider.wire.delta import (
+    MalformedChunk,
     WireCall,
-    WireDamage,
     WireDelta,
     WireEnd,
     WireError,
     WireFinish,
+    WireReasoning,
     WireStop,
     WireText,
-    WireThought,
     WireUsage,
 )
 from opencode_tui.schema.record import JsonObject
@@ -43,6 +46,10 @@ from opencode_tui.schema.record import JsonObject
 WireFormat = Literal["openai", "anthropic"]
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HIGH_AT_END = re.compile("[\ud800-\udbff]$")
+_THINK_OPEN = "<think>"
+_THINK_CLOSE = "</think>"
+
+Piece = tuple[Literal["text", "thought"], str]
 
 
 @dataclass(slots=True)
@@ -55,7 +62,7 @@ class _Block:
     held: str = ""
 
 
-class Normaliser:
+class Normalizer:
     """Turns the deltas of one answer into events."""
 
     def __init__(self, wire_format: WireFormat, *, tools: Collection[str] = (), used_ids: Collection[str] = ()) -> None:
@@ -119,11 +126,11 @@ class Normaliser:
 
     def _other(
         self,
-        delta: WireThought | WireCall | WireStop | WireFinish | WireUsage | WireError | WireDamage | WireEnd,
+        delta: WireReasoning | WireCall | WireStop | WireFinish | WireUsage | WireError | MalformedChunk | WireEnd,
         events: list[StreamEvent],
     ) -> None:
         match delta:
-            case WireThought():
+            case WireReasoning():
                 self._thought(delta, events)
             case WireCall():
                 self._call(delta, events)
@@ -137,7 +144,7 @@ class Normaliser:
                 self._usage = self._usage if usage == Usage() else usage
             case WireError(body):
                 self.error = body
-            case WireDamage():
+            case MalformedChunk():
                 self._is_damaged = True
             case WireEnd():
                 self._has_end = True
@@ -146,21 +153,21 @@ class Normaliser:
         text, key = delta
         if not text:
             return
-        if self._think.is_settled:
+        if self._think.is_text_only:
             self._append(False, key, text, events)
             return
         self._think_key = key
         for kind, piece in self._think.split(text):
             self._append(kind == "thought", key, piece, events)
 
-    def _thought(self, delta: WireThought, events: list[StreamEvent]) -> None:
+    def _thought(self, delta: WireReasoning, events: list[StreamEvent]) -> None:
         self._flush_think(events)
         if delta.text or (delta.metadata and delta.block is not None) or self._has_details(delta):
             self._append(True, delta.block, delta.text, events)
         if delta.metadata and (block := self._blocks.get((True, delta.block))):
             block.metadata.update(delta.metadata)
 
-    def _has_details(self, delta: WireThought) -> bool:
+    def _has_details(self, delta: WireReasoning) -> bool:
         return bool(delta.metadata and ("details" in delta.metadata or "redactedData" in delta.metadata))
 
     def _call(self, piece: WireCall, events: list[StreamEvent]) -> None:
@@ -210,7 +217,7 @@ class Normaliser:
                 events.append(TextEnd(block.id))
 
     def _flush_think(self, events: list[StreamEvent]) -> None:
-        if self._think.is_settled:
+        if self._think.is_text_only:
             return
         for kind, piece in self._think.flush():
             self._append(kind == "thought", self._think_key, piece, events)
@@ -234,3 +241,81 @@ def _without_surrogates(text: str) -> str:
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def new_normalizer(wire_format: WireFormat, request: LlmRequest) -> Normalizer:
+    """Return the normalizer for the answer to a request: it knows the tools, and the call ids that are taken."""
+    return Normalizer(wire_format, tools=[tool.name for tool in request.tools], used_ids=_call_ids(request))
+
+
+def closing_events(
+    normalizer: Normalizer, provider_id: str, *, secrets: tuple[str, ...], now_ms: int
+) -> Sequence[StreamEvent]:
+    """Return the last events of an answer. Raises the ProviderError with which the provider, or the lack of an end, closes it."""
+    if normalizer.error is not None:
+        raise failure.from_stream(provider_id, normalizer.error, secrets=secrets, now_ms=now_ms)
+    if not normalizer.is_whole:
+        raise failure.truncated(provider_id, "the answer is empty" if normalizer.is_empty else "the answer broke off")
+    return normalizer.finish()
+
+
+def _call_ids(request: LlmRequest) -> set[str]:
+    entries = (entry for entry in request.messages if isinstance(entry, AssistantEntry))
+    return {block.id for entry in entries for block in entry.content if isinstance(block, CallBlock)}
+
+
+class ThinkTag:
+    """Separates thoughts that a model writes as `<think>…</think>` at the very start of an answer from its text, however it is cut.
+
+    Models behind a server without a reasoning parser do so. Anywhere else the tag is text.
+    """
+
+    def __init__(self) -> None:
+        self.is_text_only = False
+        """Whether everything that follows is text, so that nobody needs to ask."""
+        self._held = ""
+        self._is_inside = False
+        self._is_closed = False
+
+    def split(self, text: str) -> list[Piece]:
+        """Return what is known of the text so far, in order."""
+        if self.is_text_only:
+            return [("text", text)]
+        self._held += text
+        if self._is_closed:
+            return self._after_tag([])
+        if not self._is_inside:
+            begun = self._held.lstrip()
+            if begun.startswith(_THINK_OPEN):
+                self._is_inside, self._held = True, begun[len(_THINK_OPEN) :]
+            elif not _THINK_OPEN.startswith(begun):
+                return self._close("text", self._held)
+            else:
+                return []
+        thought, tag, rest = self._held.partition(_THINK_CLOSE)
+        if tag:
+            self._is_closed, self._held = True, rest
+            return self._after_tag([("thought", thought)] if thought else [])
+        kept = _overlap(thought)
+        self._held = thought[len(thought) - kept :]
+        shown = thought[: len(thought) - kept]
+        return [("thought", shown)] if shown else []
+
+    def flush(self) -> list[Piece]:
+        """Return what was held back, because nothing follows."""
+        return self._close("thought" if self._is_inside and not self._is_closed else "text", self._held)
+
+    def _after_tag(self, pieces: list[Piece]) -> list[Piece]:
+        """Leave out the empty lines that models put between their thoughts and the answer."""
+        self._held = self._held.lstrip("\n")
+        return pieces + self._close("text", self._held) if self._held else pieces
+
+    def _close(self, kind: Literal["text", "thought"], text: str) -> list[Piece]:
+        self.is_text_only = True
+        self._held = ""
+        return [(kind, text)] if text else []
+
+
+def _overlap(text: str) -> int:
+    """Return how many characters at the end of the text may be the beginning of the closing tag."""
+    return next((size for size in range(len(_THINK_CLOSE) - 1, 0, -1) if text.endswith(_THINK_CLOSE[:size])), 0)

@@ -24,7 +24,7 @@ _NO_TEMPERATURE = ("o1", "o3", "o4", "gpt-5", "gpt-6", "codex")
 """Beginnings of names of OpenAI's models that refuse any temperature but their own."""
 
 
-class Configured:
+class Provider:
     """A provider with its models, its key and its address."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Configured:
     def model_ids(self) -> list[str]:
         """Return the ids of its models: those of the settings first, then the table's."""
         names = dict.fromkeys([*self._own_models, *self._listed()])
-        return [name for name in names if self._is_offered(name)]
+        return [name for name in names if self._is_listed(name)]
 
     def models(self) -> list[Model]:
         """Return its models in the same order."""
@@ -82,7 +82,7 @@ class Configured:
 
     def model(self, model_id: str) -> Model | None:
         """Return one model; None when it is not offered, or nobody lists it and the provider's lists are complete."""
-        if not model_id or not self._is_offered(model_id):
+        if not model_id or not self._is_listed(model_id):
             return None
         own = self._own_models.get(model_id)
         api_id = as_text((own or {}).get("id")) or model_id
@@ -96,7 +96,7 @@ class Configured:
         preferred = self._known.preferred if self._known else ()
         offered = self.model_ids()
         for name in preferred:
-            if name in offered or (self._accepts_any() and self._is_offered(name)):
+            if name in offered or (self._accepts_any() and self._is_listed(name)):
                 return name
         return next((name for name in offered if (model := self.model(name)) and model.tool_call), None)
 
@@ -146,7 +146,7 @@ class Configured:
     def _listed(self) -> dict[str, ListedModel]:
         return self._table.models(self._known.tables) if self._known and self._known.tables else {}
 
-    def _is_offered(self, model_id: str) -> bool:
+    def _is_listed(self, model_id: str) -> bool:
         white, black = self._given.get("whitelist"), as_list(self._given.get("blacklist"))
         return model_id not in black and (white is None or model_id in as_list(white))
 

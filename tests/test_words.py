@@ -10,7 +10,7 @@ _LEFTOVERS = """
     ChatScreen.settle_soon ChatScreen.take_key ChatScreen.tell Claims.forget Completions.Taken
     Control._mended Control._tell_undone Control.send.told Control.take Control.take_urgent
     DiffBody._settle Doctor.mend Drawings.forget EventHub._take EventHub._tell_event EventHub.tell
-    FileSearch.files.take FileSearch.lines.take FileUndo.forget FileUndo.tell FinishedReverts.forget Flow._take
+    FileUndo.forget FileUndo.tell FinishedReverts.forget Flow._take
     FolderState._forget FolderState._take_status ForkCopies.settled ForkSource._mend ForkSource._taken
     FullTextScreen.told GrowingItem.settle Intake.take KeyRouter._take KeyRouter.take Lasting Listener._offer_growth
     Listener._offer_structural Listener._take_first Listener._take_piece Listener.offer Listing._told Listing.offers
@@ -39,8 +39,8 @@ _LEFTOVERS = """
     _Pending.settle _Reading.take _Standing _Surviving.tell_failure _forget_current_folder _mend _settle_queue
     _settled _standing_sentences _stands_for _take _take_attributes _take_form _take_line
     _take_update_line _taken _takes_text _tell _tell_notes _tell_notices _tell_preview _tell_way_back _telling _told
-    agent_offer forget_key graft mend_session mend_sessions obeying.taking offered remarks search_lines.take
-    settle_marks take take_dead_steps take_readable taken_over tells_refused_media told_error told_limit
+    agent_offer forget_key graft mend_session mend_sessions obeying.taking offered remarks
+    settle_marks take take_dead_steps taken_over tells_refused_media told_error told_limit
 """
 LEFTOVERS = frozenset(_LEFTOVERS.split())
 """Definitions that still have such a name; the list may only become shorter."""

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from opencode_tui.cli.mount import network_kind
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.project.git import git_version
-from opencode_tui.engine.tool.ripgrep import find_ripgrep
+from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
 from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError
 from opencode_tui.storage.paths import Paths
 

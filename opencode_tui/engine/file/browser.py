@@ -5,7 +5,7 @@ import mimetypes
 import os
 from pathlib import Path
 
-from opencode_tui.engine.tool.ignore_rules import IgnoreRules, is_ignored, rules_in
+from opencode_tui.engine.tool.search.glob_pattern import IgnoreRules, is_ignored, rules_in
 from opencode_tui.engine.tool.text_format import decode, is_binary
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
 from opencode_tui.schema.file import FileContent, FileEntry

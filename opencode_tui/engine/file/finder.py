@@ -41,7 +41,7 @@ class FileFinder:
         async with self._listing:
             now = self._clock()
             if self._listed_at is None or now - self._listed_at > KEPT_MS:
-                from opencode_tui.engine.tool.search import FileSearch  # a one-shot run finds no files by name
+                from opencode_tui.engine.tool.search.search import FileSearch  # a one-shot run finds no files by name
 
                 search = await asyncio.to_thread(FileSearch.installed)
                 self._files = (await search.files(self._directory, accept=lambda _path: True, limit=MOST_FILES)).paths

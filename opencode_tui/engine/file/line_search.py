@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from opencode_tui.engine.tool.ripgrep import find_ripgrep
-from opencode_tui.engine.tool.search_process import run_search
+from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.file import LineMatch, LineText, Submatch
 from opencode_tui.schema.record import JsonObject
@@ -19,12 +18,12 @@ async def search_lines(folder: Path, pattern: str, *, limit: int) -> list[LineMa
         raise OpencodeError("searching in files needs ripgrep; install it, or the Python package `ripgrep`")
     found: list[LineMatch] = []
 
-    def take(records: list[bytes]) -> bool:
+    def consume(records: list[bytes]) -> bool:
         messages = (json.loads(record) for record in records if record)
         found.extend(_match(message["data"]) for message in messages if message["type"] == "match")
         return len(found) < limit
 
-    await run_search([ripgrep, *_OPTIONS, f"--regexp={pattern}", "--", "./"], folder, separator=b"\n", take=take)
+    await run_search([ripgrep, *_OPTIONS, f"--regexp={pattern}", "--", "./"], folder, separator=b"\n", consume=consume)
     return found[:limit]
 
 

@@ -3,15 +3,15 @@
 from pydantic import Field
 
 from opencode_tui.engine.tool.description import read_description
-from opencode_tui.engine.tool.glob_pattern import matcher, split_fixed
-from opencode_tui.engine.tool.search import FileSearch
-from opencode_tui.engine.tool.search_scope import (
+from opencode_tui.engine.tool.search.glob_pattern import matcher, split_fixed
+from opencode_tui.engine.tool.search.search import (
+    FileSearch,
     Readable,
-    choose_place,
+    choose_location,
+    first_readable,
     hidden_note,
     newest_first,
     readable_below,
-    take_readable,
 )
 from opencode_tui.engine.tool.text_format import presentable
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
@@ -41,19 +41,19 @@ class GlobTool:
         folder, pattern = arguments.path, arguments.pattern
         if pattern.startswith("/"):
             folder, pattern = split_fixed(pattern)
-        place = await choose_place(folder, context)
+        location = await choose_location(folder, context)
         await context.ask("glob", [arguments.pattern], always=["*"], metadata=arguments.model_dump(exclude_none=True))
-        if not place.is_folder:
-            raise ToolError(f"{place.path} is a file; give a folder, or read the file")
-        files = await self._search.files(place.real, accept=matcher(pattern))
-        ordered = await newest_first(place.real, files.paths)
-        shown, hidden = take_readable(ordered, readable_below(place, self._readable, context))
+        if not location.is_folder:
+            raise ToolError(f"{location.path} is a file; give a folder, or read the file")
+        files = await self._search.files(location.real, accept=matcher(pattern))
+        ordered = await newest_first(location.real, files.paths)
+        shown, hidden = first_readable(ordered, readable_below(location, self._readable, context))
         is_cut = len(shown) + hidden < len(ordered) or files.more
-        lines = [presentable(str(place.path / path)) for path in shown] or ["No files found"]
+        lines = [presentable(str(location.path / path)) for path in shown] or ["No files found"]
         notes = hidden_note(hidden)
         if is_cut:
             notes.append(f"(Only the {len(shown)} newest files are shown; use a narrower path or pattern.)")
         if self._search.note:
             notes.append(self._search.note)
         output = "\n".join([*lines, "", *notes] if notes else lines)
-        return ToolResult(place.relative, output, {"count": len(shown), "truncated": is_cut})
+        return ToolResult(location.relative, output, {"count": len(shown), "truncated": is_cut})

@@ -8,11 +8,14 @@ from pydantic import Field
 
 from opencode_tui.engine.tool.description import read_description
 from opencode_tui.engine.tool.location import Location
-from opencode_tui.engine.tool.search import LINE_CHARACTERS, FileSearch, Match, Matches
-from opencode_tui.engine.tool.search_scope import (
+from opencode_tui.engine.tool.search.search import (
+    LINE_CHARACTERS,
     RESULT_LIMIT,
+    FileSearch,
+    Match,
+    Matches,
     Readable,
-    choose_place,
+    choose_location,
     hidden_note,
     newest_first,
     readable_below,
@@ -46,25 +49,25 @@ class GrepTool:
 
     async def run(self, arguments: GrepParameters, context: ToolContext) -> ToolResult:
         """Return the matching lines by file, at most 100."""
-        place = await choose_place(arguments.path, context)
+        location = await choose_location(arguments.path, context)
         await context.ask("grep", [arguments.pattern], always=["*"], metadata=arguments.model_dump(exclude_none=True))
-        if not place.is_folder:
-            if not await asyncio.to_thread(place.real.is_file):
-                raise ToolError(f"{place.path} is a pipe, socket or device, not a file; it cannot be searched")
-            await context.ask("read", place.read_patterns, always=place.read_patterns)
+        if not location.is_folder:
+            if not await asyncio.to_thread(location.real.is_file):
+                raise ToolError(f"{location.path} is a pipe, socket or device, not a file; it cannot be searched")
+            await context.ask("read", location.read_patterns, always=location.read_patterns)
         found = await self._search.lines(
-            place.real, arguments.pattern, include=arguments.include, is_file=not place.is_folder
+            location.real, arguments.pattern, include=arguments.include, is_file=not location.is_folder
         )
-        return await self._present(found, arguments.pattern, place, context)
+        return await self._present(found, arguments.pattern, location, context)
 
-    async def _present(self, matches: Matches, pattern: str, place: Location, context: ToolContext) -> ToolResult:
-        order = await newest_first(place.real, (match.path for match in matches.found))
-        readable = readable_below(place, self._readable if place.is_folder else None, context)
+    async def _present(self, matches: Matches, pattern: str, location: Location, context: ToolContext) -> ToolResult:
+        order = await newest_first(location.real, (match.path for match in matches.found))
+        readable = readable_below(location, self._readable if location.is_folder else None, context)
         rank = {path: number for number, path in enumerate(order) if readable is None or readable(path)}
         found = sorted(
             (match for match in matches.found if match.path in rank), key=lambda match: (rank[match.path], match.line)
         )
-        lines, count = _by_file(found[:RESULT_LIMIT], place.path)
+        lines, count = _by_file(found[:RESULT_LIMIT], location.path)
         is_cut = count < len(found) or matches.more
         heading = f"Found {len(found)}{'+' if matches.more else ''} matches" if found else "No files found"
         cut = f"(Only the first {count} are shown; use a narrower path or pattern.)" if is_cut else ""

@@ -6,8 +6,7 @@ from pathlib import Path
 from pydantic import Field
 
 from opencode_tui.engine.tool.description import read_description
-from opencode_tui.engine.tool.search import FileSearch
-from opencode_tui.engine.tool.search_scope import RESULT_LIMIT, choose_place
+from opencode_tui.engine.tool.search.search import RESULT_LIMIT, FileSearch, choose_location
 from opencode_tui.engine.tool.text_format import presentable
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
@@ -41,12 +40,12 @@ class ListTool:
 
     async def run(self, arguments: ListParameters, context: ToolContext) -> ToolResult:
         """Return the tree of at most 100 files."""
-        place = await choose_place(arguments.path, context)
-        await context.ask("list", [str(place.path)], always=["*"], metadata={"path": str(place.path)})
-        if not place.is_folder:
-            raise ToolError(f"{place.path} is a file; read it, or give a folder")
+        location = await choose_location(arguments.path, context)
+        await context.ask("list", [str(location.path)], always=["*"], metadata={"path": str(location.path)})
+        if not location.is_folder:
+            raise ToolError(f"{location.path} is a file; read it, or give a folder")
         exclude = [*_LEFT_OUT, *arguments.ignore]
-        files = await self._search.files(place.real, accept=partial(bool), exclude=exclude)
+        files = await self._search.files(location.real, accept=partial(bool), exclude=exclude)
         ordered = sorted(files.paths, key=lambda path: (path.count("/"), path))
         shown = ordered[:RESULT_LIMIT]
         is_cut = len(shown) < len(ordered)
@@ -57,8 +56,8 @@ class ListTool:
         )
         if self._search.note:
             notes.append(self._search.note)
-        output = "\n".join([*_render(place.path, shown), *(["", *notes] if notes else [])])
-        return ToolResult(place.relative, output, {"count": len(shown), "truncated": is_cut})
+        output = "\n".join([*_render(location.path, shown), *(["", *notes] if notes else [])])
+        return ToolResult(location.relative, output, {"count": len(shown), "truncated": is_cut})
 
 
 def _render(root: Path, paths: list[str]) -> list[str]:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.files import WorktreeFiles
     from opencode_tui.engine.tool.read import NearbyInstructions
     from opencode_tui.engine.tool.recall import StoredOutputs
-    from opencode_tui.engine.tool.search import FileSearch
-    from opencode_tui.engine.tool.search_scope import Readable
+    from opencode_tui.engine.tool.search.search import FileSearch, Readable
     from opencode_tui.engine.tool.stamps import ReadStamps
     from opencode_tui.engine.tool.todo import TodoStore
 
@@ -88,7 +87,7 @@ class _Workshop:
 
     @cached_property
     def _search(self) -> "FileSearch":
-        from opencode_tui.engine.tool.search import FileSearch
+        from opencode_tui.engine.tool.search.search import FileSearch
 
         return FileSearch.installed()
 

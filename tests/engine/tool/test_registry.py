@@ -10,7 +10,7 @@ from opencode_tui.engine.tool.list import ListTool
 from opencode_tui.engine.tool.multiedit import MultieditParameters, MultieditTool
 from opencode_tui.engine.tool.read import ReadParameters
 from opencode_tui.engine.tool.registry import AnyTool, ToolRegistry
-from opencode_tui.engine.tool.search import FileSearch
+from opencode_tui.engine.tool.search.search import FileSearch
 from opencode_tui.engine.tool.todo import TodoreadTool, TodowriteTool
 from opencode_tui.engine.tool.webfetch import WebfetchTool
 from opencode_tui.engine.tool.write import WriteTool

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.tool.glob import GlobTool
-from opencode_tui.engine.tool.glob_pattern import matcher, split_fixed
 from opencode_tui.engine.tool.grep import GrepTool
 from opencode_tui.engine.tool.list import ListTool
-from opencode_tui.engine.tool.ripgrep import find_ripgrep
-from opencode_tui.engine.tool.search import FALLBACK_NOTE, FileSearch
+from opencode_tui.engine.tool.search.glob_pattern import matcher, split_fixed
+from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
+from opencode_tui.engine.tool.search.search import FALLBACK_NOTE, FileSearch
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
 from tests.support.tools import Workbench

@@ -1,7 +1,9 @@
-"""Runs a search program in a folder: its output is bounded while it is read, and nothing is left running."""
+"""Where ripgrep is, and running it or its replacement: the output is bounded while it is read, and nothing is left running."""
 
 import asyncio
 import os
+import shutil
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,24 +17,29 @@ _RECORD_LIMIT_BYTES = 1024 * 1024
 _ERROR_BYTES = 4096
 
 
+def find_ripgrep() -> str | None:
+    """Return the path of ripgrep: on PATH, or in the folder of this Python where the package `ripgrep` puts it; None without."""
+    return shutil.which("rg") or shutil.which("rg", path=str(Path(sys.executable).parent))
+
+
 class Ending(Struct, frozen=True):
-    """How a run ended. `stopped` tells that its reader had enough; `complete` that every path could be read."""
+    """How a run ended: `stopped` when its reader had enough, `complete` when every path could be read."""
 
     stopped: bool
     complete: bool
 
 
 async def run_search(
-    command: Sequence[str], folder: Path, *, separator: bytes, take: Callable[[list[bytes]], bool]
+    command: Sequence[str], folder: Path, *, separator: bytes, consume: Callable[[list[bytes]], bool]
 ) -> Ending:
-    """Run a command in a real folder and hand the records that it prints to `take`, batch by batch, until it returns False.
+    """Run a command in a real folder and pass the records that it prints to `consume`, batch by batch, until it returns False.
 
     Exit codes above 1 mean trouble: with a message ToolError is raised, without one some paths could not be read. A cancel kills
     the program.
     """
     process = await _start(command, folder)
     try:
-        is_enough = await _read(process, separator, take)
+        is_enough = await _read(process, separator, consume)
         if is_enough:
             return Ending(stopped=True, complete=True)
         assert process.stderr is not None  # opened as a pipe
@@ -59,21 +66,21 @@ async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Pro
 
 
 def _handle(folder: Folder) -> str:
-    """Return a path of the very folder that is open, whatever its name leads to by now."""
+    """Return a path of the folder that is open, also when its name leads elsewhere by now."""
     handle = f"/proc/self/fd/{folder.descriptor}"
     return handle if folder.descriptor is not None and os.path.exists(handle) else str(folder.path)
 
 
-async def _read(process: asyncio.subprocess.Process, separator: bytes, take: Callable[[list[bytes]], bool]) -> bool:
-    """Return whether `take` had enough."""
+async def _read(process: asyncio.subprocess.Process, separator: bytes, consume: Callable[[list[bytes]], bool]) -> bool:
+    """Return whether `consume` had enough."""
     assert process.stdout is not None  # opened as a pipe
     rest = b""
     while chunk := await process.stdout.read(_CHUNK_BYTES):
         *records, rest = (rest + chunk).split(separator)
         rest = rest[:_RECORD_LIMIT_BYTES]
-        if records and not take(records):
+        if records and not consume(records):
             return True
-    return bool(rest) and not take([rest])
+    return bool(rest) and not consume([rest])
 
 
 def _one_line(message: bytes) -> str:

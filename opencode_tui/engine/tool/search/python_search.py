@@ -1,8 +1,8 @@
 """Searches files where ripgrep is missing, as a program of its own: a regular expression can take forever and must be killable.
 
-Run as `python -P -m opencode_tui.engine.tool.python_search JSON` in the folder to search. JSON: `{"exclude": [patterns]}` prints
-the files, each followed by NUL; with `pattern`, and `file` for one file alone, it prints lines as ripgrep does: `path NUL
-line:text`. What is left out are `.git` and what git ignores; links are not followed.
+Run as `python -P -m opencode_tui.engine.tool.search.python_search JSON` in the folder to search. JSON: `{"exclude": [patterns]}`
+prints the files, each followed by NUL; with `pattern`, and `file` for one file alone, it prints lines as ripgrep does: `path NUL
+line:text`. Left out are `.git` and what git ignores; links are not followed.
 """
 
 import json
@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from opencode_tui.engine.tool.glob_pattern import matcher
-from opencode_tui.engine.tool.ignore_rules import IgnoreRules, is_ignored, rules_in
+from opencode_tui.engine.tool.search.glob_pattern import IgnoreRules, is_ignored, matcher, rules_in
 from opencode_tui.engine.tool.text_format import is_binary
 
 _SAMPLE_BYTES = 4096

@@ -1,0 +1,1 @@
+"""Finding files and lines in a folder."""

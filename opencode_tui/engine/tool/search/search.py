@@ -1,0 +1,193 @@
+"""Finds files and lines in a folder, with ripgrep where it is installed and with a slower program of ours where it is not.
+
+What git ignores and `.git` are left out, hidden files are not. Results are bounded. No setting of the user's for ripgrep applies:
+it could start programs. The tools that search share the functions at the end: where to search, leaving out what may not be read
+without asking, and newest files first.
+"""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from opencode_tui.engine.tool.location import Location, ask_outside, locate
+from opencode_tui.engine.tool.search.glob_pattern import matcher
+from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
+from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.error import ToolError
+
+Readable = Callable[[ToolContext, Path], bool]
+"""Returns whether the read tool could show a file in this context without asking."""
+
+RESULT_LIMIT = 100
+"""Source: reference, section 28 (glob, grep)."""
+FILE_LIMIT = 20_000
+MATCH_LIMIT = 2_000
+LINE_CHARACTERS = 2_000
+FALLBACK_NOTE = "(ripgrep is not installed; searched with the slower built-in search.)"
+_RIPGREP_OPTIONS = (
+    "--no-config",
+    "--color=never",
+    "--no-messages",
+    "--hidden",
+    "--no-require-git",
+    "--glob=!.git",
+    "--null",
+)
+_FALLBACK = (sys.executable, "-P", "-m", "opencode_tui.engine.tool.search.python_search")
+_MATCH = re.compile(rb"(.+?)\0(\d+):(.*)", re.DOTALL)
+
+
+class Files(Struct, frozen=True):
+    """Paths relative to the searched folder, in no order. `more` when the limit was hit."""
+
+    paths: list[str]
+    more: bool
+
+
+class Match(Struct, frozen=True):
+    """One line that matches; `path` is relative to the searched folder, and empty where one file was searched."""
+
+    path: str
+    line: int
+    text: str
+
+
+class Matches(Struct, frozen=True):
+    """Matching lines. `more` when the limit was hit, `complete` when every path could be read."""
+
+    found: list[Match]
+    more: bool
+    complete: bool
+
+
+class FileSearch:
+    """Searches with the given ripgrep, or without one when it is None; `note` says so to the model."""
+
+    def __init__(self, *, ripgrep: str | None) -> None:
+        self._ripgrep = ripgrep
+
+    @classmethod
+    def installed(cls) -> "FileSearch":
+        """Return a search with the ripgrep that is installed, if one is; looks at the disk."""
+        return cls(ripgrep=find_ripgrep())
+
+    @property
+    def note(self) -> str:
+        """What a result should say of how it was found; empty for ripgrep."""
+        return "" if self._ripgrep else FALLBACK_NOTE
+
+    async def files(
+        self, folder: Path, *, accept: Callable[[str], bool], exclude: Sequence[str] = (), limit: int = FILE_LIMIT
+    ) -> Files:
+        """Return up to `limit` files that `accept` accepts and no `exclude` pattern matches."""
+        paths: list[str] = []
+
+        def consume(records: list[bytes]) -> bool:
+            names = (record.decode("utf-8", "surrogateescape").removeprefix("./") for record in records)
+            paths.extend(name for name in names if name and accept(name))
+            return len(paths) < limit
+
+        if self._ripgrep:
+            globs = [f"--glob=!{pattern}" for pattern in exclude]
+            command = [self._ripgrep, *_RIPGREP_OPTIONS, "--files", *globs, "./"]
+        else:
+            command = [*_FALLBACK, json.dumps({"exclude": list(exclude)})]
+        ending = await run_search(command, folder, separator=b"\0", consume=consume)
+        return Files(paths[:limit], more=ending.stopped)
+
+    async def lines(self, target: Path, pattern: str, *, include: str | None, is_file: bool) -> Matches:
+        """Return up to 2,000 matching lines, cut to 2,000 characters, of one file or of a folder's files that match `include`."""
+        accept = matcher(include) if include and not is_file else None
+        found: list[Match] = []
+
+        def consume(records: list[bytes]) -> bool:
+            matches = (match for record in records if (match := _parse(record, is_file)) is not None)
+            found.extend(match for match in matches if accept is None or accept(match.path))
+            return len(found) < MATCH_LIMIT
+
+        file = target.name if is_file else None
+        if self._ripgrep:
+            command = [self._ripgrep, *_RIPGREP_OPTIONS, *_line_options(pattern, include), "--", f"./{file or ''}"]
+        else:
+            command = [*_FALLBACK, json.dumps({"pattern": pattern, "file": file})]
+        ending = await run_search(command, target.parent if is_file else target, separator=b"\n", consume=consume)
+        return Matches(found[:MATCH_LIMIT], more=ending.stopped, complete=ending.complete)
+
+
+def _line_options(pattern: str, include: str | None) -> list[str]:
+    """Return ripgrep's options. Its own `--glob` would bring back what git ignores, hence the file type for plain names."""
+    options = ["--line-number", "--with-filename", "--no-heading", f"--max-columns={LINE_CHARACTERS}"]
+    options += ["--max-columns-preview", f"--regexp={pattern}"]
+    if r"\n" in pattern or "\n" in pattern:
+        options.append("--multiline")
+    if include and "/" not in include and not include.startswith("!"):
+        options += [f"--type-add=wanted:{include}", "--type=wanted"]
+    return options
+
+
+def _parse(record: bytes, is_file: bool) -> Match | None:
+    match = _MATCH.fullmatch(record)
+    if match is None:
+        return None
+    path = "" if is_file else match.group(1).decode("utf-8", "surrogateescape").removeprefix("./")
+    return Match(path, int(match.group(2)), match.group(3).decode("utf-8", "replace").rstrip("\r"))
+
+
+async def choose_location(written: str | None, context: ToolContext) -> Location:
+    """Return the location to search, the directory of the context by default; asks when it lies outside. Raises ToolError."""
+    location = await locate(written or ".", context)
+    await ask_outside(location, context)
+    if not await asyncio.to_thread(location.real.exists):
+        raise ToolError(
+            f"{location.path} does not exist; give an existing folder, or leave path out to search {context.directory}"
+        )
+    return location
+
+
+def readable_below(location: Location, readable: Readable | None, context: ToolContext) -> Callable[[str], bool] | None:
+    """Return the test for paths relative to a location."""
+    return None if readable is None else lambda path: readable(context, location.real / path)
+
+
+async def newest_first(root: Path, paths: Iterable[str]) -> list[str]:
+    """Return the paths that still exist, by the time of their last change."""
+    return await asyncio.to_thread(_sorted_by_time, root, list(dict.fromkeys(paths)))
+
+
+def first_readable(paths: Sequence[str], readable: Callable[[str], bool] | None) -> tuple[list[str], int]:
+    """Return the first paths that may be read, up to the limit, and how many before them may not."""
+    found: list[str] = []
+    hidden = 0
+    for path in paths:
+        if len(found) == RESULT_LIMIT:
+            break
+        if readable is None or readable(path):
+            found.append(path)
+        else:
+            hidden += 1
+    return found, hidden
+
+
+def hidden_note(hidden: int) -> list[str]:
+    """Return the note about files that were left out; empty when there are none."""
+    if not hidden:
+        return []
+    count = f"{hidden} {'file was' if hidden == 1 else 'files were'}"
+    return [f"({count} left out, because reading such files needs permission; use read on one to ask.)"]
+
+
+def _sorted_by_time(root: Path, paths: list[str]) -> list[str]:
+    times: dict[str, int] = {}
+    for path in paths:
+        try:
+            times[path] = os.stat(root / path, follow_symlinks=False).st_mtime_ns
+        except OSError:
+            # It vanished since it was found.
+            continue
+    return sorted(times, key=lambda path: (-times[path], path))

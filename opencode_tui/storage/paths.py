@@ -1,21 +1,31 @@
-"""The folders of the program, all below the XDG folders of the person; the only user of platformdirs.
+"""The folders of the program, as platformdirs names them: the XDG layout on every POSIX system, its own defaults on Windows.
 
 Nothing is created by looking at a path: `ensure` makes a folder with mode 0700 when something is about to be stored.
 """
 
 import os
-from collections.abc import Mapping
+import sys
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from opencode_tui.schema.error import ConfigError
 
+if TYPE_CHECKING:
+    from platformdirs.api import PlatformDirsABC
+
 APP_NAME = "opencode-tui"
+
+_VARIABLES = ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
+_environment_guard = threading.Lock()
 
 
 class Paths(Struct, frozen=True):
-    """Absolute folders; `home` is the person's, the rest are ours."""
+    """Absolute folders; `home` is the user's, the rest are ours."""
 
     home: Path
     data: Path
@@ -64,23 +74,62 @@ def find_paths(environ: Mapping[str, str]) -> Paths:
 
     A relative `XDG_*_HOME` is ignored, as the XDG specification demands.
     """
-    home = Path(environ.get("HOME") or os.path.expanduser("~"))
-    if not home.is_absolute():
-        raise ConfigError(f"HOME is {str(home)!r}, not an absolute path; set HOME to your home directory")
-    paths = Paths(
-        home=home,
-        data=_base(environ, "XDG_DATA_HOME", home / ".local" / "share"),
-        config=_base(environ, "XDG_CONFIG_HOME", home / ".config"),
-        state=_base(environ, "XDG_STATE_HOME", home / ".local" / "state"),
-        cache=_base(environ, "XDG_CACHE_HOME", home / ".cache"),
-    )
+    with _process_environment(environ):
+        home = Path(os.path.expanduser("~"))
+        if not home.is_absolute():
+            raise ConfigError(f"HOME is {str(home)!r}, not an absolute path; set HOME to your home directory")
+        folders = _platform_folders()
+        paths = Paths(
+            home=home,
+            data=_xdg_folder("XDG_DATA_HOME") or folders.user_data_path,
+            config=_xdg_folder("XDG_CONFIG_HOME") or folders.user_config_path,
+            state=_xdg_folder("XDG_STATE_HOME") or folders.user_state_path,
+            cache=_xdg_folder("XDG_CACHE_HOME") or folders.user_cache_path,
+        )
     _check_usable(paths)
     return paths
 
 
-def _base(environ: Mapping[str, str], variable: str, default: Path) -> Path:
-    value = environ.get(variable, "")
-    return (Path(value) if os.path.isabs(value) else default) / APP_NAME
+def _platform_folders() -> "PlatformDirsABC":
+    """Return the folders that platformdirs names; imported here because `--help` needs none."""
+    if sys.platform == "win32":
+        from platformdirs.windows import Windows as Folders
+    else:
+        from platformdirs.unix import Unix as Folders  # on macOS as well
+    return Folders(APP_NAME, appauthor=False)
+
+
+def _xdg_folder(variable: str) -> Path | None:
+    """Return our folder below that of an XDG variable, None where it is not set; platformdirs ignores them on Windows."""
+    value = os.environ.get(variable, "")
+    return Path(value) / APP_NAME if os.path.isabs(value) else None
+
+
+@contextmanager
+def _process_environment(environ: Mapping[str, str]) -> Generator[None]:
+    """Give this process the variables of `environ` that decide about folders: platformdirs reads those of the process.
+
+    Changes nothing where they are the same: only a program that embeds the engine, or a test, passes others.
+    """
+    wanted = {name: environ.get(name) or None for name in _VARIABLES}
+    with _environment_guard:
+        found = {name: os.environ.get(name) for name in _VARIABLES}
+        if wanted == found:
+            yield
+            return
+        try:
+            _set_variables(wanted)
+            yield
+        finally:
+            _set_variables(found)
+
+
+def _set_variables(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 def _check_usable(paths: Paths) -> None:

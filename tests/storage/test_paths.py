@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,16 @@ def test_folders_follow_home(tmp_path: Path):
 def test_xdg_variables_win_and_relative_ones_are_ignored(tmp_path: Path):
     paths = find_paths({"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "d"), "XDG_CACHE_HOME": "relative"})
     assert (paths.data, paths.cache) == (tmp_path / "d/opencode-tui", tmp_path / ".cache/opencode-tui")
+
+
+def test_the_given_environment_decides_and_that_of_the_process_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "of the process"))
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    before = dict(os.environ)
+    given = find_paths({"HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path / "s")})
+    assert (given.data, given.state) == (tmp_path / ".local/share/opencode-tui", tmp_path / "s/opencode-tui")
+    assert find_paths(os.environ).data == tmp_path / "of the process/opencode-tui"
+    assert dict(os.environ) == before
 
 
 @pytest.mark.parametrize("environ", [{"HOME": "relative"}, {"HOME": "/dev/null"}])

@@ -85,15 +85,11 @@ class AuthStore:
             loaded: Any = json.loads(text) if text.strip() else {}
         except (ValueError, RecursionError) as error:
             line = f" line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-            raise ConfigError(
-                f"{self._paths.auth}{line}: damaged, not JSON; mend it or move it away, it stays as it is"
-            ) from None
+            raise ConfigError(f"{self._paths.auth}{line}: not valid JSON; fix or move it (left unchanged)") from None
         if not isinstance(loaded, dict) or not all(
             isinstance(entry, dict) for entry in cast("JsonObject", loaded).values()
         ):
-            raise ConfigError(
-                f"{self._paths.auth}: not an object of providers; mend it or move it away, it stays as it is"
-            )
+            raise ConfigError(f"{self._paths.auth}: expected an object of providers; fix or move it (left unchanged)")
         return cast("dict[str, JsonObject]", loaded)
 
     def _restrict_mode(self) -> str | None:

@@ -6,6 +6,9 @@ from msgspec import Struct
 
 from opencode_tui.schema.error import ConfigError
 
+_NEAR = 0.93
+"""How alike a mistyped variable and ours are: OpenCode has others, which mean something to it."""
+
 DEFAULT_OUTPUT_TOKEN_MAX = 32_000
 """Tokens of an answer at most. Source: seed 000."""
 
@@ -43,6 +46,30 @@ def read_flags(environ: Mapping[str, str]) -> Flags:
         is_claude_code_disabled=_is_set(environ, "OPENCODE_DISABLE_CLAUDE_CODE"),
         output_token_max=_positive(environ, "OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX", DEFAULT_OUTPUT_TOKEN_MAX),
     )
+
+
+_BOOLEANS = ("DISABLE_AUTOCOMPACT", "DISABLE_PRUNE", "AUTO_SHARE", "DISABLE_SHARE", "DISABLE_CLAUDE_CODE")
+_OTHERS = (
+    "CONFIG", "CONFIG_CONTENT", "CONFIG_DIR", "PERMISSION", "TEST_MANAGED_CONFIG_DIR", "SERVER_PASSWORD",
+    "EXPERIMENTAL_OUTPUT_TOKEN_MAX",
+)  # fmt: skip
+_PREFIX = "OPENCODE_"
+
+
+def find_flag_faults(environ: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return (variable, message) for switches that are neither on nor off, and for names that differ from ours by a slip."""
+    faults: list[tuple[str, str]] = []
+    known = {f"{_PREFIX}{name}" for name in (*_BOOLEANS, *_OTHERS)}
+    for name in sorted(name for name in environ if name.startswith(_PREFIX)):
+        if name.removeprefix(_PREFIX) in _BOOLEANS:
+            if environ[name].strip().lower() not in ("", "true", "1", "false", "0"):
+                faults.append((name, "expected true or false (ignored)"))
+        elif name not in known:
+            import difflib  # only for a variable that we do not know
+
+            near = difflib.get_close_matches(name, known, 1, _NEAR)
+            faults += [(name, f"unknown variable (ignored), did you mean {near[0]}?")] if near else []
+    return faults
 
 
 def _text(environ: Mapping[str, str], name: str) -> str | None:

@@ -12,13 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.config.check.consistency import check_consistency
+from opencode_tui.config.check.one_source import SourceCheck
 from opencode_tui.config.check.types import SettingsCheck, describe_unknown, find_unknown_keys, find_unsupported
-from opencode_tui.config.flags import Flags
+from opencode_tui.config.flags import Flags, find_flag_faults
 from opencode_tui.config.merge import Merged, without
 from opencode_tui.config.notice import Notice, dotted
 from opencode_tui.config.settings.settings import Settings
-from opencode_tui.config.sources.folder import Extension, find_extensions, read_markdown
-from opencode_tui.config.sources.layer import Layer, parse_layer, parse_value, read_layer, visit
+from opencode_tui.config.sources.folder import Extension, find_extensions, find_foreign_files, read_markdown
+from opencode_tui.config.sources.layer import Layer, Origins, parse_layer, parse_value, read_layer, visit
 from opencode_tui.config.sources.locations import (
     SettingsSource,
     find_worktree,
@@ -61,10 +62,13 @@ class _Loading:
         self._paths = paths
         self._flags = flags
         self._directory = directory
+        self._environ = environ
         self._worktree = find_worktree(directory)
         self._substitution = Substitution(environ=environ, home=paths.home)
         self._check = SettingsCheck()
+        self._source_check = SourceCheck(home=paths.home, directory=directory, worktree=self._worktree)
         self._merged = Merged()
+        self._layers_by_source: dict[str, Layer] = {}
         self._warnings: list[Notice] = []
         self._unsupported: list[Notice] = []
         self._ignored: list[Notice] = []
@@ -84,7 +88,12 @@ class _Loading:
         final = Layer(", ".join(dict.fromkeys(origins.values())) or "settings", "person", self._directory, effective)
         settings = self._check.validate(final)
         themes = [source.path / "themes" for source in sources if source.kind == "folder"]
-        self._warnings += check_consistency(settings, sources=origins, theme_folders=themes, filled=self._filled)
+        self._warnings += check_consistency(
+            settings,
+            origins=Origins(origins, self._layers_by_source, self._filled),
+            theme_folders=themes,
+            has_password=self._flags.server_password is not None,
+        )
         return LoadedConfig(
             settings=settings,
             effective=effective,
@@ -100,6 +109,7 @@ class _Loading:
             self._add(layer)
         if source.kind == "folder":
             self._add_extensions(source)
+            self._warnings += find_foreign_files(source.path, source.origin)
 
     def _layers(self, source: SettingsSource) -> Iterator[Layer]:
         match source.kind:
@@ -122,21 +132,26 @@ class _Loading:
         layer = replace(layer, value=migrate(layer.value))
         if layer.origin == "repository":
             layer = self._gate(layer)
-        known = {notice.key for notice in self._unsupported}
-        self._unsupported += [notice for notice in find_unsupported(layer) if notice.key not in known]
+        self._name_unsupported(layer)
         written = layer.value
         substituted = self._substitution.apply(layer)
         if substituted.value != written:
             layer = replace(layer, value=migrate(substituted.value))
             visit(layer.value, layer.error)
         self._warnings += substituted.warnings
+        self._layers_by_source[layer.source] = layer
         unknown = find_unknown_keys(self._check.validate(layer, written=written))
         self._warnings += [layer.notice(path, describe_unknown(near)) for path, near in unknown]
+        self._warnings += self._source_check.check(layer, written=written)
         self._merged.add(without(layer.value, [path for path, _ in unknown]), layer.source)
         for key, value in layer.value.items():
             (self._filled.discard if written.get(key) == value else self._filled.add)(key)
         if layer.origin == "administrator" and "permission" in layer.value:
             self._merged.put_rules_last(layer.value["permission"], layer.source)
+
+    def _name_unsupported(self, layer: Layer) -> None:
+        known = {notice.key for notice in self._unsupported}
+        self._unsupported += [notice for notice in find_unsupported(layer) if notice.key not in known]
 
     def _shadowing(self, layer: Layer) -> list[Notice]:
         path = Path(layer.source)
@@ -144,7 +159,9 @@ class _Loading:
             return []
         return [
             Notice(
-                layer.source, "", "opencode.json stands beside it and wins where both say something; keep one of them"
+                layer.source,
+                "",
+                "opencode.json in the same folder overrides it where both have a key; keep one of them",
             )
         ]
 
@@ -186,9 +203,9 @@ class _Loading:
 
     def _refusal(self, effect: str, verdict: Verdict) -> str:
         if verdict == "changed":
-            since = "it changed since you trusted this folder; look at it, then"
+            since = "changed since you trusted it; review with"
         else:
-            since = "no effect before you trust this folder; look at it, then"
+            since = "ignored until you trust this folder; review with"
         return f"{effect}: {since} `opencode-tui trust`"
 
     def _add_flags(self) -> None:
@@ -202,7 +219,14 @@ class _Loading:
             (self._flags.is_share_disabled, {"share": "disabled"}, "OPENCODE_DISABLE_SHARE"),
         ):
             if is_set:
-                self._merged.add(cast("JsonObject", value), name)
+                layer = Layer(name, "person", self._directory, cast("JsonObject", value))
+                self._name_unsupported(layer)
+                self._merged.add(layer.value, name)
+        if self._flags.is_share_automatic and self._flags.is_share_disabled:
+            self._warnings.append(
+                Notice("OPENCODE_AUTO_SHARE", "", "has no effect beside OPENCODE_DISABLE_SHARE; unset one")
+            )
+        self._warnings += [Notice(name, "", message) for name, message in find_flag_faults(self._environ)]
 
 
 def _distinct(gated: list[Gated]) -> list[Gated]:

@@ -121,7 +121,7 @@ class Welcome(Rows):
 def _without_effect(text: str, control: Control) -> str:
     """What would be started or loosened, without the words that the head says already."""
     line = screen_line(" ".join(text.split()))
-    return line.partition(": no effect before")[0].removeprefix(f"{control.client.directory}/")
+    return line.partition(": ignored until")[0].removeprefix(f"{control.client.directory}/")
 
 
 def _told(control: Control) -> list[Group]:

@@ -23,6 +23,7 @@ def write_own(line: Commands, settings: object) -> Path:
     path = Path(line.environ["XDG_CONFIG_HOME"]) / "opencode-tui" / "opencode.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(settings))
+    path.chmod(0o600)
     return path
 
 
@@ -42,7 +43,7 @@ def test_a_wrong_value_is_one_line_and_exit_2(line: Commands) -> None:
     path = write_own(line, {"theme": "a\x1b]52;c;x\x07"})
     done = line.run("debug", "config")
     assert (done.code, done.stdout) == (2, "")
-    assert done.stderr == f"opencode-tui: {path} line 1: theme: a control character stands in this text, remove it\n"
+    assert done.stderr == f"opencode-tui: {path} line 1: theme: control character in string; remove it\n"
 
 
 def test_show_is_a_table_of_values_and_sources(line: Commands) -> None:

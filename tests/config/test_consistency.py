@@ -72,13 +72,13 @@ def test_keys_that_typing_needs_are_not_taken_silently(
     world: SettingsWorld, action: str, keys: str, captured: str | None
 ) -> None:
     world.person({"keybinds": {action: keys}})
-    expected = [f"takes the key {captured} away from typing or stopping; choose another one"] if captured else []
+    expected = [f"{captured} is reserved; choose another key"] if captured else []
     assert [notice.message for notice in world.load().warnings] == expected
 
 
 def test_names_of_actions_and_tools_are_compared_with_the_known_ones(world: SettingsWorld) -> None:
     world.person({"keybinds": {"sesion_new": "f3"}, "permission": {"bsh": "deny", "github_*": "ask", "a_b": "ask"}})
     assert [notice.message for notice in world.load().warnings] == [
-        "unknown action, did you mean 'session_new'?; it has no effect",
+        "unknown action (ignored), did you mean 'session_new'?",
         "no tool of this name, did you mean 'bash'?",
     ]

@@ -64,7 +64,7 @@ def test_without_a_repository_only_the_folder_itself_is_read(world: SettingsWorl
 
 def test_two_files_of_one_folder_are_told(world: SettingsWorld) -> None:
     set_username(world, world.project / "opencode.json", world.project / "opencode.jsonc")
-    assert "opencode.json stands beside it and wins" in str(world.load().warnings[0])
+    assert "opencode.json in the same folder overrides it" in str(world.load().warnings[0])
 
 
 def test_the_persons_own_folder_stays_hers_when_she_works_in_it(world: SettingsWorld) -> None:
@@ -103,7 +103,7 @@ def test_switches_of_the_environment_win_over_files(world: SettingsWorld) -> Non
         ("OPENCODE_CONFIG", "/nowhere/x.json", "OPENCODE_CONFIG: the file /nowhere/x.json does not exist"),
         ("OPENCODE_CONFIG_DIR", "/nowhere", "OPENCODE_CONFIG_DIR: /nowhere is not a folder"),
         ("OPENCODE_CONFIG_CONTENT", '{"k": "sk-canary', "OPENCODE_CONFIG_CONTENT: line 1 column 7"),
-        ("OPENCODE_CONFIG_CONTENT", "[]", "OPENCODE_CONFIG_CONTENT line 1: settings are one object"),
+        ("OPENCODE_CONFIG_CONTENT", "[]", "OPENCODE_CONFIG_CONTENT line 1: expected an object"),
         ("OPENCODE_PERMISSION", "{bash}", "OPENCODE_PERMISSION: line 1 column 2"),
         ("OPENCODE_PERMISSION", '{"bash": "maybe"}', "OPENCODE_PERMISSION line 1: permission.bash"),
     ],

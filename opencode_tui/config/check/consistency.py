@@ -1,14 +1,19 @@
-"""What only shows when all settings are together: agents that can begin, models without a limit, themes, keys, names of tools."""
+"""What only shows when all settings are together: agents that can begin, names that refer to each other, themes, keys, limits.
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+A value that is wrong by itself is an error of `types.py`. One that contradicts another, or names something that is not there, is a
+warning, because what it is about may be added by another file; only without a usable agent nothing can begin.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
 from pathlib import Path
 
-from opencode_tui.config.check.keybinds import ACTIONS, UNSUPPORTED_ACTIONS, find_captured_keys
-from opencode_tui.config.notice import Notice, describe
+from opencode_tui.config.check.keybinds import check_keybinds
+from opencode_tui.config.check.providers import check_providers, is_loopback
+from opencode_tui.config.notice import Notice
 from opencode_tui.config.permission import PERMISSIONS
-from opencode_tui.config.settings.provider import ProviderSettings
 from opencode_tui.config.settings.settings import Settings
-from opencode_tui.schema.error import ConfigError
+from opencode_tui.config.sources.jsonc import KeyPath
+from opencode_tui.config.sources.layer import Origins
 from opencode_tui.schema.theme import theme_fault
 
 _BUILT_IN_AGENTS = {
@@ -19,27 +24,23 @@ _BUILT_IN_AGENTS = {
 
 
 def check_consistency(
-    settings: Settings, *, sources: Mapping[str, str], theme_folders: Sequence[Path], filled: Set[str]
+    settings: Settings, *, origins: Origins, theme_folders: Sequence[Path], has_password: bool
 ) -> list[Notice]:
-    """Return warnings about the settings as a whole; raises ConfigError when no agent could begin. May look at the disk.
-
-    `filled` are the top-level keys into which a variable or a file was put: their values are never quoted.
-    """
-    _check_agents(settings, sources, filled)
+    """Return warnings about the settings as a whole; raises ConfigError when no agent could begin. May look at the disk."""
+    agents = _check_agents(settings, origins)
     return [
-        *_check_theme(settings, sources, theme_folders, filled),
-        *_check_keybinds(settings, sources),
-        *_check_limits(settings, sources),
-        *_check_permissions(settings, sources),
+        *_check_theme(settings, origins, theme_folders),
+        *check_keybinds(settings.keybinds or {}, origins),
+        *check_providers(settings, origins),
+        *_check_permissions(settings, origins),
+        *_check_commands(settings, origins, agents),
+        *_check_names(settings, origins),
+        *_check_server(settings, origins, has_password=has_password),
     ]
 
 
-def _fail(sources: Mapping[str, str], key: str, message: str) -> ConfigError:
-    return ConfigError(describe(sources.get(key, "settings"), None, key, message))
-
-
-def _check_agents(settings: Settings, sources: Mapping[str, str], filled: Set[str]) -> None:
-    """At least one agent must be there to begin with, and the default one must be among them."""
+def _check_agents(settings: Settings, origins: Origins) -> Set[str]:
+    """Return the names of all agents; one at least must be there to begin with, and the default one must be among these."""
     modes: dict[str, str] = dict(_BUILT_IN_AGENTS)
     hidden = {"compaction", "title", "summary"}
     for name, agent in (settings.agent or {}).items():
@@ -50,72 +51,107 @@ def _check_agents(settings: Settings, sources: Mapping[str, str], filled: Set[st
             hidden.add(name)
     able = [name for name, mode in modes.items() if mode != "subagent" and name not in hidden]
     if not able:
-        raise _fail(
-            sources, "agent", "no agent is left to begin with; enable build, plan or a primary agent of your own"
+        raise origins.error(
+            ("agent",), "no agent is left to begin with; enable build, plan or a primary agent of your own"
         )
     name = settings.default_agent
     if name is None or name in able:
-        return
+        return modes.keys()
     if name not in modes:
         reason = "is disabled" if name in (settings.agent or {}) else "does not exist"
     else:
         reason = "is hidden" if name in hidden else "is a subagent"
-    shown = "" if "default_agent" in filled else f" {name!r}"
-    raise _fail(sources, "default_agent", f"the agent{shown} {reason}; choose one of {', '.join(able)}")
+    shown = origins.quote(("default_agent",), name)
+    raise origins.error(("default_agent",), f"the agent {shown} {reason}; choose one of {', '.join(able)}")
 
 
-def _check_theme(
-    settings: Settings, sources: Mapping[str, str], folders: Sequence[Path], filled: Set[str]
-) -> Iterator[Notice]:
+def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) -> Iterator[Notice]:
     name = settings.theme
-    if name is not None and (
-        fault := theme_fault(name, (path.stem for folder in folders for path in folder.glob("*.json")))
-    ):
-        told = "there is no such theme" if "theme" in filled else fault
-        yield Notice(sources["theme"], "theme", f"{told}; the default one is used")
+    if name is None:
+        return
+    if fault := theme_fault(name, (path.stem for folder in folders for path in folder.glob("*.json"))):
+        reason = "there is no such theme" if "theme" in origins.filled else fault
+        yield origins.notice(("theme",), f"{reason}; the default one is used")
+        return
+    for path in (folder / f"{name}.json" for folder in folders):
+        if path.name == f"{name}.json" and (fault := _theme_file_fault(path)):
+            yield Notice(str(path), "", f"{fault}; the default theme is used")
 
 
-def _check_keybinds(settings: Settings, sources: Mapping[str, str]) -> Iterator[Notice]:
-    for action, binding in (settings.keybinds or {}).items():
-        key = f"keybinds.{action}"
-        source = sources.get(key, sources.get("keybinds", ""))
-        if action not in ACTIONS:
-            yield Notice(source, key, f"unknown action{_nearest(action, ACTIONS)}; it has no effect")
-            continue
-        if action in UNSUPPORTED_ACTIONS and binding.strip().lower() != "none":
-            yield Notice(source, key, "there is no such act in this program; it has no effect")
-            continue
-        for captured in find_captured_keys(action, binding):
-            yield Notice(source, key, f"takes the key {captured} away from typing or stopping; choose another one")
+def _theme_file_fault(path: Path) -> str:
+    """Return why a theme's file cannot be read; empty for one that can, and where there is none."""
+    from opencode_tui.config.sources.jsonc import JsoncError, parse
+    from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
+
+    try:
+        value = parse(read_text(str(path))).value
+    except FileNotFoundError:
+        return ""
+    except JsoncError as error:
+        return f"{error.position}: {error}"
+    except UnreadableFileError as error:
+        return str(error)
+    return "" if isinstance(value, dict) else "expected an object"
 
 
-def _check_limits(settings: Settings, sources: Mapping[str, str]) -> Iterator[Notice]:
-    for provider_id, provider in (settings.provider or {}).items():
-        is_custom = _has_own_address(provider)
-        for model_id, model in (provider.models or {}).items():
-            if (model.limit is None and is_custom) or (model.limit is not None and not model.limit.context):
-                key = f"provider.{provider_id}.models.{model_id}"
-                source = sources.get(key, sources.get("provider", ""))
-                message = "limit.context is not known, so the context is never compacted in time; set it to the model's tokens"
-                yield Notice(source, key, message)
+def _check_permissions(settings: Settings, origins: Origins) -> Iterator[Notice]:
+    maps: list[tuple[KeyPath, Iterable[str]]] = [(("permission",), settings.permission or ())]
+    maps += [(("agent", name, "permission"), agent.permission or ()) for name, agent in (settings.agent or {}).items()]
+    for path, tools in maps:
+        for tool in tools:
+            if not _is_tool(tool):
+                yield origins.notice((*path, tool), f"no tool of this name{_did_you_mean(tool, PERMISSIONS)}")
+    experimental = settings.experimental
+    for tool in (experimental.primary_tools if experimental else None) or ():
+        if not _is_tool(tool):
+            message = f"no tool {origins.quote(('experimental',), tool)}{_did_you_mean(tool, PERMISSIONS)}"
+            yield origins.notice(("experimental", "primary_tools"), message)
 
 
-def _has_own_address(provider: ProviderSettings) -> bool:
-    options = provider.options
-    return provider.api is not None or (options is not None and options.baseURL is not None)
+def _is_tool(name: str) -> bool:
+    """Return whether rules may name it: a tool of ours, a wildcard, or one of a server or plugin, which holds an underscore."""
+    return name in PERMISSIONS or any(character in name for character in "*?_")
 
 
-def _check_permissions(settings: Settings, sources: Mapping[str, str]) -> Iterator[Notice]:
-    maps = [("permission", settings.permission)]
-    maps += [(f"agent.{name}.permission", agent.permission) for name, agent in (settings.agent or {}).items()]
-    for key, rules in maps:
-        for tool in rules or {}:
-            if tool not in PERMISSIONS and not any(character in tool for character in "*?_"):
-                source = sources.get(f"{key}.{tool}", sources.get(key.split(".")[0], ""))
-                yield Notice(source, f"{key}.{tool}", f"no tool of this name{_nearest(tool, PERMISSIONS)}")
+def _check_commands(settings: Settings, origins: Origins, agents: Set[str]) -> Iterator[Notice]:
+    for name, command in (settings.command or {}).items():
+        path = ("command", name)
+        if not command.template.strip():
+            yield origins.notice((*path, "template"), "is empty, so the command sends nothing; write a prompt")
+        if command.agent is not None and command.agent not in agents:
+            is_disabled = command.agent in (settings.agent or {}) or command.agent in _BUILT_IN_AGENTS
+            reason = "is disabled" if is_disabled else f"does not exist{_did_you_mean(command.agent, agents)}"
+            yield origins.notice((*path, "agent"), f"the agent {origins.quote(path, command.agent)} {reason}")
 
 
-def _nearest(name: str, known: frozenset[str]) -> str:
+def _check_names(settings: Settings, origins: Origins) -> Iterator[Notice]:
+    """Names that nobody can type, and names that differ from another one only in case."""
+    sections: list[tuple[str, Iterable[str], Iterable[str]]] = [
+        ("agent", settings.agent or (), _BUILT_IN_AGENTS),
+        ("command", settings.command or (), ()),
+        ("provider", settings.provider or (), ()),
+        ("mcp", settings.mcp or (), ()),
+    ]
+    for section, names, built_in in sections:
+        seen = {name.casefold(): name for name in built_in}
+        for name in names:
+            other = seen.setdefault(name.casefold(), name)
+            if other != name:
+                yield origins.notice((section, name), f"differs from {other!r} only in case; rename one of them")
+            if section in ("agent", "command") and any(character.isspace() for character in name):
+                yield origins.notice((section, name), "a name with spaces cannot be typed after / or @; use a hyphen")
+
+
+def _check_server(settings: Settings, origins: Origins, *, has_password: bool) -> Iterator[Notice]:
+    host = settings.server.hostname if settings.server else None
+    if host is not None and not is_loopback(host) and not has_password:
+        message = (
+            "other machines can reach it, so `opencode-tui serve` refuses it until OPENCODE_SERVER_PASSWORD is set"
+        )
+        yield origins.notice(("server", "hostname"), message)
+
+
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
     import difflib  # only for a mistake
 
     found = difflib.get_close_matches(name.lower(), sorted(known), 1)

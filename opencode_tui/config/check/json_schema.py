@@ -21,7 +21,7 @@ def build_schema() -> JsonObject:
     for name, definition in [("Settings", schema), *definitions.items()]:
         _describe(name, definition, sentences.get(name, {}))
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    schema["title"] = "Settings of opencode-tui"
+    schema["title"] = "opencode-tui settings"
     schema["allowComments"] = schema["allowTrailingCommas"] = True
     return schema
 

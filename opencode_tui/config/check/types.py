@@ -6,13 +6,15 @@ more than the rest of loading.
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from functools import cache
+from typing import Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from opencode_tui.config.notice import Notice, dotted
-from opencode_tui.config.settings.section import COLOUR_PATTERN, LINE_PATTERN, MODEL_PATTERN, URL_PATTERN, Section
+from opencode_tui.config.settings import section
+from opencode_tui.config.settings.section import Section
 from opencode_tui.config.settings.settings import SILENT_VALUES, UNSUPPORTED, Settings
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Layer
@@ -22,17 +24,27 @@ _SHOWN_CHARACTERS = 60
 _CUTOFF, _OPEN_CUTOFF = 0.6, 0.85
 """How alike a mistyped key and the right one are; where any key is allowed, `top_k` must not be taken for `top_p`."""
 
+_OTHER_NAMES = {"mcpServers": "mcp", "mcp_servers": "mcp", "rules": "instructions", "hooks": "plugin"}
+"""What other programs call our top-level keys."""
+
 _SECRET_WORDS = ("key", "secret", "token", "password", "authorization", "header", "environment", "env")
 _FIELDS = {field.alias or name: (name, field) for name, field in Settings.model_fields.items()}
 _PATTERNS = {
-    MODEL_PATTERN: 'provider/model, as in "openai/gpt-5"',
-    LINE_PATTERN: "one line of text",
-    URL_PATTERN: "an address that begins with http:// or https://",
-    COLOUR_PATTERN: "a colour, as in #ff8800",
+    section.MODEL_PATTERN: 'provider/model (such as "openai/gpt-5")',
+    section.LINE_PATTERN: "one line of text",
+    section.TEXT_PATTERN: "a string that is not empty",
+    section.URL_PATTERN: "an address that begins with http:// or https://",
+    section.COLOR_PATTERN: "a color (such as #ff8800)",
+    section.ORIGIN_PATTERN: "an origin (such as https://app.example), without a path and without *",
+    section.HOST_PATTERN: "a host name or address, without http:// and without a path",
+    section.KEY_PATTERN: "a key without spaces, line breaks and special characters",
+    section.HEADER_NAME_PATTERN: "the name of an HTTP header",
+    section.VARIABLE_PATTERN: "the name of an environment variable",
+    section.PROVIDER_PATTERN: "a provider's id without slashes and spaces",
 }
 _KINDS = {
-    "string_type": "a text", "bool_type": "true or false", "int_type": "a whole number", "float_type": "a number",
-    "dict_type": "an object", "model_type": "an object", "list_type": "a list", "int_from_float": "a whole number",
+    "string_type": "a string", "bool_type": "true or false", "int_type": "an integer", "float_type": "a number",
+    "dict_type": "an object", "model_type": "an object", "list_type": "a list", "int_from_float": "an integer",
     "finite_number": "a number",
 }  # fmt: skip
 
@@ -71,15 +83,65 @@ def find_unknown_keys(settings: Settings) -> list[tuple[KeyPath, str]]:
     return list(_unknown_keys(settings, ()))
 
 
-def _unknown_keys(section: BaseModel, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    known = {field.alias or name: name for name, field in type(section).model_fields.items()}
-    is_open = isinstance(section, Section) and section.is_open
-    for key in section.model_extra or {}:
-        near = _nearest(key, list(known), _OPEN_CUTOFF if is_open else _CUTOFF)
+def _unknown_keys(settings: BaseModel, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    known = {field.alias or name: name for name, field in type(settings).model_fields.items()}
+    is_open = isinstance(settings, Section) and settings.is_open
+    for key in settings.model_extra or {}:
+        near = _nearest(key, list(known), _OPEN_CUTOFF) or ("" if is_open else _suggest(key, path, list(known)))
         if near or not is_open:
             yield (*path, key), near
     for key, name in known.items():
-        yield from _unknown_in(getattr(section, name), (*path, key))
+        yield from _unknown_in(getattr(settings, name), (*path, key))
+
+
+def _suggest(key: str, path: KeyPath, known: Sequence[str]) -> str:
+    """Return another name for an unknown key: what other programs mean by it, where it belongs, or what it resembles."""
+    if not path and key in _OTHER_NAMES:
+        return _OTHER_NAMES[key]
+    here = (*path, key)
+    elsewhere = [
+        name
+        for name in list_keys()
+        if name.rpartition(".")[2] == key and "." in name and bool(path) <= _common_parts(name, here) < len(here)
+    ]
+    if elsewhere:
+        return max(elsewhere, key=lambda name: (_common_parts(name, path), -name.count(".")))
+    return _nearest(key, known, _CUTOFF)
+
+
+def _common_parts(name: str, path: KeyPath) -> int:
+    """Return how many parts of a key's name the path shares; `*` stands for any part."""
+    count = 0
+    for part, own in zip(name.split("."), path, strict=False):
+        if part not in ("*", own):
+            break
+        count += 1
+    return count
+
+
+@cache
+def list_keys() -> tuple[str, ...]:
+    """Return every key of the settings, dotted, `*` for a name that the user chooses: `agent.*.steps`."""
+    return tuple(_keys_of(Settings, ""))
+
+
+def _keys_of(settings: type[BaseModel], prefix: str) -> Iterator[str]:
+    for name, field in settings.model_fields.items():
+        key = f"{prefix}{field.alias or name}"
+        yield key
+        for inner, wildcard in _sections_in(field.annotation, ""):
+            if inner is not settings:  # prices of long requests have the same keys once more
+                yield from _keys_of(inner, f"{key}{wildcard}.")
+
+
+def _sections_in(annotation: Any, wildcard: str) -> Iterator[tuple[type[BaseModel], str]]:
+    """Yield the sections of a type, with `.*` where they are values of a map."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation, wildcard
+        return
+    is_map = get_origin(annotation) is dict
+    for argument in get_args(annotation):
+        yield from _sections_in(argument, f"{wildcard}.*" if is_map else wildcard)
 
 
 def _unknown_in(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -100,20 +162,30 @@ def _nearest(key: str, known: Sequence[str], cutoff: float) -> str:
 
 def describe_unknown(near: str) -> str:
     """Return the words for an unknown key."""
-    return f"unknown key, did you mean {near!r}?" if near else "unknown key, it has no effect; remove it"
+    return f"unknown key (ignored), did you mean {near!r}?" if near else "unknown key (ignored)"
 
 
 def find_unsupported(layer: Layer) -> list[Notice]:
-    """Return a warning for each key of a layer that OpenCode knows and that has no effect here."""
+    """Return a warning for each key of a layer that OpenCode knows and that has no effect here, once for all names of a map."""
     notices: list[Notice] = []
     for name in UNSUPPORTED:
-        path = tuple(name.split("."))
-        value: Any = layer.value
-        for part in path:
-            value = cast("JsonObject", value).get(part) if isinstance(value, dict) else None
-        if value not in SILENT_VALUES and value not in ({}, []):
-            notices.append(layer.notice(path, "known from OpenCode, has no effect in opencode-tui yet"))
+        for path in _paths_of(layer.value, tuple(name.split(".")), ()):
+            notices.append(layer.notice(path, "not supported yet (ignored)"))
+            break
     return notices
+
+
+def _paths_of(value: Any, parts: tuple[str, ...], path: KeyPath) -> Iterator[KeyPath]:
+    """Yield where a key asks for something; `*` in its parts stands for any name."""
+    if not parts:
+        if value not in SILENT_VALUES and value not in ({}, []):
+            yield path
+        return
+    if isinstance(value, dict):
+        entries = cast("JsonObject", value)
+        for name in entries if parts[0] == "*" else (parts[0],):
+            if name in entries:
+                yield from _paths_of(entries[name], parts[1:], (*path, name))
 
 
 def _explain(error: ValidationError, key: str, *, value: JsonObject, written: JsonObject) -> tuple[KeyPath, str]:
@@ -126,8 +198,18 @@ def _explain(error: ValidationError, key: str, *, value: JsonObject, written: Js
     details = found[path]
     if details[0]["type"] == "missing":
         return path, "is missing, add it"
+    shown = _look_up(written, path)
+    choices = [detail for detail in details if detail["type"] == "literal_error"]
+    if any("one of" in _expectation(detail) for detail in choices) and isinstance(shown, str):
+        return path, f"{_show(path, shown)} is not {' or '.join(map(_expectation, choices))}"
+    tags = [detail for detail in details if detail["type"] == "union_tag_invalid"]
+    if tags:
+        path = (*path, "type")
+        shown = cast("JsonObject", shown).get("type") if isinstance(shown, dict) else None
     expected = list(dict.fromkeys(_expectation(detail) for detail in details))
-    return path, f"{_show(path, _look_up(written, path))} is not {' or '.join(expected)}"
+    got = "nothing" if tags and shown is None else _show(path, shown)
+    is_key = any("[key]" in detail["loc"] for detail in details)
+    return path, f"expected {' or '.join(expected)}" + (" as the key" if is_key else f", got {got}")
 
 
 def _data_path(location: tuple[int | str, ...], value: Any, *, is_missing: bool) -> KeyPath:
@@ -161,12 +243,14 @@ def _expectation(detail: ErrorDetails) -> str:
         case "literal_error":
             return _list_choices(str(context["expected"]))
         case "union_tag_invalid":
-            return 'of type "local" or "remote"'
+            return '"local" or "remote"'
         case "string_pattern_mismatch":
             return _PATTERNS.get(context["pattern"], "a name of letters, digits and underscores")
+        case section.EXPECTED:
+            return str(context["expected"])
         case "greater_than_equal" | "greater_than" | "less_than_equal" | "less_than":
             words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-            return "a number " + " and ".join(f"{words[name]} {limit}" for name, limit in context.items())
+            return "a number " + " and ".join(f"{words[name]} {limit:.12g}" for name, limit in context.items())
         case "too_short":
             return "a list with at least one member"
         case _:
@@ -182,8 +266,13 @@ def _list_choices(expected: str) -> str:
 def _show(path: KeyPath, value: Any) -> str:
     """Return a value as it may be printed: cut, and never one that could be a secret."""
     if any(word in dotted(path).lower() for word in _SECRET_WORDS):
-        return "this value"
+        return f"{_kind(value)} (not shown)"
     if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "a list"
+        return _kind(value)
     text = json.dumps(value)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def _kind(value: Any) -> str:
+    kinds = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+    return kinds.get(cast("type[Any]", type(value)), "a number")

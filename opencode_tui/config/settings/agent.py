@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from opencode_tui.config.settings.section import COLOUR_PATTERN, Line, ModelName, Section
+from opencode_tui.config.settings.section import COLOR_PATTERN, Line, ModelName, Section
 from opencode_tui.schema.permission import Action
 
 AgentMode = Literal["primary", "subagent", "all"]
@@ -43,7 +43,7 @@ class AgentSettings(Section):
     """Remove this agent."""
     hidden: bool | None = None
     """Do not offer this agent in lists."""
-    color: Annotated[str, Field(pattern=COLOUR_PATTERN)] | None = None
+    color: Annotated[str, Field(pattern=COLOR_PATTERN)] | None = None
     """Colour of the agent on the screen, as #rrggbb or the name of a theme's colour."""
     options: dict[str, Any] | None = None
     """Options that go to the provider with each request."""

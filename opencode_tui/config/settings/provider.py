@@ -4,31 +4,42 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from opencode_tui.config.settings.section import Line, Milliseconds, Price, Section, Tokens, Url
+from opencode_tui.config.settings.section import (
+    ApiKey,
+    Headers,
+    Line,
+    Milliseconds,
+    Off,
+    Price,
+    Section,
+    Text,
+    Tokens,
+    Url,
+)
 
 
 class LimitSettings(Section):
     """Sizes of a model in tokens."""
 
     context: Tokens | None = None
-    """What fits into one request with its answer; 0 or missing means unknown, and then nothing is compacted in time."""
+    """Context window; 0 or missing means unknown, and then nothing is compacted in time."""
     input: Tokens | None = None
-    """What fits into one request, where the provider limits it apart."""
+    """Input limit, where the provider has one of its own."""
     output: Tokens | None = None
-    """The longest answer."""
+    """Output limit."""
 
 
 class CostSettings(Section):
     """Prices of a model in USD per million tokens."""
 
     input: Price | None = None
-    """Of the request."""
+    """Input price."""
     output: Price | None = None
-    """Of the answer."""
+    """Output price."""
     cache_read: Price | None = None
-    """Of a request's part that the provider had kept."""
+    """Cache read price."""
     cache_write: Price | None = None
-    """Of keeping a part of the request."""
+    """Cache write price."""
     context_over_200k: "CostSettings | None" = None
     """Prices of a request of more than 200,000 tokens."""
 
@@ -61,9 +72,9 @@ class ModelSettings(Section):
     family: str | None = None
     """The family the model belongs to."""
     release_date: str | None = None
-    """When the model appeared."""
+    """Release date."""
     status: Literal["alpha", "beta", "deprecated", "active"] | None = None
-    """How ready the model is."""
+    """Release status."""
     experimental: bool | None = None
     """Whether the model is an experiment."""
     limit: LimitSettings | None = None
@@ -84,7 +95,7 @@ class ModelSettings(Section):
     """What the model reads and writes."""
     options: dict[str, Any] | None = None
     """Options that go to the provider with each request."""
-    headers: dict[str, str] | None = None
+    headers: Headers | None = None
     """HTTP headers of each request."""
     variants: dict[str, dict[str, Any]] | None = None
     """Named sets of options."""
@@ -97,15 +108,15 @@ class ProviderOptions(Section):
 
     is_open: ClassVar[bool] = True
 
-    apiKey: str | None = Field(default=None, repr=False)
+    apiKey: ApiKey | None = Field(default=None, repr=False)
     """The key; better in `opencode-tui auth login`, or as {env:NAME}."""
     baseURL: Url | None = None
     """Base address of the API with its version, as in https://host/v1."""
-    headers: dict[str, str] | None = Field(default=None, repr=False)
+    headers: Headers | None = Field(default=None, repr=False)
     """HTTP headers of each request."""
-    timeout: Milliseconds | Literal[False] | None = None
+    timeout: Milliseconds | Off | None = None
     """Milliseconds for a whole request, or false for no limit."""
-    chunkTimeout: Milliseconds | Literal[False] | None = None
+    chunkTimeout: Milliseconds | Off | None = None
     """Milliseconds without a byte after which an answer counts as broken off."""
     adapter: Literal["openai", "anthropic", "litellm"] | None = None
     """Which code speaks to the provider: one of the two wire formats, or litellm."""
@@ -126,11 +137,11 @@ class ProviderSettings(Section):
     """Base address of the API, as `options.baseURL`."""
     env: list[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]] | None = None
     """Environment variables that may hold the key."""
-    whitelist: list[str] | None = None
+    whitelist: list[Text] | None = None
     """Only these models are offered."""
-    blacklist: list[str] | None = None
+    blacklist: list[Text] | None = None
     """These models are not offered."""
     options: ProviderOptions | None = None
     """Where the provider is and what it wants."""
-    models: dict[str, ModelSettings] | None = None
+    models: dict[Text, ModelSettings] | None = None
     """Models by their id."""

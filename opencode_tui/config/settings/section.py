@@ -4,21 +4,87 @@ The sentence under each field is its description in the JSON schema for editors 
 """
 
 from typing import Annotated, ClassVar
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 MODEL_PATTERN = r"^[^/\s]+/[^\r\n]*[^\s]$"
 LINE_PATTERN = r"^[^\r\n]*$"
+TEXT_PATTERN = r"\S"
 URL_PATTERN = r"^https?://[^\s/]+\S*$"
-COLOUR_PATTERN = r"^#[0-9a-fA-F]{6}$|^[a-z]+$"
+COLOR_PATTERN = r"^#[0-9a-fA-F]{6}$|^[a-z]+$"
+ORIGIN_PATTERN = r"^[A-Za-z][A-Za-z0-9+.-]*://[^\s/*?#@]+$"
+HOST_PATTERN = r"^[A-Za-z0-9._:%\[\]-]+$"
+KEY_PATTERN = r"^[!-~]*$"
+HEADER_NAME_PATTERN = r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$"
+VARIABLE_PATTERN = r"^[^=\s]+$"
+PROVIDER_PATTERN = r"^[^/\s]+$"
+
+EXPECTED = "setting_expected"
+"""Type of the errors that our own validators raise; their message says what was expected."""
+
+
+def _expected(message: str) -> PydanticCustomError:
+    return PydanticCustomError(EXPECTED, "{expected}", {"expected": message})
+
+
+def _check_url(value: str) -> str:
+    try:
+        parts = urlsplit(value)
+        is_right = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        is_right = False
+    if not is_right:
+        raise _expected("an address with a host and, if any, a port from 1 to 65535")
+    return value
+
+
+def _check_host(value: str) -> str:
+    if value.count(":") == 1:
+        raise _expected("a host name or address without a port")
+    return value
+
+
+def _check_name(value: str) -> str:
+    if "\\" in value or any(part.strip() in ("", ".", "..") for part in value.split("/")):
+        raise _expected("a name without empty parts, `.` or `..`")
+    return value
+
+
+def _check_off(value: object) -> object:
+    if value is not False:
+        raise _expected("false")
+    return value
+
+
+def _check_program(words: list[str]) -> list[str]:
+    if not words[0].strip():
+        raise _expected("a program as the first member")
+    return words
+
 
 ModelName = Annotated[str, Field(pattern=MODEL_PATTERN)]
 Line = Annotated[str, Field(pattern=LINE_PATTERN)]
-Url = Annotated[str, Field(pattern=URL_PATTERN)]
-Words = Annotated[list[str], Field(min_length=1)]
+Text = Annotated[str, Field(pattern=TEXT_PATTERN)]
+"""A string with something in it."""
+Name = Annotated[str, AfterValidator(_check_name)]
+"""The key of an agent, a command and the like; a slash separates folders."""
+ProviderName = Annotated[str, Field(pattern=PROVIDER_PATTERN)]
+"""The key of a provider: what stands before the slash of a model's name."""
+Url = Annotated[str, Field(pattern=URL_PATTERN), AfterValidator(_check_url)]
+Host = Annotated[str, Field(pattern=HOST_PATTERN), AfterValidator(_check_host)]
+WebOrigin = Annotated[str, Field(pattern=ORIGIN_PATTERN)]
+ApiKey = Annotated[str, Field(pattern=KEY_PATTERN)]
+Headers = dict[Annotated[str, Field(pattern=HEADER_NAME_PATTERN)], Line]
+Variables = dict[Annotated[str, Field(pattern=VARIABLE_PATTERN)], str]
+"""Environment variables of a program."""
+Words = Annotated[list[str], Field(min_length=1), AfterValidator(_check_program)]
 """A command: the program and its arguments."""
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Milliseconds = Annotated[int, Field(gt=0, le=2_147_483_647)]
+Off = Annotated[bool, BeforeValidator(_check_off), WithJsonSchema({"type": "boolean", "const": False})]
+"""Only `false`; pydantic's Literal[False] would accept 0."""
 Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 """USD per million tokens."""
 

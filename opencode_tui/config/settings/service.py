@@ -4,7 +4,18 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Discriminator, Field, Tag
 
-from opencode_tui.config.settings.section import Milliseconds, Section, Url, Words
+from opencode_tui.config.settings.section import (
+    Headers,
+    Host,
+    Milliseconds,
+    Off,
+    Section,
+    Text,
+    Url,
+    Variables,
+    WebOrigin,
+    Words,
+)
 
 
 class McpOauthSettings(Section):
@@ -25,7 +36,7 @@ class McpLocalSettings(Section):
     """A program on this machine."""
     command: Words
     """The program and its arguments."""
-    environment: dict[str, str] | None = Field(default=None, repr=False)
+    environment: Variables | None = Field(default=None, repr=False)
     """Its environment variables."""
     enabled: bool | None = None
     """Start it."""
@@ -40,9 +51,9 @@ class McpRemoteSettings(Section):
     """A server elsewhere."""
     url: Url
     """Its address."""
-    headers: dict[str, str] | None = Field(default=None, repr=False)
+    headers: Headers | None = Field(default=None, repr=False)
     """HTTP headers of each request."""
-    oauth: McpOauthSettings | Literal[False] | None = None
+    oauth: McpOauthSettings | Off | None = None
     """How to sign in, or false for never."""
     enabled: bool | None = None
     """Connect to it."""
@@ -80,9 +91,9 @@ class LspSettings(Section):
     """Do not start it."""
     command: Words | None = None
     """The program and its arguments."""
-    extensions: list[str] | None = None
+    extensions: list[Text] | None = None
     """File name endings that it is for."""
-    env: dict[str, str] | None = Field(default=None, repr=False)
+    env: Variables | None = Field(default=None, repr=False)
     """Its environment variables."""
     initialization: dict[str, Any] | None = None
     """What it is told at its start."""
@@ -95,9 +106,9 @@ class FormatterSettings(Section):
     """Do not use it."""
     command: Words | None = None
     """The program and its arguments; $FILE stands for the file."""
-    environment: dict[str, str] | None = Field(default=None, repr=False)
+    environment: Variables | None = Field(default=None, repr=False)
     """Its environment variables."""
-    extensions: list[str] | None = None
+    extensions: list[Text] | None = None
     """File name endings that it is for."""
 
 
@@ -106,11 +117,11 @@ class ServerSettings(Section):
 
     port: Annotated[int, Field(ge=0, le=65535)] | None = None
     """The port; 0 takes a free one."""
-    hostname: str | None = None
+    hostname: Host | None = None
     """The address to listen on; other than loopback only with a password."""
     mdns: bool | None = None
     """Announce the server in the local network."""
     mdnsDomain: str | None = None
     """The name under which it is announced."""
-    cors: list[str] | None = None
+    cors: list[WebOrigin] | None = None
     """Further origins that may use it."""

@@ -9,7 +9,18 @@ from pydantic import Field
 
 from opencode_tui.config.settings.agent import AgentSettings, CommandSettings
 from opencode_tui.config.settings.provider import ProviderSettings
-from opencode_tui.config.settings.section import Line, Milliseconds, ModelName, Section, Tokens, Url
+from opencode_tui.config.settings.section import (
+    Line,
+    Milliseconds,
+    ModelName,
+    Name,
+    Off,
+    ProviderName,
+    Section,
+    Text,
+    Tokens,
+    Url,
+)
 from opencode_tui.config.settings.service import FormatterSettings, LspSettings, McpSettings, ServerSettings
 from opencode_tui.schema.permission import Action
 
@@ -26,7 +37,7 @@ class CompactionSettings(Section):
     """Take old tool outputs out of the context."""
     reserved: Tokens = 0
     """Tokens of the model's input limit that are kept free."""
-    prepare: Literal[False] | Annotated[float, Field(gt=0, le=1)] = DEFAULT_PREPARE
+    prepare: Off | Annotated[float, Field(gt=0, le=1)] = DEFAULT_PREPARE
     """Share of the usable context from which a summary is prepared in the background, or false for never."""
 
 
@@ -47,15 +58,15 @@ class TuiSettings(Section):
     diff_style: Literal["auto", "stacked"] | None = None
     """Show changes side by side where there is room, or always stacked."""
     reduced_motion: bool | None = None
-    """Nothing turns: the spinner is a steady sign."""
+    """Disable animations."""
     ascii: bool | None = None
-    """Plain signs only, also where the terminal shows UTF-8."""
+    """ASCII glyphs only, also where the terminal shows UTF-8."""
 
 
 class SkillsSettings(Section):
     """Where skills are found beside the usual folders."""
 
-    paths: list[str] | None = None
+    paths: list[Text] | None = None
     """Further folders with skills."""
     urls: list[Url] | None = None
     """Addresses of skills."""
@@ -84,7 +95,7 @@ class ExperimentalSettings(Section):
     """Offer a tool that calls several tools."""
     openTelemetry: bool | None = None
     """Send traces."""
-    primary_tools: list[str] | None = None
+    primary_tools: list[Text] | None = None
     """Tools that only primary agents have."""
     continue_loop_on_deny: bool | None = None
     """Go on with the turn after a call was rejected."""
@@ -107,13 +118,13 @@ class Settings(Section):
     """The screen."""
     server: ServerSettings | None = None
     """Our own HTTP server."""
-    command: dict[str, CommandSettings] | None = None
+    command: dict[Name, CommandSettings] | None = None
     """Slash commands by name."""
     skills: SkillsSettings | None = None
     """Where skills are found beside the usual folders."""
     watcher: WatcherSettings | None = None
     """Watching files for changes."""
-    plugin: list[str] | None = None
+    plugin: list[Text] | None = None
     """Plugins: Python files or modules; lists of several files are united."""
     snapshot: bool | None = None
     """Record the state of files so that it can be brought back; on by default."""
@@ -123,9 +134,9 @@ class Settings(Section):
     """Former way to say `share: auto`."""
     autoupdate: bool | Literal["notify"] | None = None
     """Look for newer versions."""
-    disabled_providers: list[str] | None = None
+    disabled_providers: list[Text] | None = None
     """Providers that are not used."""
-    enabled_providers: list[str] | None = None
+    enabled_providers: list[Text] | None = None
     """If given, only these providers are used."""
     model: ModelName | None = None
     """The model to use, as provider/model."""
@@ -135,19 +146,19 @@ class Settings(Section):
     """The agent to begin with; must be a primary one."""
     username: Line | None = None
     """Your name in conversations."""
-    agent: dict[str, AgentSettings] | None = None
+    agent: dict[Name, AgentSettings] | None = None
     """Agents by name."""
-    mode: dict[str, AgentSettings] | None = None
+    mode: dict[Name, AgentSettings] | None = None
     """Former name of `agent` for primary agents."""
-    provider: dict[str, ProviderSettings] | None = None
+    provider: dict[ProviderName, ProviderSettings] | None = None
     """Providers of models by id."""
-    mcp: dict[str, McpSettings] | None = None
+    mcp: dict[Text, McpSettings] | None = None
     """MCP servers by name."""
-    formatter: bool | dict[str, FormatterSettings] | None = None
+    formatter: bool | dict[Text, FormatterSettings] | None = None
     """Formatters by name, or false for none."""
-    lsp: bool | dict[str, LspSettings] | None = None
+    lsp: bool | dict[Text, LspSettings] | None = None
     """Language servers by name, or false for none."""
-    instructions: list[str] | None = None
+    instructions: list[Text] | None = None
     """Further files with instructions, patterns, or addresses; lists of several files are united."""
     layout: Literal["auto", "stretch"] | None = None
     """Former setting of the screen; has no effect."""

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from opencode_tui.config.notice import describe
+from opencode_tui.config.notice import Notice, describe
 from opencode_tui.config.sources.jsonc import KeyPath, Position
 from opencode_tui.config.sources.layer import Layer, Origin, visit
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
@@ -37,6 +38,8 @@ _EXTENSIONS = {
     "skills": "skill",
 }
 
+_SCRIPTS = (".ts", ".js", ".mjs")
+
 
 class Extension(Struct, frozen=True):
     """A plugin or tool file (Python), or the folder of a skill; found, not loaded. `top` is the folder of its kind.
@@ -52,10 +55,15 @@ class Extension(Struct, frozen=True):
 
 def read_markdown(folder: Path, origin: Origin) -> Iterator[Layer]:
     """Yield the settings of each markdown file, sorted by name. Raises ConfigError. Blocks."""
+    seen: dict[tuple[str, str], Path] = {}
     for name, section in _SECTIONS.items():
         for path in _find(folder / name, ".md"):
             key = str(path.relative_to(folder / name).with_suffix(""))
-            yield _read_one(path, section, key, origin)
+            layer = _read_one(path, section, key, origin)
+            if (earlier := seen.setdefault((section, key), path)) != path:
+                again = Notice(str(path), "", f"{earlier} has the same name and is overridden; keep one of them")
+                layer = replace(layer, warnings=(*layer.warnings, again))
+            yield layer
 
 
 def find_extensions(folder: Path, origin: Origin) -> Iterator[Extension]:
@@ -67,7 +75,17 @@ def find_extensions(folder: Path, origin: Origin) -> Iterator[Extension]:
             yield Extension(kind, path.parent if kind == "skill" else path, top, origin)
 
 
-def _find(top: Path, ending: str, *, is_flat: bool = False) -> list[Path]:
+def find_foreign_files(folder: Path, origin: Origin) -> Iterator[Notice]:
+    """Yield a warning for each file that OpenCode reads here and that has no effect in this program. Blocks."""
+    for name, kind in _EXTENSIONS.items():
+        if kind != "skill" and (folder / name).is_dir():
+            for path in _find(folder / name, _SCRIPTS, is_flat=True):
+                yield Notice(str(path), "", f"a {kind} is a Python file here; this one cannot be loaded (ignored)")
+    if origin == "person" and (folder / "config.json").is_file():
+        yield Notice(str(folder / "config.json"), "", "is not read; rename it to opencode.json")
+
+
+def _find(top: Path, ending: str | tuple[str, ...], *, is_flat: bool = False) -> list[Path]:
     """Return regular files whose names end so, sorted; links to folders are not followed."""
     if not top.is_dir():
         return []
@@ -98,6 +116,9 @@ def _read_one(path: Path, section: str, name: str, origin: Origin) -> Layer:
     value: dict[str, Any] = {section: {name: {**matter.values, **body}}}
     positions: dict[KeyPath, Position] = {(section, name): Position(1, 1)}
     positions |= {(section, name, key): Position(line, 1) for key, line in matter.lines.items()}
-    layer = Layer(str(path), origin, path.parent, value, positions, has_placeholders=False)
+    repeated = tuple(
+        Notice(str(path), key, "duplicate key; the last one wins", matter.lines[key]) for key in matter.repeated
+    )
+    layer = Layer(str(path), origin, path.parent, value, positions, repeated, has_placeholders=False)
     visit(value, layer.error)
     return layer

@@ -17,6 +17,7 @@ MAX_CHARACTERS = 32_768
 """Of front matter; YAML is slow to read."""
 
 _FENCE = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
+_UNCLOSED = re.compile(r"\A---[ \t]*\r?\n[A-Za-z_][\w.-]*[ \t]*:")
 _KEY_LINE = re.compile(r"^([A-Za-z_][\w.-]*)[ \t]*:")
 _COLON_VALUE = re.compile(r"^([A-Za-z_][\w.-]*)[ \t]*:[ \t]+([^'\"|>\[{#\s].*:.*)$")
 
@@ -31,6 +32,8 @@ class FrontMatter(Struct, frozen=True):
     body: str
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     lines: dict[str, int] = field(default_factory=dict[str, int])
+    repeated: tuple[str, ...] = ()
+    """Keys that are there twice; the last one counts."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -53,17 +56,22 @@ def split_front_matter(text: str) -> FrontMatter:
     """Return the parts of a markdown text; without front matter everything is text. Raises FrontMatterError."""
     match = _FENCE.match(text)
     if match is None:
+        if _UNCLOSED.match(text):
+            raise FrontMatterError("line 1: the front matter has no end; add a line of three dashes after it")
         return FrontMatter(text.strip())
     head = match.group(1)
     if len(head) > MAX_CHARACTERS:
         raise FrontMatterError(f"line 2: the front matter is longer than {MAX_CHARACTERS} characters; make it shorter")
     values = _load(head)
     lines: dict[str, int] = {}
+    repeated: list[str] = []
     for number, line in enumerate(head.splitlines(), start=2):
         key = _KEY_LINE.match(line)
         if key:
+            if key.group(1) in lines and key.group(1) in values:
+                repeated.append(key.group(1))
             lines[key.group(1)] = number
-    return FrontMatter(text[match.end() :].strip(), values, lines)
+    return FrontMatter(text[match.end() :].strip(), values, lines, tuple(dict.fromkeys(repeated)))
 
 
 def _load(head: str) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def parse(text: str) -> Document:
     value = reader.value((), 1)
     reader.skip()
     if not reader.at_end():
-        raise reader.error("nothing may follow the end of the value")
+        raise reader.error("unexpected text after the value")
     return Document(value, reader.positions(), reader.repetitions())
 
 
@@ -89,7 +89,7 @@ class _Reader:
         match = _SKIPPED.match(self._text, self._offset)
         self._offset = match.end() if match else self._offset
         if self._text.startswith("/*", self._offset):
-            raise self.error("this comment has no end, add */")
+            raise self.error("unterminated comment")
 
     def value(self, path: KeyPath, depth: int) -> Any:
         """Read one value and go past it."""
@@ -190,9 +190,9 @@ class _Reader:
             elif self._text.startswith("\\", self._offset):
                 pieces.append(self._escape())
             elif self.at_end() or self._text[self._offset] in "\r\n":
-                raise self.error('this text has no closing "', start)
+                raise self.error("unterminated string", start)
             else:
-                raise self.error("a control character stands in this text, write it as an escape")
+                raise self.error("control character in string; escape it")
         self._offset += 1
         return "".join(pieces)
 
@@ -207,10 +207,10 @@ class _Reader:
         if 0xD800 <= code < 0xDC00 and self._text.startswith("\\u", self._offset):
             low = self._hex()
             if not 0xDC00 <= low < 0xE000:
-                raise self.error("half of a surrogate pair stands alone")
+                raise self.error("unpaired surrogate")
             return chr(0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00))
         if 0xD800 <= code < 0xE000:
-            raise self.error("half of a surrogate pair stands alone")
+            raise self.error("unpaired surrogate")
         return chr(code)
 
     def _hex(self) -> int:
@@ -246,11 +246,11 @@ class _Reader:
     def _explain_missing_value(self) -> str:
         rest = self._text[self._offset : self._offset + 9]
         if not rest:
-            return "the text ends too early, a value or a closing bracket is missing"
+            return "unexpected end of file"
         if rest.startswith(("NaN", "Infinity", "-Infinity")):
             return "NaN and Infinity are not JSON, write a number"
         if rest.startswith("'"):
-            return "expected a value; texts stand in double quotes"
+            return "expected a value; strings need double quotes"
         if rest.startswith(("{env:", "{file:")):
             return "put {env:…} and {file:…} in double quotes"
         return "expected a value"

@@ -1,6 +1,6 @@
 """One source of settings: a file, a variable, or a markdown file of a settings folder, with the places of its keys."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -50,6 +50,38 @@ class Layer(Struct, frozen=True):
         return Notice(self.source, dotted(path), message, position.line if position else None)
 
 
+class Origins(Struct, frozen=True):
+    """Where the values of merged settings come from: the source by dotted key, and each source's layer for its lines.
+
+    `filled` are the top-level keys into which a variable or a file was put: their values are never quoted.
+    """
+
+    sources: Mapping[str, str]
+    layers: Mapping[str, Layer]
+    filled: Set[str] = frozenset()
+
+    def quote(self, path: KeyPath, value: str) -> str:
+        """Return a value of the merged settings as a message may show it."""
+        return "from a variable or file" if path[0] in self.filled else repr(value)
+
+    def notice(self, path: KeyPath, message: str) -> Notice:
+        """Return a notice about a value of the merged settings."""
+        source, line = self._find(path)
+        return Notice(source, dotted(path), message, line)
+
+    def error(self, path: KeyPath, message: str) -> ConfigError:
+        """Return the error to raise for a value of the merged settings."""
+        source, line = self._find(path)
+        return ConfigError(describe(source or "settings", line, dotted(path), message))
+
+    def _find(self, path: KeyPath) -> tuple[str, int | None]:
+        """Return the source of the value at a path, or of what is around it, and its line there."""
+        known = (self.sources.get(dotted(path[:end])) for end in range(len(path), 0, -1))
+        source = next(filter(None, known), "")
+        position = self.layers[source].position(path) if source in self.layers else None
+        return source, position.line if position else None
+
+
 def read_layer(path: Path, origin: Origin) -> Layer | None:
     """Return the settings of a file, None when there is no such file. Raises ConfigError. Blocks."""
     try:
@@ -65,7 +97,7 @@ def parse_layer(text: str, *, source: str, origin: Origin, folder: Path) -> Laye
     """Return the settings that a text holds. Raises ConfigError, which never quotes the text."""
     document = _parse(text, source)
     if not isinstance(document.value, dict):
-        raise ConfigError(f"{source} line 1: settings are one object, write them between {{ and }}")
+        raise ConfigError(f"{source} line 1: expected an object; put the settings between {{ and }}")
     return _layer(document, source=source, origin=origin, folder=folder)
 
 
@@ -86,7 +118,7 @@ def _parse(text: str, source: str) -> Document:
 
 def _layer(document: Document, *, source: str, origin: Origin, folder: Path) -> Layer:
     repeated = tuple(
-        Notice(source, dotted(again.path), "stands twice here, the last value counts", again.position.line)
+        Notice(source, dotted(again.path), "duplicate key; the last one wins", again.position.line)
         for again in document.repetitions
     )
     layer = Layer(source, origin, folder, cast("JsonObject", document.value), document.positions, repeated)
@@ -102,15 +134,15 @@ def visit(value: Any, fail: Callable[[KeyPath, str], ConfigError], path: KeyPath
     if isinstance(value, dict):
         for key, inner in cast("JsonObject", value).items():
             if _has_control_character(key) or "\n" in key:
-                raise fail((*path, key), "a key with a control character, remove it")
+                raise fail((*path, key), "control character in key; remove it")
             visit(inner, fail, (*path, key))
     elif isinstance(value, list):
         for index, inner in enumerate(cast("list[Any]", value)):
             visit(inner, fail, (*path, index))
     elif value is None and not _FREE_FORM.intersection(path):
-        raise fail(path, "null says nothing here, remove the key")
+        raise fail(path, "null has no effect; remove it")
     elif isinstance(value, str) and _has_control_character(value):
-        raise fail(path, "a control character stands in this text, remove it")
+        raise fail(path, "control character in string; remove it")
 
 
 def _has_control_character(text: str) -> bool:

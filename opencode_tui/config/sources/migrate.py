@@ -1,4 +1,6 @@
-"""Former names of settings: `tools` is `permission`, `mode` is `agent`, `autoshare` is `share`, `maxSteps` is `steps`.
+"""Former forms of settings: `tools` is `permission`, `mode` is `agent`, `autoshare` is `share`, `maxSteps` is `steps`.
+
+`share` could be a boolean.
 
 What has the wrong type stays where it is, for the validation to name. Source: reference, section 31.
 """
@@ -14,6 +16,8 @@ _EDITING_TOOLS = ("write", "edit", "patch", "multiedit")
 def migrate(value: JsonObject) -> JsonObject:
     """Return the settings of one source under today's names, permissions in their shortest form."""
     result = _migrate_permission(value)
+    if isinstance(result.get("share"), bool):
+        result["share"] = "auto" if result["share"] else "disabled"
     if result.get("autoshare") is True and "share" not in result:
         result["share"] = "auto"
     if isinstance(result.get("autoshare"), bool):

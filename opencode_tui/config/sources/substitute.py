@@ -84,12 +84,12 @@ class Substitution:
 
         def fill(match: re.Match[str]) -> str:
             name = match.group(2).strip()
+            if not name:
+                raise layer.error(path, f"{match.group()} names nothing; write {{env:NAME}} or {{file:path}}")
             if match.group(1) == "file":
                 return self._read(layer, path, name)
             if name not in self._environ:
-                warnings.append(
-                    layer.notice(path, f"the variable {name} is not set, nothing stands in its place; set it")
-                )
+                warnings.append(layer.notice(path, f"{name} is not set (replaced by an empty string)"))
             return self._environ.get(name, "")
 
         return _PLACEHOLDER.sub(fill, value)

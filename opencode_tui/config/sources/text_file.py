@@ -22,8 +22,10 @@ def read_text(path: str) -> str:
     Raises FileNotFoundError when there is nothing, UnreadableFileError for everything else.
     """
     data = read_bytes(path)
-    if data.startswith(_UTF16) or b"\0" in data[:_PEEKED]:
+    if data.startswith(_UTF16) or data[1:_PEEKED:2].count(0) >= max(2, len(data[:_PEEKED]) // 4):
         raise UnreadableFileError("the encoding is UTF-16, save the file as UTF-8")
+    if b"\0" in data:
+        raise UnreadableFileError(f"a NUL byte (byte {data.index(0)}); save the file as text")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -36,7 +38,7 @@ def read_bytes(path: str, limit: int = MAX_BYTES) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except FileNotFoundError:
         if os.path.islink(path):
-            raise UnreadableFileError("a link that leads nowhere, remove or repair it") from None
+            raise UnreadableFileError("broken symlink; remove or repair it") from None
         raise
     except (OSError, ValueError) as error:
         raise UnreadableFileError(_explain(error)) from None

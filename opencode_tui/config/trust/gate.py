@@ -98,10 +98,12 @@ def find_gated(settings: JsonObject, place: RepositoryFolder, *, has_placeholder
     return found
 
 
-def find_linked(settings: JsonObject, source: str, place: RepositoryFolder) -> list[Gated]:
-    """Return all sections of a markdown file that is a link to something outside the repository: its text is not its own."""
+def find_linked(settings: JsonObject, source: str, place: RepositoryFolder, *, is_markdown: bool) -> list[Gated]:
+    """Return everything in a file that is a link to something outside the repository: its text is not the repository's own."""
     if place.is_inside(source):
         return []
+    if not is_markdown:
+        return [Gated((key,), READS_OUTSIDE, value) for key, value in settings.items()]
     return [
         Gated((section, name), READS_OUTSIDE, value)
         for section in settings

@@ -57,7 +57,7 @@ class TrustStore:
             fingerprint = item.fingerprint()
             if fingerprint is None:
                 raise TrustError(
-                    f"{item.path} names or holds files that cannot be read as a whole; mend or remove them first"
+                    f"{item.path} names or holds files that cannot be read as a whole; fix or remove them first"
                 )
             content[item.name] = fingerprint
         with self._lock():
@@ -86,14 +86,16 @@ class TrustStore:
         except FileNotFoundError:
             return {}
         except (UnreadableFileError, ValueError, RecursionError) as error:
-            reason = str(error) if isinstance(error, UnreadableFileError) else "it is not JSON"
+            reason = str(error) if isinstance(error, UnreadableFileError) else "not valid JSON"
             raise TrustError(
-                f"{self._paths.trust}: {reason}; until it is mended or removed no folder is trusted"
+                f"{self._paths.trust}: {reason}; no folder is trusted until it is fixed or removed"
             ) from None
         if not isinstance(loaded, dict) or not all(
             isinstance(one, dict) for one in cast("JsonObject", loaded).values()
         ):
-            raise TrustError(f"{self._paths.trust}: not an object of folders; until it is removed no folder is trusted")
+            raise TrustError(
+                f"{self._paths.trust}: not an object of folders; no folder is trusted until it is fixed or removed"
+            )
         return cast("dict[str, JsonObject]", loaded)
 
     def _write(self, entries: dict[str, JsonObject]) -> None:
@@ -122,9 +124,7 @@ def check_trustable(worktree: Path, home: Path) -> None:
     real_home = Path(os.path.realpath(home))
     if real_home.is_relative_to(worktree):
         name = "your home folder" if worktree == real_home else "a folder that contains your home folder"
-        raise TrustError(
-            f"{worktree} is {name} and cannot be trusted, that would cover every clone in it; trust one project"
-        )
+        raise TrustError(f"{worktree}: {name} can't be trusted; trust a single project instead")
 
 
 def _to_folder(worktree: str, entry: JsonObject) -> TrustedFolder:

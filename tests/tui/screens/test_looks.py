@@ -117,8 +117,8 @@ def no_key() -> Script:
 def untrusted() -> Script:
     """A stranger's folder that would start things."""
     ignored = [
-        f"{ROOT}/opencode.json line 3: plugin: starts programs: no effect before you trust this folder",
-        f"{ROOT}/opencode.json line 9: permission.bash: loosens permissions: no effect before you trust this folder",
+        f"{ROOT}/opencode.json line 3: plugin: starts programs: ignored until you trust this folder",
+        f"{ROOT}/opencode.json line 9: permission.bash: loosens permissions: ignored until you trust this folder",
     ]
     return Script(
         directory=Path(ROOT),

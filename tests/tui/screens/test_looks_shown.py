@@ -121,7 +121,7 @@ def stranger() -> Script:
         TrustItem(name=name, effects=lines, verdict="changed" if "commands" in name else "unknown")
         for name, lines in effects.items()
     ]
-    ignored = [f"{ROOT}/{line}: no effect before you trust this folder" for lines in effects.values() for line in lines]
+    ignored = [f"{ROOT}/{line}: ignored until you trust this folder" for lines in effects.values() for line in lines]
     script = idle()
     script.trust = TrustReport(worktree=ROOT, seen="as read", items=items)
     script.notices = Notices(ignored=ignored)

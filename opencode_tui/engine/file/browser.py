@@ -1,4 +1,4 @@
-"""Lists folders and reads files of the work tree. Nothing outside of it is told, not even whether it exists. Blocks."""
+"""Lists folders and reads files of the work tree. Returns nothing from outside, not even whether it exists. Blocks."""
 
 import base64
 import mimetypes

@@ -52,7 +52,7 @@ class FileFinder:
 def _choose(files: list[str], query: str, kind: FindKind, limit: int) -> list[str]:
     names = [*(files if kind != "directory" else ()), *(_folders(files) if kind != "file" else ())]
     wanted = query.strip().casefold()
-    if not wanted and limit >= len(names):  # whoever wants them all puts them into an order of their own
+    if not wanted and limit >= len(names):  # a caller that wants all of them sorts them itself
         return names
     if not wanted:
         return sorted(names, key=lambda name: (_is_hidden(name), name.count("/"), name))[:limit]

@@ -1,4 +1,4 @@
-"""Finds lines by a regular expression, with the places inside them, as ripgrep tells them."""
+"""Finds lines by a regular expression, with the positions of the matches in them, as ripgrep reports them."""
 
 import json
 from pathlib import Path

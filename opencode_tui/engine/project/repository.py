@@ -51,7 +51,7 @@ def find_repository(directory: Path) -> Repository | None:
 
 
 def works_elsewhere(directory: str, worktree: Path) -> bool:
-    """Tell whether a folder is there and belongs to another work tree than the one at the real path `worktree`. Blocks."""
+    """Return whether a folder exists and belongs to another work tree than the one at the real path `worktree`; blocks."""
     folder = Path(os.path.realpath(directory))
     if folder == worktree or not folder.is_dir():
         return False

@@ -34,7 +34,7 @@ ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[M
 
 
 class ShellSurroundings(Struct, frozen=True):
-    """What commands get from the outside: the person's environment and home, and names for files with full outputs.
+    """What commands get from the outside: the user's environment and home, and names for files with full outputs.
 
     `extend` is what plugins add to the environment.
     """
@@ -46,7 +46,7 @@ class ShellSurroundings(Struct, frozen=True):
 
 
 class BashTool:
-    """Runs commands. `may_delegate` tells of an agent's name whether it may start sub-agents, for the advice on long outputs."""
+    """Runs commands. `may_delegate` returns whether an agent, by its name, may start sub-agents, for the advice on long outputs."""
 
     name = "bash"
     parameters = BashParameters

@@ -65,7 +65,7 @@ async def _ask_outside(folders: Sequence[str], context: ToolContext) -> None:
 
 
 async def _ask_to_run(command: str, scan: "Scan", context: ToolContext) -> None:
-    """Ask for every member; what cannot be known in advance must be named by a rule, or by the person."""
+    """Ask for every member; what cannot be known in advance must be named by a rule, or by the user."""
     opaque = [member.texts[0] for member in scan.members if member.opaque]
     if not (scan.members and scan.parsed) or (scan.opaque and not opaque):
         opaque.append(command)

@@ -55,6 +55,26 @@ async def test_a_cancel_leaves_nothing_running(name: str, shell: ShellBench, tok
     assert survivors(token) == []
 
 
+@pytest.mark.parametrize("name", ["background", "nohup", "setsid", "double fork", "daemon", "own group"])
+@pytest.mark.parametrize("end", ["by itself", "timeout", "cancel"])
+async def test_what_left_the_group_is_found_without_what_only_linux_has(
+    name: str, end: str, shell: ShellBench, token: str, monkeypatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    command = TREES[name].format(n=token)
+    if end == "by itself":
+        await shell.run(command)
+    elif end == "timeout":
+        await shell.run(f"({command}); sleep {token}", timeout=300)
+    else:
+        task = asyncio.create_task(shell.run(f"({command}); exec -a last sleep {token}"))
+        await until_running(f"last {token}")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert survivors(token) == []
+
+
 async def test_what_escaped_gets_no_second_grace(shell: ShellBench, token: str, monkeypatch) -> None:
     """The group uses up the grace; whatever left it has no time to do more than to die."""
     monkeypatch.setattr(process, "CANCEL_GRACE_S", 1.0)

@@ -28,7 +28,7 @@ def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]") -> T:
 def open_snapshots() -> "Snapshots":
     """Return the snapshots of the current folder's worktree; their `unavailable` tells when the settings turn them off."""
     from opencode_tui.engine.project.discover import discover  # the engine is loaded only when there is work
-    from opencode_tui.engine.session.snapshot_source import SWITCHED_OFF
+    from opencode_tui.engine.snapshot.quota import SnapshotSettings
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.schema.ids import system_clock
     from opencode_tui.storage.locks import Locks
@@ -38,13 +38,11 @@ def open_snapshots() -> "Snapshots":
     start_log(environment.paths.log, frame.log_level if frame else None)
     settings = load_settings(environment).settings
     project = discover(environment.directory, paths=environment.paths, environ=environment.environ)
-    snapshots = Snapshots(
+    return Snapshots(
         worktree=project.worktree,
         project_id=project.id,
         paths=environment.paths,
         locks=Locks(environment.paths),
         clock=system_clock,
+        settings=SnapshotSettings(is_on=settings.snapshot is not False),
     )
-    if settings.snapshot is False:
-        snapshots.unavailable = SWITCHED_OFF
-    return snapshots

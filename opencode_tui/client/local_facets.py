@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from opencode_tui.client.calls import Calls, forward
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.redact import redact_settings
-from opencode_tui.engine.agent_report import describe_agent
 from opencode_tui.engine.engine import Engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import Policy
@@ -25,6 +24,7 @@ from opencode_tui.schema.catalog import (
     SkillSummary,
     ToolSummary,
 )
+from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import NoSuchMessageError, ToolError
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.model import Model, ModelRef
@@ -78,19 +78,21 @@ class _Sessions:
         self.wait_copied = engine.core.copies.settled
         self.totals = instance.sessions.totals
         self.todos = instance.todos.read
-        self.diff = instance.undo.diff
+
+    async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
+        return await self._instance.summaries.get().diff(session_id, message_id)
 
     async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
-        return await self._instance.forks().fork(session_id, request)
+        return await self._instance.forks.get().fork(session_id, request)
 
     async def preview_fork(self, session_id: str, request: ForkSession) -> "ForkPreview":
-        return await self._instance.forks().preview(session_id, request)
+        return await self._instance.forks.get().preview(session_id, request)
 
     async def costs(self) -> dict[str, float]:
-        return await self._instance.costs().read()
+        return await self._instance.costs.get().read()
 
     async def recover_all(self) -> int:
-        return await self._instance.sessions.mend_all(self._instance.undo.mend)
+        return await self._instance.sessions.mend_all(self._instance.maintenance.recover)
 
 
 class _Messages:
@@ -163,23 +165,23 @@ class _Context:
         self._policy = policy
 
     async def items(self, session_id: str) -> "ContextView":
-        return await self._instance.context().view(session_id)
+        return await self._instance.context.get().view(session_id)
 
     async def request(self, session_id: str) -> "RequestView":
-        return await self._instance.context().request(session_id)
+        return await self._instance.context.get().request(session_id)
 
     async def prune(
         self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> "PruneReport":
-        return await self._instance.pruning().prune(session_id, part_ids, dry_run=dry_run)
+        return await self._instance.pruning.get().prune(session_id, part_ids, dry_run=dry_run)
 
     async def restore(
         self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> "PruneReport":
-        return await self._instance.pruning().restore(session_id, part_ids, dry_run=dry_run)
+        return await self._instance.pruning.get().restore(session_id, part_ids, dry_run=dry_run)
 
     async def compact(self, session_id: str, request: "CompactSession") -> "CompactionReport":
-        compaction = self._instance.compaction()
+        compaction = self._instance.compaction.get()
         return await compaction.compact(session_id, request, prompter=self._instance.prompts, policy=self._policy)
 
 
@@ -189,7 +191,7 @@ class _Catalog:
 
     async def models(self) -> Sequence[Model]:
         instance = self._instance
-        return await asyncio.to_thread(lambda: instance.context().with_room(instance.catalog.models()))
+        return await asyncio.to_thread(lambda: instance.context.get().with_room(instance.catalog.models()))
 
     async def all_models(self) -> Sequence[Model]:
         return await asyncio.to_thread(self._instance.catalog.all_models)
@@ -198,14 +200,14 @@ class _Catalog:
         return await asyncio.to_thread(self._instance.catalog.providers, only_ready=only_ready)
 
     async def commands(self) -> Sequence[CommandSummary]:
-        return self._instance.extensions.commands.all()
+        return self._instance.commands.all()
 
     async def tools(self) -> Sequence[ToolSummary]:
         specs = await asyncio.to_thread(self._instance.tools.specs, lambda _name: True)
         return [ToolSummary(id=spec.name, description=spec.description, parameters=spec.parameters) for spec in specs]
 
     async def skills(self) -> Sequence[SkillSummary]:
-        return await asyncio.to_thread(lambda: [_skill(skill) for skill in self._instance.extensions.skills.all()])
+        return await asyncio.to_thread(lambda: [_skill(skill) for skill in self._instance.skills.all()])
 
     async def default_model(self) -> ModelRef:
         return self._instance.catalog.default_model()
@@ -214,7 +216,7 @@ class _Catalog:
         return [AgentSummary.model_validate(agent.to_dict()) for agent in self._instance.agents.all()]
 
     async def describe_agent(self, name: str) -> JsonObject:
-        return describe_agent(name, agents=self._instance.agents, tools=self._instance.tools)
+        return self._instance.rules.describe(name)
 
 
 class _Settings:
@@ -224,9 +226,9 @@ class _Settings:
         self._auth = AuthStore(paths=engine.core.paths)
 
     async def notices(self) -> Notices:
-        config = self._instance.config
+        instance, config = self._instance, self._instance.config
         settings = (str(notice) for notice in config.warnings)
-        warnings = [*settings, *self._instance.warnings, *self._instance.extensions.warnings]
+        warnings = [*settings, *instance.warnings, *instance.skills.warnings, *instance.plugins.warnings]
         return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored])
 
     async def store_key(self, provider_id: str, key: str) -> None:
@@ -328,26 +330,26 @@ class _Project:
 
 class _Undo:
     def __init__(self, instance: Instance) -> None:
-        self._undo = instance.undo
+        self._revert = instance.revert
 
     async def recover(self, session_id: str) -> None:
-        await self._undo.revert.mend(session_id)
+        await self._revert.get().recover(session_id)
 
     async def preview(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None
     ) -> "RevertPreview":
-        return await self._undo.revert.preview(session_id, message_id, part_id)
+        return await self._revert.get().preview(session_id, message_id, part_id)
 
     async def preview_unrevert(self, session_id: str) -> "RevertPreview":
-        return await self._undo.revert.preview_unrevert(session_id)
+        return await self._revert.get().preview_unrevert(session_id)
 
     async def revert(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None
     ) -> "RevertReport":
-        return await self._undo.revert.revert(session_id, message_id, part_id)
+        return await self._revert.get().revert(session_id, message_id, part_id)
 
     async def unrevert(self, session_id: str) -> "RevertReport":
-        return await self._undo.revert.unrevert(session_id)
+        return await self._revert.get().unrevert(session_id)
 
 
 class LocalFacets:

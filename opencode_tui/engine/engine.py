@@ -6,11 +6,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from opencode_tui.bus import Bus
-from opencode_tui.engine.core import Core, build_core
-from opencode_tui.engine.instance import Instance
+from opencode_tui.engine.instance import Instance, open_instance
+from opencode_tui.engine.services.core import Core, build_core
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.tool.truncate import Truncator
-from opencode_tui.engine.wire import build_instance
 from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.event import InstanceDisposed
 from opencode_tui.schema.ids import Clock, Identifier, system_clock
@@ -50,7 +49,7 @@ class Engine:
         async with self._opening:
             instance = self._instances.get(real)
             if instance is None:
-                instance = self._instances[real] = await build_instance(self.core, real)
+                instance = self._instances[real] = await open_instance(self.core, real)
             return instance
 
     async def dispose(self, directory: Path) -> None:

@@ -1,22 +1,30 @@
-"""Everything that is bound to one folder: its project, settings, agents, tools, permissions, and the verbs on its sessions."""
+"""Everything that is bound to one folder: its project, settings, agents, tools, permissions, and what is done with its sessions."""
 
 import asyncio
-from collections.abc import Callable
+import logging
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from opencode_tui.config.load import LoadedConfig
+from opencode_tui.config.load import LoadedConfig, load_config
 from opencode_tui.engine.agent.registry import AgentRegistry
-from opencode_tui.engine.extensions import Extensions
-from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.agent.rules import AgentRules
+from opencode_tui.engine.command.commands import Commands, collect_commands
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.service import PermissionService
-from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.plugin.discovery import find_plugins
+from opencode_tui.engine.plugin.plugins import Plugins
+from opencode_tui.engine.project.branch_watch import BranchWatch
+from opencode_tui.engine.project.discover import Project, discover
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
-from opencode_tui.engine.rules import Rules
+from opencode_tui.engine.services.core import Core
+from opencode_tui.engine.services.folder import FolderServices
+from opencode_tui.engine.services.sessions import SessionServices
 from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
@@ -24,8 +32,11 @@ from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.template import ReferencePlace, expand_prompt
 from opencode_tui.engine.session.todo_store import SessionTodos
-from opencode_tui.engine.session.undo import SessionUndo
+from opencode_tui.engine.skill.places import search_of
+from opencode_tui.engine.skill.skills import Skills, discover_skills
+from opencode_tui.engine.snapshot.place import find_place
 from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.request import PromptPart
 
 if TYPE_CHECKING:
@@ -33,37 +44,44 @@ if TYPE_CHECKING:
     from opencode_tui.engine.session.fork import SessionForks
     from opencode_tui.engine.session.manual_compaction import ManualCompaction
     from opencode_tui.engine.session.pruning import SessionPruning
+    from opencode_tui.engine.session.revert import SessionRevert
     from opencode_tui.engine.session.session_context import SessionContext
+    from opencode_tui.engine.session.summary import SessionSummaries
+
+logger = logging.getLogger(__name__)
 
 
 class Instance(Struct, frozen=True):
-    """One folder's services, built complete by `wire.build_instance`."""
+    """One folder's services, made by `open_instance`; `config` are the settings as the plugins change them."""
 
     directory: Path
     project: Project
     config: LoadedConfig
     warnings: list[str]
+    plugins: Plugins
+    skills: Skills
+    commands: Commands
     agents: AgentRegistry
+    rules: AgentRules
     catalog: Catalog
     providers: Providers
     tools: ToolRegistry
-    extensions: Extensions
     references: ReferencePlace
     permissions: PermissionService
     questions: QuestionService
-    grants: Grants
-    rules: Rules
-    sessions: Sessions
-    costs: "Callable[[], SessionCosts]"
-    undo: SessionUndo
-    forks: "Callable[[], SessionForks]"
-    parts: PartEdits
     todos: SessionTodos
+    sessions: Sessions
+    parts: PartEdits
     prompts: SessionPrompt
     shell: SessionShell
-    compaction: "Callable[[], ManualCompaction]"
-    pruning: "Callable[[], SessionPruning]"
-    context: "Callable[[], SessionContext]"
+    maintenance: SessionMaintenance
+    summaries: "Lazy[SessionSummaries]"
+    revert: "Lazy[SessionRevert]"
+    forks: "Lazy[SessionForks]"
+    costs: "Lazy[SessionCosts]"
+    compaction: "Lazy[ManualCompaction]"
+    pruning: "Lazy[SessionPruning]"
+    context: "Lazy[SessionContext]"
     background: Background
 
     async def expand(self, text: str) -> list[PromptPart]:
@@ -73,5 +91,102 @@ class Instance(Struct, frozen=True):
     async def close(self) -> None:
         """End what runs beside the turns, the providers' connections and processes, and the plugins' view of the events."""
         await self.background.close()
-        await self.extensions.plugins.close()
+        await self.plugins.close()
         await self.providers.close()
+
+
+async def open_instance(core: Core, directory: Path) -> Instance:
+    """Return the instance of a folder. Raises ConfigError when its settings cannot be used."""
+    config, project, has_leftovers = await asyncio.to_thread(_read_folder, core, directory)
+    warnings = await core.migrations.run()
+    opened = await core.projects.open(project)
+    plugins, config = await _load_plugins(core, config, project, directory)
+    skills, commands = await asyncio.to_thread(_collect_commands, core, config, directory)
+    folder = FolderServices(core, project, config, plugins=plugins, skills=skills, commands=commands)
+    services = SessionServices(folder)
+    plugins.follow(core.bus, str(directory))
+    _watch_branch(core, directory, folder)
+    if has_leftovers:
+        await _recover(services.revert)
+    return _instance(directory, folder, services, [*warnings, *project.warnings, *opened.warnings])
+
+
+def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bool]:
+    """Return the folder's settings, its project, and whether an undo of its files was cut short. Blocks."""
+    config = load_config(paths=core.paths, flags=core.flags, directory=directory, environ=core.environ)
+    project = discover(directory, paths=core.paths, environ=core.environ)
+    place = find_place(core.paths, project_id=project.id, worktree=project.worktree)
+    return config, project, place.has_leftovers
+
+
+async def _load_plugins(
+    core: Core, config: LoadedConfig, project: Project, directory: Path
+) -> tuple[Plugins, LoadedConfig]:
+    """Return the plugins that the settings name, and the settings as these change them; no plugin can fail the whole."""
+    sources = await asyncio.to_thread(find_plugins, config, paths=core.paths, flags=core.flags, directory=directory)
+    if not sources:
+        return Plugins(), config
+    from opencode_tui.engine.plugin.config_hook import change_config
+    from opencode_tui.engine.plugin.definition import PluginContext
+    from opencode_tui.engine.plugin.loader import load_plugins
+
+    context = PluginContext(directory=directory, worktree=project.worktree, project_id=project.id)
+    plugins = await load_plugins(sources, context)
+    return plugins, await change_config(plugins.hooks, config)
+
+
+def _collect_commands(core: Core, config: LoadedConfig, directory: Path) -> tuple[Skills, Commands]:
+    use_claude = not core.flags.is_claude_code_disabled
+    skills = discover_skills(search_of(config, home=core.paths.home, directory=directory, use_claude=use_claude))
+    return skills, collect_commands(config, skills)
+
+
+def _watch_branch(core: Core, directory: Path, folder: FolderServices) -> None:
+    """Publish every change of the branch until the instance is closed."""
+    repository = folder.project.repository
+    if repository is not None and folder.project.vcs:
+        watch = BranchWatch(repository, publish=partial(core.bus.publish, directory=str(directory)))
+        watch.start()
+        folder.background.at_close(watch.close)
+
+
+async def _recover(revert: "Lazy[SessionRevert]") -> None:
+    """Complete what dead processes began to undo in the folder's files; what fails is logged."""
+    try:
+        await revert.get().recover_all()
+    except OpencodeError as error:
+        logger.warning("an undo that was cut short is not completed yet, the next undo tries again: %s", error)
+
+
+def _instance(directory: Path, folder: FolderServices, services: SessionServices, warnings: list[str]) -> Instance:
+    return Instance(
+        directory=directory,
+        project=folder.project,
+        config=folder.config,
+        warnings=warnings,
+        plugins=folder.plugins,
+        skills=folder.skills,
+        commands=folder.commands,
+        agents=folder.agents,
+        rules=folder.rules,
+        catalog=folder.catalog,
+        providers=folder.providers,
+        tools=folder.tools,
+        references=folder.references,
+        permissions=folder.permissions,
+        questions=folder.questions,
+        todos=folder.todos,
+        sessions=services.sessions,
+        parts=services.parts,
+        prompts=services.prompts,
+        shell=services.shell,
+        maintenance=services.maintenance,
+        summaries=services.summaries,
+        revert=services.revert,
+        forks=services.forks,
+        costs=services.costs,
+        compaction=services.compaction,
+        pruning=services.pruning,
+        context=services.context,
+        background=folder.background,
+    )

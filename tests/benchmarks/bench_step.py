@@ -14,9 +14,9 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
-from opencode_tui.engine.session.snapshot_keeping import SnapshotKeeping
-from opencode_tui.engine.session.snapshot_source import SnapshotSource
+from opencode_tui.engine.session.retention import SnapshotRetention
 from opencode_tui.engine.session.step_changes import StepRecorder
 from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.ids import Identifier, system_clock
@@ -104,12 +104,12 @@ async def measure(base: Path, count: int) -> list[Figure]:
     times: dict[str, list[float]] = {"read": [], "edit": [], "command": [], "disk": []}
     async with open_store(paths) as opened:
         await opened.store.create(session_info(title="t"))
-        source, background = SnapshotSource(lambda: world.snapshots), Background()
+        snapshots, background = Lazy(lambda: world.snapshots), Background()
         recorder = StepRecorder(
-            source=source,
+            snapshots=snapshots,
             store=opened.store,
             identifier=Identifier(system_clock),
-            keeping=SnapshotKeeping(source=source, background=background, clock=system_clock),
+            retention=SnapshotRetention(snapshots=snapshots, background=background, clock=system_clock),
         )
         first = await ms(command_step(recorder, 0, path))
         for number in range(1, REPEATS + 1):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
-from opencode_tui.engine.session.snapshot_keeping import SnapshotKeeping
-from opencode_tui.engine.session.snapshot_source import SnapshotSource
+from opencode_tui.engine.session.retention import SnapshotRetention
 from opencode_tui.engine.session.step_changes import CallWatch, StepRecorder
 from opencode_tui.engine.tool.files import NotTextError, WorktreeFiles
 from opencode_tui.engine.tool.stage import Change
@@ -36,8 +36,9 @@ Work = Written | Callable[[], object]
 async def recorded_step(world: UndoWorld, session: SessionInfo, request: str, *works: Work) -> str:
     """Store an answer whose step did these works, and what was recorded of it; returns its id."""
     core = world.engine.core
-    keeping = SnapshotKeeping(source=_source(world), background=Background(), clock=lambda: -1)
-    recorder = StepRecorder(source=_source(world), store=core.store, identifier=core.identifier, keeping=keeping)
+    snapshots = Lazy(lambda: world.snapshots)
+    retention = SnapshotRetention(snapshots=snapshots, background=Background(), clock=lambda: -1)
+    recorder = StepRecorder(snapshots=snapshots, store=core.store, identifier=core.identifier, retention=retention)
     message = await world.answer(session, request)
     await world.part(session, message, StepStartPart)
     await world.part(session, message, TextPart, text="I will")
@@ -79,7 +80,3 @@ async def _stamp(files: WorktreeFiles, path: Path):
     except NotTextError as error:
         return error.stamp
     return None if found is None else found.stamp
-
-
-def _source(world: UndoWorld) -> SnapshotSource:
-    return SnapshotSource(lambda: world.snapshots)

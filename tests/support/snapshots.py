@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opencode_tui.engine.snapshot.disk import Disk, Place
-from opencode_tui.engine.snapshot.quota import Quota
+from opencode_tui.engine.snapshot.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.storage.locks import Locks
@@ -33,7 +33,7 @@ class World:
     root: Path
     paths: Paths
     clock: TickingClock = field(default_factory=TickingClock)
-    quota: Quota | None = None
+    settings: SnapshotSettings | None = None
     snapshots: Snapshots = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class World:
             paths=self.paths,
             locks=Locks(self.paths),
             clock=self.clock,
-            quota=self.quota,
+            settings=self.settings,
         )
 
     def write(self, name: str, content: str | bytes = "x\n", *, mode: int | None = None) -> Path:

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from opencode_tui.engine.engine import Engine, open_engine
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.discover import discover
+from opencode_tui.engine.session.cleanup import Cleanup
+from opencode_tui.engine.session.file_undo import FileUndo
 from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.revert import SessionRevert
-from opencode_tui.engine.session.snapshot_source import SnapshotSource
 from opencode_tui.engine.session.summary import SessionSummaries
 from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
-from opencode_tui.engine.wire_undo import build_revert
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
 from opencode_tui.schema.model import ModelRef
@@ -86,7 +87,7 @@ class UndoWorld:
 
     async def fork(self, session: SessionInfo, request: ForkSession) -> SessionInfo:
         instance = await self.engine.instance(self.root)
-        return await instance.forks().fork(session.id, request)
+        return await instance.forks.get().fork(session.id, request)
 
     async def delete(self, session: SessionInfo) -> None:
         instance = await self.engine.instance(self.root)
@@ -204,10 +205,18 @@ async def undo_world(
             clock=core.clock,
             disk=disk,
         )
-        source = SnapshotSource(lambda: snapshots)
+        source = Lazy(lambda: snapshots)
 
-        async def mend(session_id: str) -> int:
+        async def recover(session_id: str) -> int:
             return await repair(core.store, session_id, clock=core.clock)
 
         summaries = SessionSummaries(store=core.store, snapshots=source, publish=core.publisher.publish)
-        yield UndoWorld(root, engine, snapshots, build_revert(core, source, summaries, mend), summaries, project.id)
+        revert = SessionRevert(
+            store=core.store,
+            lock=core.session_lock,
+            files=FileUndo(store=core.store, snapshots=snapshots),
+            summaries=summaries,
+            cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
+            recover_session=recover,
+        )
+        yield UndoWorld(root, engine, snapshots, revert, summaries, project.id)

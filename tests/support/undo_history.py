@@ -70,7 +70,7 @@ class UndoHistory(RuleBasedStateMachine):
 
     def _begin_anew(self) -> None:
         self._come_back()
-        self._do(self.world.undo.recover())
+        self._do(self.world.undo.recover_all())
 
     def _check_others(self) -> None:
         for session_id, wanted in self.others.items():

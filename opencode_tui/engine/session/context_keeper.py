@@ -4,14 +4,14 @@ Nothing is compacted by itself where that gains less than a fifth: such a turn e
 filling context needs is loaded when it fills. Source: SPEC section 3, "overflow" and "compaction".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.stream import LlmRequest
 from opencode_tui.engine.session.fullness import (
     GAIN,
@@ -81,12 +81,12 @@ class ContextKeeper:
     """Looks after the contexts of one folder's sessions."""
 
     def __init__(
-        self, *, store: SessionStore, estimator: TokenEstimator, rules: KeeperRules, load: Callable[[], Compactions]
+        self, *, store: SessionStore, estimator: TokenEstimator, rules: KeeperRules, compactions: Lazy[Compactions]
     ) -> None:
         self._store = store
         self._estimator = estimator
         self._rules = rules
-        self._load = load
+        self._compactions = compactions
         self._known: set[str] = set()
 
     async def fitted(self, session_id: str, request: LlmRequest, pressure: Pressure) -> LlmRequest | None:
@@ -143,11 +143,11 @@ class ContextKeeper:
             return
         session_id = run.session_id
         sent = filter_compacted(await self._store.messages(session_id))
-        prepared = await self.loaded.prepared.take(
+        prepared = await self._compactions.get().prepared.take(
             session_id, sent, request.model, accept=lambda one: self._is_worth(one, sent, request, pressure)
         )
         at = prepared.count if prepared is not None else self._tail(sent, request, pressure)
-        await self.loaded.compaction.compact(
+        await self._compactions.get().compaction.compact(
             run,
             CompactionOrder(
                 session_id,
@@ -160,17 +160,13 @@ class ContextKeeper:
 
     def interrupt(self, session_id: str) -> None:
         """End what is being prepared for a session."""
-        if "loaded" in vars(self):
-            self.loaded.prepared.cancel(session_id)
-
-    @cached_property
-    def loaded(self) -> Compactions:
-        """What a filling context needs, loaded with the first look."""
-        return self._load()
+        loaded = self._compactions.made
+        if loaded is not None:
+            loaded.prepared.cancel(session_id)
 
     async def _prepare(self, session_id: str, sent: Sequence[MessageWithParts], request: LlmRequest, size: int) -> None:
         """Begin to summarise what is old, unless that has begun or would be of no use at the limit."""
-        prepared, model = self.loaded.prepared, request.model
+        prepared, model = self._compactions.get().prepared, request.model
         await prepared.check(session_id, sent, model)
         if prepared.is_begun(session_id):
             return

@@ -11,17 +11,21 @@ import shlex
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.linked_worktree import LinkedWorktree, LinkedWorktrees
 from opencode_tui.engine.session.slug import new_slug
-from opencode_tui.engine.session.snapshot_source import SnapshotSource
 from opencode_tui.engine.snapshot.entry import HUGE, LARGE, NOT_LOOKED, OVER_QUOTA, SPECIAL, UNREADABLE
 from opencode_tui.engine.snapshot.report import Remark, Snapshot
 from opencode_tui.schema.error import ConfigError, SnapshotError
 from opencode_tui.schema.session import SessionInfo
 
-_TOLD = 5
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
+
+_SHOWN = 5
 _MISSED = frozenset({HUGE, LARGE, SPECIAL, UNREADABLE})
 """Reasons for which a file that the person would expect stays behind."""
 
@@ -29,7 +33,7 @@ _MISSED = frozenset({HUGE, LARGE, SPECIAL, UNREADABLE})
 class ForkWorktrees:
     """Makes worktrees of one folder's project."""
 
-    def __init__(self, *, project: Project, snapshots: SnapshotSource, environ: Mapping[str, str]) -> None:
+    def __init__(self, *, project: Project, snapshots: "Lazy[Snapshots]", environ: Mapping[str, str]) -> None:
         self._project = project
         self._snapshots = snapshots
         self._environ = environ
@@ -92,5 +96,5 @@ class ForkWorktrees:
 
 
 def _left_behind(missed: list[Remark]) -> list[str]:
-    lines = [f"{remark.path} stays behind: {remark.reason}" for remark in missed[:_TOLD]]
-    return [*lines, f"and {len(missed) - _TOLD} more files stay behind"] if len(missed) > _TOLD else lines
+    lines = [f"{remark.path} stays behind: {remark.reason}" for remark in missed[:_SHOWN]]
+    return [*lines, f"and {len(missed) - _SHOWN} more files stay behind"] if len(missed) > _SHOWN else lines

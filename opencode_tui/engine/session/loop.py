@@ -1,12 +1,13 @@
 """The prompt loop: look at the history, decide the next step, nothing else. Source: seeds 001 and 004; reference, section 9."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.context_keeper import ContextKeeper, Pressure
@@ -43,7 +44,7 @@ class LoopServices(Struct, frozen=True):
     requests: RequestBuilder
     titles: SessionTitles
     keeper: ContextKeeper
-    pruning: "Callable[[], SessionPruning]"
+    pruning: "Lazy[SessionPruning]"
     catalog: Catalog
     providers: Providers
     subagents: SubagentServices
@@ -83,7 +84,7 @@ class SessionLoop:
         `prompter` serves the sessions of agents that a step starts.
         """
         answer = await self._answer(run, session, prompter)
-        await self._services.pruning().after_turn(session.id)
+        await self._services.pruning.get().after_turn(session.id)
         return answer
 
     async def _answer(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:

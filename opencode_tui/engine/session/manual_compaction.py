@@ -10,13 +10,13 @@ from opencode_tui.engine.session.compaction import CompactionOrder, SessionCompa
 from opencode_tui.engine.session.fullness import new_messages
 from opencode_tui.engine.session.history import filter_compacted
 from opencode_tui.engine.session.loop import SessionLoop
+from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.model_message import to_model_messages
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.subagent import Prompter
 from opencode_tui.engine.session.summary_request import SummaryRequests, newest_request
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
-from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.undo_range import visible
 from opencode_tui.schema.compaction import CompactionReport, CompactSession
 from opencode_tui.schema.error import BusyError, SessionError
@@ -34,7 +34,7 @@ class ManualServices(Struct, frozen=True):
     store: SessionStore
     runs: RunRegistry
     loop: SessionLoop
-    undo: SessionUndo
+    maintenance: SessionMaintenance
     estimator: TokenEstimator
 
 
@@ -60,7 +60,7 @@ class ManualCompaction:
         reports: list[CompactionReport] = []
 
         async def body(run: Run) -> MessageWithParts:
-            await services.undo.make_ready(session_id)
+            await services.maintenance.prepare(session_id)
             before = await self._look(session_id, wish)
             order = CompactionOrder(session_id, is_automatic=wish.auto, model=wish.model)
             summary = await services.compaction.compact(run, order)

@@ -1,6 +1,6 @@
 """Single parts changed or deleted by the person, while nothing works on the session."""
 
-from opencode_tui.engine.session.exclusive import Exclusive
+from opencode_tui.engine.session.lock import SessionLock
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.schema.error import NoSuchMessageError
 from opencode_tui.schema.part import AnyPart
@@ -9,13 +9,13 @@ from opencode_tui.schema.part import AnyPart
 class PartEdits:
     """Holds the session alone for each edit. Raises BusyError while a run works there."""
 
-    def __init__(self, *, store: SessionStore, exclusive: Exclusive) -> None:
+    def __init__(self, *, store: SessionStore, lock: SessionLock) -> None:
         self._store = store
-        self._exclusive = exclusive
+        self._lock = lock
 
     async def update(self, part: AnyPart) -> AnyPart:
         """Store a part in the place of the one with its id and tell. Raises NoSuchMessageError."""
-        async with self._exclusive.held(part.session_id):
+        async with self._lock.hold(part.session_id):
             await self._find(part.session_id, part.message_id, part.id)
             await self._store.update_part(part)
             await self._store.sync()
@@ -23,7 +23,7 @@ class PartEdits:
 
     async def remove(self, session_id: str, message_id: str, part_id: str) -> None:
         """Delete a part and tell. Raises NoSuchMessageError."""
-        async with self._exclusive.held(session_id):
+        async with self._lock.hold(session_id):
             await self._find(session_id, message_id, part_id)
             await self._store.remove_part(session_id, message_id, part_id)
 

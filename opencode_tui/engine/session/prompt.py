@@ -12,9 +12,9 @@ from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.command import SessionCommands
 from opencode_tui.engine.session.history import filter_compacted, is_answered, position
 from opencode_tui.engine.session.loop import SessionLoop
+from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.user_message import Addressee, UserMessages
 from opencode_tui.schema.history import MessageWithParts, with_parts
 from opencode_tui.schema.message import AssistantMessage, UserMessage
@@ -45,9 +45,9 @@ class SessionPrompt:
         users: UserMessages,
         recent: RecentModels,
         commands: SessionCommands,
-        undo: SessionUndo,
+        maintenance: SessionMaintenance,
     ) -> None:
-        self._undo = undo
+        self._maintenance = maintenance
         self._commands = commands
         self._store = store
         self._runs = runs
@@ -117,12 +117,12 @@ class SessionPrompt:
             return active
 
         async def body(run: Run) -> MessageWithParts:
-            await self._undo.make_ready(session_id)
+            await self._maintenance.prepare(session_id)
             if request is not None:
                 message = await self._store_request(session_id, request, addressee)
                 if request.prompt.no_reply:
                     return await self._stored(message)
-            run.conclusion = partial(self._undo.sum_up, session_id)
+            run.conclusion = partial(self._maintenance.summarize, session_id)
             return await self._loop.run(run, await self._store.get(session_id), self)
 
         return self._runs.start(session_id, body, policy=policy or AskPerson())

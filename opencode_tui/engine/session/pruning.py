@@ -6,7 +6,7 @@ Only a mark is set: the output stays on disk, the model reads it again with `rec
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from opencode_tui.engine.session.exclusive import Exclusive
+from opencode_tui.engine.session.lock import SessionLock
 from opencode_tui.engine.session.prune import output_tokens, prunable, pruned
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.schema.error import NoSuchMessageError, SessionError
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class SessionPruning:
     """Prunes and restores; `is_automatic` is false when settings or flags say that nothing is pruned by itself."""
 
-    def __init__(self, *, store: SessionStore, exclusive: Exclusive, clock: Clock, is_automatic: bool) -> None:
+    def __init__(self, *, store: SessionStore, lock: SessionLock, clock: Clock, is_automatic: bool) -> None:
         self._store = store
-        self._exclusive = exclusive
+        self._lock = lock
         self._clock = clock
         self._is_automatic = is_automatic
 
@@ -32,7 +32,7 @@ class SessionPruning:
         """Prune what the rules choose, unless that is switched off. Needs the run lock; waits for forks that still read."""
         parts = prunable(await self._messages(session_id))[::-1] if self._is_automatic else []
         if parts:
-            async with self._exclusive.unread(session_id):
+            async with self._lock.wait_for_forks(session_id):
                 await self._mark(parts)
 
     async def prune(
@@ -70,7 +70,7 @@ class SessionPruning:
     ) -> "PruneReport":
         if change is None:
             return _report(session_id, choose(await self._messages(session_id)))
-        async with self._exclusive.held(session_id):
+        async with self._lock.hold(session_id):
             parts = choose(await self._messages(session_id))
             await change(parts)
         return _report(session_id, parts)

@@ -10,8 +10,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from opencode_tui.engine.session.cleanup import Cleanup
-from opencode_tui.engine.session.exclusive import Exclusive
 from opencode_tui.engine.session.file_undo import FileUndo
+from opencode_tui.engine.session.lock import SessionLock
 from opencode_tui.engine.session.patches import Usable
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.summary import SessionSummaries
@@ -47,19 +47,19 @@ class SessionRevert:
         self,
         *,
         store: SessionStore,
-        exclusive: Exclusive,
+        lock: SessionLock,
         files: FileUndo,
         summaries: SessionSummaries,
         cleanup: Cleanup,
-        mend: Callable[[str], Awaitable[object]],
+        recover_session: Callable[[str], Awaitable[object]],
     ) -> None:
-        """`mend` closes what a dead process left open in a session, and records what its last step did to files."""
+        """`recover_session` closes what a dead process left open in a session, and records what its last step did to files."""
         self._store = store
-        self._exclusive = exclusive
+        self._lock = lock
         self._files = files
         self._summaries = summaries
         self._cleanup = cleanup
-        self._mend = mend
+        self._recover_session = recover_session
 
     async def preview(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None
@@ -95,11 +95,11 @@ class SessionRevert:
 
     async def cleanup(self, session_id: str) -> bool:
         """Make the undo in force final before the conversation goes on, and tell whether there was one. Needs the run lock."""
-        info = await self._mended(await self._store.get(session_id))
+        info = await self._recovered(await self._store.get(session_id))
         if info.revert is None:
             return False
         anew: list[str] = []
-        async with self._exclusive.unread(session_id):
+        async with self._lock.wait_for_forks(session_id):
             messages = await self._store.messages(session_id)
             boundary = stored_boundary(messages, info.revert)
             if boundary is not None:
@@ -111,7 +111,7 @@ class SessionRevert:
         await self._store.sync()
         return True
 
-    async def recover(self) -> None:
+    async def recover_all(self) -> None:
         """Bring to its end what dead processes began with the files of this worktree: taken back, or done and written down.
 
         Sessions that are worked on see to it themselves. Raises SnapshotError, StorageError.
@@ -125,7 +125,7 @@ class SessionRevert:
             except NotFoundError:  # the session was deleted
                 await self._files.forget(key)
 
-    async def mend(self, session_id: str) -> None:
+    async def recover(self, session_id: str) -> None:
         """Bring to its end what a dead process left open in a session. Raises as `revert`."""
         async with self._held(session_id):
             pass
@@ -133,9 +133,9 @@ class SessionRevert:
     @asynccontextmanager
     async def _held(self, session_id: str) -> AsyncGenerator[SessionInfo]:
         """Hold the run lock and yield the record, with what a dead process began brought to its end."""
-        async with self._exclusive.held(session_id):
-            await self._mend(session_id)
-            yield await self._mended(await self._store.get(session_id))
+        async with self._lock.hold(session_id):
+            await self._recover_session(session_id)
+            yield await self._recovered(await self._store.get(session_id))
 
     async def _target(
         self, info: SessionInfo, message_id: str | None, part_id: str | None
@@ -172,11 +172,11 @@ class SessionRevert:
         try:
             report = await self._files.revert(work, active, key=pending.key, is_redo=state is None)
         except Exception:
-            await self._mended(await self._store.get(info.id))
+            await self._recovered(await self._store.get(info.id))
             raise
         return await self._conclude(info, pending, report, work)
 
-    async def _mended(self, info: SessionInfo) -> SessionInfo:
+    async def _recovered(self, info: SessionInfo) -> SessionInfo:
         """Bring an act that was cut short to its end: done when its files were, not begun otherwise."""
         pending = read_note(info).pending
         if pending is None:

@@ -12,10 +12,10 @@ from msgspec import Struct
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.engine.provider.stream import ToolCall
+from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.processor import StepProcessor, StepServices
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.tool_calls import CallScope
-from opencode_tui.engine.session.undo import SessionUndo
 from opencode_tui.engine.session.user_message import Addressee, UserMessages
 from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.history import MessageWithParts, with_parts
@@ -35,7 +35,7 @@ class SessionShell(Struct, frozen=True):
     step: StepServices
     runs: RunRegistry
     users: UserMessages
-    undo: SessionUndo
+    maintenance: SessionMaintenance
     directory: Path
     worktree: Path
 
@@ -57,8 +57,8 @@ class SessionShell(Struct, frozen=True):
             raise BusyError(f"session {session_id} is being worked on; interrupt it first")
 
         async def body(run: Run) -> MessageWithParts:
-            await self.undo.make_ready(session_id)
-            run.conclusion = partial(self.undo.sum_up, session_id)
+            await self.maintenance.prepare(session_id)
+            run.conclusion = partial(self.maintenance.summarize, session_id)
             request = await self.users.create(session_id, prompt, addressee)
             if stored is not None:
                 stored(request.id)

@@ -12,8 +12,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opencode_tui.engine.session.snapshot_keeping import SnapshotKeeping
-from opencode_tui.engine.session.snapshot_source import SnapshotSource
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.session.retention import SnapshotRetention
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import NotFoundError, OpencodeError
@@ -23,6 +23,7 @@ from opencode_tui.schema.part import PatchPart, StepStartPart
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.recording import Family, StepRecording
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 logger = logging.getLogger(__name__)
 
@@ -31,12 +32,17 @@ class StepRecorder:
     """Begins the records of the steps of one folder's sessions."""
 
     def __init__(
-        self, *, source: SnapshotSource, store: SessionStore, identifier: Identifier, keeping: SnapshotKeeping
+        self,
+        *,
+        snapshots: "Lazy[Snapshots]",
+        store: SessionStore,
+        identifier: Identifier,
+        retention: SnapshotRetention,
     ) -> None:
-        self.source = source
+        self._snapshots = snapshots
         self.store = store
         self.identifier = identifier
-        self._keeping = keeping
+        self._retention = retention
         self._families: dict[str, Family] = {}
 
     def begin(self, message: AssistantMessage) -> "StepChanges":
@@ -47,9 +53,9 @@ class StepRecorder:
         """Return a new recording for a step; raises SnapshotError when there are no snapshots here."""
         from opencode_tui.engine.snapshot.recording import Family, StepRecording  # only for steps that change something
 
-        snapshots = self.source.get()
+        snapshots = self._snapshots.get()
         if snapshots.unavailable is None:
-            self._keeping.offer()
+            self._retention.schedule()
         name = await self._elder(message.session_id)
         family = self._families.setdefault(name, Family(name))
         return StepRecording(snapshots.door, session=message.session_id, message=message.id, family=family)
@@ -68,7 +74,7 @@ class StepRecorder:
     async def _recover(self, session_id: str) -> None:
         from opencode_tui.engine.snapshot.dead_steps import sessions_of_steps, take_dead_steps  # after a crash alone
 
-        snapshots, elder = self.source.get(), await self._elder(session_id)
+        snapshots, elder = self._snapshots.get(), await self._elder(session_id)
         if snapshots.unavailable is not None:
             return
         sessions = await sessions_of_steps(snapshots.door)

@@ -5,10 +5,11 @@ A turn's changes are those of its own steps and of the agents that worked for it
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.diff_merge import cut, merge, totals
 from opencode_tui.engine.session.patches import net_changes, patches_of, usable
-from opencode_tui.engine.session.snapshot_source import SnapshotSource
 from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.undo_range import turns_of, visible
 from opencode_tui.schema.diff import FileDiff
@@ -18,6 +19,9 @@ from opencode_tui.schema.part import AnyPart, TextPart
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session import RevertState, SessionInfo
 
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
+
 TITLE_LENGTH = 100
 NOTES = "diffNotes"
 """The key of `session.metadata` for what texts cannot say of changes, by file."""
@@ -26,7 +30,7 @@ NOTES = "diffNotes"
 class SessionSummaries:
     """Sums up sessions; needs the session's run lock. Raises StorageError, SnapshotError."""
 
-    def __init__(self, *, store: SessionStore, snapshots: SnapshotSource, publish: Callable[[Event], None]) -> None:
+    def __init__(self, *, store: SessionStore, snapshots: "Lazy[Snapshots]", publish: Callable[[Event], None]) -> None:
         self._store = store
         self._snapshots = snapshots
         self._publish = publish
@@ -60,6 +64,12 @@ class SessionSummaries:
         diffs = await asyncio.to_thread(lambda: cut(merge(groups)))
         await self._keep(info.id, diffs)
         return lambda old: _summed_up(old, diffs)
+
+    async def diff(self, session_id: str, message_id: str | None = None) -> list[FileDiff]:
+        """Return what a session, or the turn of one of its messages, changed in files."""
+        if message_id is None:
+            return await self.session(session_id)
+        return await self.turn(session_id, message_id)
 
     async def session(self, session_id: str) -> list[FileDiff]:
         """Return what a session changed, as it was last summed up."""

@@ -10,8 +10,8 @@ from typing import TypeVar
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.claims import Claims
 from opencode_tui.engine.snapshot.disk import Disk
-from opencode_tui.engine.snapshot.place import StorePlace, find_place, own_folders, refusal
-from opencode_tui.engine.snapshot.quota import Quota, SnapshotLog
+from opencode_tui.engine.snapshot.place import SWITCHED_OFF, StorePlace, find_place, own_folders, refusal
+from opencode_tui.engine.snapshot.quota import SnapshotLog, SnapshotSettings
 from opencode_tui.engine.snapshot.report import Snapshot
 from opencode_tui.engine.snapshot.telling import remarks
 from opencode_tui.engine.snapshot.view import View
@@ -58,16 +58,16 @@ class WorktreeDoor:
         paths: Paths,
         locks: Locks,
         clock: Clock,
-        quota: Quota,
+        settings: SnapshotSettings,
         disk: Disk | None,
     ) -> None:
-        self.unavailable = refusal(worktree, paths)
+        self.unavailable = refusal(worktree, paths) if settings.is_on else SWITCHED_OFF
         self._root = worktree
         self.project_id = project_id
         self.paths = paths
         self._locks = locks
         self.clock = clock
-        self._quota = quota
+        self._settings = settings
         self._disk = disk
         self._opened: Opened | None = None
 
@@ -101,7 +101,7 @@ class WorktreeDoor:
             str(self._root),
             place=place,
             own_folders=own_folders(self._root, self.paths),
-            quota_bytes=self._quota.bytes,
+            quota_bytes=self._settings.bytes,
             disk=self._disk,
         )
         return Opened(place, worktree, Claims(place.claims), SnapshotLog(place.log), self.clock)

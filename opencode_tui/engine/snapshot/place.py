@@ -8,6 +8,8 @@ from msgspec import Struct
 
 from opencode_tui.storage.paths import Paths
 
+SWITCHED_OFF = "`snapshot` is false in your settings, so undo is off; `opencode-tui config show` tells where"
+
 
 class StorePlace(Struct, frozen=True):
     """The folder of one worktree's snapshots with what lies in it; `name` is made from the worktree's real path."""

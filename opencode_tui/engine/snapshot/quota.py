@@ -22,9 +22,13 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 @dataclass(frozen=True, slots=True)
-class Quota:
-    """The largest size of a store in bytes, and the age in ms from which its snapshots may go. Source: SPEC, section 5."""
+class SnapshotSettings:
+    """Whether there are snapshots, the largest size of a store in bytes, and the age in ms from which its snapshots may go.
 
+    Source: SPEC, section 5.
+    """
+
+    is_on: bool = True
     bytes: int = 1024 * 1024 * 1024
     age_ms: int = 30 * _DAY_MS
 
@@ -85,10 +89,10 @@ class SnapshotLog:
             raise storage_error(error, "write", self._path) from error
 
 
-def usage_of(store: ObjectStore, place: StorePlace, quota: Quota) -> Usage:
+def usage_of(store: ObjectStore, place: StorePlace, settings: SnapshotSettings) -> Usage:
     """Return what a store takes; raises StorageError."""
     times = SnapshotLog(place.log).read()
-    return Usage(str(place.folder), store.size(), quota.bytes, len(times), min(times.values(), default=None))
+    return Usage(str(place.folder), store.size(), settings.bytes, len(times), min(times.values(), default=None))
 
 
 def clean(store: ObjectStore, place: StorePlace, *, before: int, keep: Iterable[str]) -> None:
@@ -101,12 +105,14 @@ def clean(store: ObjectStore, place: StorePlace, *, before: int, keep: Iterable[
     SnapshotLog(place.log).keep(sorted(wanted))
 
 
-def left_by_clean(store: ObjectStore, place: StorePlace, quota: Quota, *, before: int, keep: Iterable[str]) -> Usage:
+def left_by_clean(
+    store: ObjectStore, place: StorePlace, settings: SnapshotSettings, *, before: int, keep: Iterable[str]
+) -> Usage:
     """Return what `clean` would leave, the bytes by estimate, without doing it; arguments and errors as there."""
     wanted, needed = _choose(store, place, before, keep)
     oldest = min((time for name, time in SnapshotLog(place.log).read().items() if name in wanted), default=None)
     size = min(store.size(), store.size_of(needed))
-    return Usage(str(place.folder), size, quota.bytes, len(wanted), oldest)
+    return Usage(str(place.folder), size, settings.bytes, len(wanted), oldest)
 
 
 def _choose(store: ObjectStore, place: StorePlace, before: int, keep: Iterable[str]) -> tuple[set[str], set[bytes]]:

@@ -20,7 +20,7 @@ from opencode_tui.engine.snapshot.diff import file_diffs
 from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.door import Opened, WorktreeDoor
 from opencode_tui.engine.snapshot.entry import Unknown
-from opencode_tui.engine.snapshot.quota import Quota, Usage, clean, left_by_clean, usage_of
+from opencode_tui.engine.snapshot.quota import SnapshotSettings, Usage, clean, left_by_clean, usage_of
 from opencode_tui.engine.snapshot.report import Patch, Preview, Report, Snapshot
 from opencode_tui.engine.snapshot.store import Verdict
 from opencode_tui.engine.snapshot.telling import blanks, joined, preview_of, report_of
@@ -44,19 +44,19 @@ class Snapshots:
         paths: Paths,
         locks: Locks,
         clock: Clock,
-        quota: Quota | None = None,
+        settings: SnapshotSettings | None = None,
         disk: Disk | None = None,
     ) -> None:
         self.worktree = worktree
         self._clock = clock
-        self._quota = quota or Quota()
+        self._settings = settings or SnapshotSettings()
         self.door = WorktreeDoor(
             worktree=worktree,
             project_id=project_id,
             paths=paths,
             locks=locks,
             clock=clock,
-            quota=self._quota,
+            settings=self._settings,
             disk=disk,
         )
 
@@ -64,10 +64,6 @@ class Snapshots:
     def unavailable(self) -> str | None:
         """Why there is no undo here, None when there is."""
         return self.door.unavailable
-
-    @unavailable.setter
-    def unavailable(self, reason: str | None) -> None:
-        self.door.unavailable = reason
 
     async def track(self) -> Snapshot:
         """Record the whole worktree as it is now. Raises SnapshotError, StorageError."""
@@ -218,26 +214,26 @@ class Snapshots:
 
     async def size(self) -> Usage:
         """Return what the store takes."""
-        return await self.door.do(lambda opened, stop: usage_of(opened.worktree.store, opened.place, self._quota))
+        return await self.door.do(lambda opened, stop: usage_of(opened.worktree.store, opened.place, self._settings))
 
     def has_outdated(self, usage: Usage) -> bool:
         """Tell whether a store holds a snapshot that `clean` may drop."""
-        return usage.oldest is not None and usage.oldest < self._clock() - self._quota.age_ms
+        return usage.oldest is not None and usage.oldest < self._clock() - self._settings.age_ms
 
     async def clean(self, *, keep: Iterable[str] = (), is_dry_run: bool = False) -> Usage:
-        """Drop snapshots older than the quota's age, except those in `keep`, and return what is left.
+        """Drop snapshots older than the age of the settings, except those in `keep`, and return what is left.
 
         A dry run drops nothing and estimates that. Raises SnapshotError, StorageError.
         """
         kept = list(keep)
 
         def work(opened: Opened, stop: threading.Event) -> Usage:
-            store, before = opened.worktree.store, self._clock() - self._quota.age_ms
+            store, before = opened.worktree.store, self._clock() - self._settings.age_ms
             if is_dry_run:
-                return left_by_clean(store, opened.place, self._quota, before=before, keep=kept)
+                return left_by_clean(store, opened.place, self._settings, before=before, keep=kept)
             clean(store, opened.place, before=before, keep=kept)
             opened.claims.forget(before=before, kept=opened.log.read())
-            return usage_of(store, opened.place, self._quota)
+            return usage_of(store, opened.place, self._settings)
 
         return await self.door.do(work)
 

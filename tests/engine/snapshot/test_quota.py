@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from opencode_tui.engine.snapshot.quota import Quota
+from opencode_tui.engine.snapshot.quota import SnapshotSettings
 from opencode_tui.schema.error import SnapshotError
 from tests.support.snapshots import World
 
@@ -12,7 +12,7 @@ DAY_MS = 24 * 60 * 60 * 1000
 
 
 async def test_above_the_quota_only_touched_paths_are_protected_and_it_is_said(world: World):
-    world.quota = Quota(bytes=20_000)
+    world.settings = SnapshotSettings(bytes=20_000)
     world.reopen()
     for number in range(30):
         world.write(f"f{number}", str(number) * 1000)

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from opencode_tui.engine.snapshot.quota import Quota
+from opencode_tui.engine.snapshot.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.recorded import Write
 from opencode_tui.engine.snapshot.recording import Family, StepRecording
 from opencode_tui.engine.snapshot.report import Patch
@@ -135,7 +135,7 @@ async def test_agents_of_one_request_share_the_stretch_in_which_their_commands_r
 
 
 async def test_without_room_a_command_is_refused_a_record_and_a_write_is_not(tmp_path, paths):
-    world = World(tmp_path / "project", paths, quota=Quota(bytes=2000))
+    world = World(tmp_path / "project", paths, settings=SnapshotSettings(bytes=2000))
     for number in range(50):
         world.write(f"f{number}", f"{number}" * 500)
     recording = step(world)

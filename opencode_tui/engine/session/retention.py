@@ -1,4 +1,4 @@
-"""Drops, once a day, the states of files that are older than a month and that no session needs for its undo."""
+"""Drops, once a day, the snapshots that are older than a month and that no session needs for its undo."""
 
 import asyncio
 import json
@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
-from opencode_tui.engine.session.snapshot_source import SnapshotSource
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.storage.files import FileSystem
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 PAUSE_S = 60.0
-"""Seconds from the first change of a file to the cleaning: it must not meet the step that it comes with."""
+"""Seconds from the first change of a file to the cleaning, which must not slow down the step that makes the change."""
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _ID = re.compile(rb'"([0-9a-f]{40})"')
 _MARKS = (b'"patch"', b'"step-start"', b'"step-finish"', b'"snapshot"')
 
 
-class SnapshotKeeping:
+class SnapshotRetention:
     """Keeps the store of one folder small."""
 
-    def __init__(self, *, source: SnapshotSource, background: Background, clock: Clock) -> None:
-        self._source = source
+    def __init__(self, *, snapshots: "Lazy[Snapshots]", background: Background, clock: Clock) -> None:
+        self._snapshots = snapshots
         self._background = background
         self._clock = clock
         self._next = 0
 
-    def offer(self) -> None:
-        """Have the store cleaned in the background, unless that was done within a day; returns at once."""
+    def schedule(self) -> None:
+        """Clean the store in the background, unless that was done within a day; returns at once."""
         now = self._clock()
         if now >= self._next:
             self._next = now + _DAY_MS
@@ -46,7 +46,7 @@ class SnapshotKeeping:
 
     async def _clean(self) -> None:
         await asyncio.sleep(PAUSE_S)
-        await clean_unneeded(self._source.get())
+        await clean_unneeded(self._snapshots.get())
 
 
 async def clean_unneeded(snapshots: "Snapshots", *, is_dry_run: bool = False) -> "Usage":
@@ -66,7 +66,7 @@ async def clean_unneeded(snapshots: "Snapshots", *, is_dry_run: bool = False) ->
 def needed_snapshots(reader: RecordReader, worktree: Path, project_id: str) -> set[str]:
     """Return the ids that the sessions of a folder, or of its project, name in their records. Blocks; reads all their parts.
 
-    Records that cannot be read are passed by. Raises StorageError when a folder cannot be.
+    Skips records that cannot be read. Raises StorageError when a folder cannot be.
     """
     return {
         found[1].decode()
@@ -77,7 +77,7 @@ def needed_snapshots(reader: RecordReader, worktree: Path, project_id: str) -> s
 
 
 def _records_of(reader: RecordReader, key: Key, worktree: str, project_id: str) -> Iterator[bytes]:
-    """Yield a session's record and those of its parts that speak of snapshots; nothing for a session of another folder."""
+    """Yield a session's record and those of its parts that mention snapshots; nothing for a session of another folder."""
     try:
         data = reader.read(key)
     except StorageError:

@@ -1,6 +1,6 @@
-"""What a process has once: storage, locks, bus, runs; `build_core` makes it without touching a file."""
+"""Builds what a process has once: storage, locks, bus, runs."""
 
-from asyncio import TaskGroup
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.fork_copy import ForkCopies
+from opencode_tui.engine.session.lock import SessionLock
 from opencode_tui.engine.session.publisher import Publisher
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.status import SessionStatuses
@@ -45,6 +46,7 @@ class Core(Struct, frozen=True):
     store: SessionStore
     copies: ForkCopies
     runs: RunRegistry
+    session_lock: SessionLock
     recent: RecentModels
     estimator: TokenEstimator
     truncator: Truncator
@@ -54,7 +56,7 @@ def build_core(
     *,
     environ: Mapping[str, str],
     paths: Paths,
-    group: TaskGroup,
+    group: asyncio.TaskGroup,
     clock: Clock,
     identifier: Identifier,
     files: FileSystem | None = None,
@@ -70,6 +72,7 @@ def build_core(
     store = SessionStore(
         storage=storage, locks=locks, index=index, publisher=publisher, clock=clock, copy_on=copies.resume
     )
+    runs = RunRegistry(group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher)
     return Core(
         environ=environ,
         flags=read_flags(environ),
@@ -85,7 +88,8 @@ def build_core(
         statuses=statuses,
         store=store,
         copies=copies,
-        runs=RunRegistry(group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher),
+        runs=runs,
+        session_lock=SessionLock(store=store, runs=runs, locks=locks, copies=copies),
         recent=RecentModels(state=paths.state),
         estimator=TokenEstimator(folder=paths.state / "tokens"),
         truncator=Truncator(paths=paths, identifier=identifier, clock=clock),

@@ -1,8 +1,8 @@
 import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
-from opencode_tui.engine.session import snapshot_keeping
-from opencode_tui.engine.session.snapshot_keeping import clean_unneeded, needed_snapshots
+from opencode_tui.engine.session import retention
+from opencode_tui.engine.session.retention import clean_unneeded, needed_snapshots
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import system_clock
@@ -77,7 +77,7 @@ async def test_another_folders_sessions_need_nothing_here(environ, folder, paths
 
 
 async def test_the_first_change_has_the_store_cleaned_in_the_background(environ, folder, monkeypatch):
-    monkeypatch.setattr(snapshot_keeping, "PAUSE_S", 0.01)
+    monkeypatch.setattr(retention, "PAUSE_S", 0.01)
     long_ago = open_snapshots(environ, folder)
     long_ago.door.clock = lambda: system_clock() - MONTHS_MS
     old = await long_ago.track()

@@ -1,27 +1,48 @@
-"""The rules in force in a folder, for people: list, explain, try, revoke."""
+"""The rules of one folder's agents, for users who want to know why an agent may do something: list, explain, try, revoke."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.prompts import read_prompt
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.permission.ruleset import disabled
 from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
+from opencode_tui.schema.record import JsonObject
 
 TRIED = "what you try"
-"""Where a rule stands that only this question knows."""
+"""The origin of a rule that is only tried, and set nowhere."""
 
 
-class Rules:
+class AgentRules:
     """What the agents of one folder may do."""
 
-    def __init__(self, *, agents: AgentRegistry, grants: Grants, project: Project, home: Path) -> None:
+    def __init__(
+        self, *, agents: AgentRegistry, tools: ToolRegistry, grants: Grants, project: Project, home: Path
+    ) -> None:
         self._agents = agents
+        self._tools = tools
         self._grants = grants
         self._project = project
         self._home = home
+
+    def describe(self, name: str) -> JsonObject:
+        """Return {agent, rules, prompt, tools}; rules in order, the last match wins. Raises ConfigError for an unknown name."""
+        agent = self._agent(name)
+        hidden = disabled(self._tools.names, agent.permission)
+        facts = agent.to_dict()
+        rules = facts.pop("permission", [])
+        facts.pop("prompt", None)
+        return {
+            "agent": facts,
+            "rules": rules,
+            "prompt": agent.prompt or read_prompt("default"),
+            "tools": [tool for tool in self._tools.names if tool not in hidden],
+        }
 
     async def list(self, agent: str | None) -> PermissionRules:
         """Return an agent's rules (the default one's without a name) and the grants of this worktree."""
@@ -36,22 +57,25 @@ class Rules:
     async def explain(
         self, permission: str, subject: str, *, agent: str | None = None, extra: Sequence[Rule] = ()
     ) -> PermissionReport:
-        """Return why an act would be allowed, asked for or denied; `extra` rules are tried as if they stood last."""
-        from opencode_tui.engine.permission_report import Act, explain  # loads the shell tool's machinery
+        """Return why a tool's act on `subject` would be allowed, asked for or denied; `extra` rules are tried after all others.
 
-        chosen = self._agent(agent)
-        return await explain(
-            Act(permission, subject),
+        `subject` is a command line for `bash`, a path for `read` and `edit`, else a pattern.
+        """
+        from opencode_tui.engine.permission.explain import explain  # what it needs loads the shell tool
+        from opencode_tui.engine.tool.queries import queries_of
+
+        chosen, project = self._agent(agent), self._project
+        return explain(
+            await queries_of(
+                permission, subject, directory=project.directory, worktree=project.worktree, home=self._home
+            ),
             rules=[*chosen.permission, *extra],
             origins=[*self._agents.origins(chosen), *[TRIED] * len(extra)],
             grants=await self._grants.listed(),
-            directory=self._project.directory,
-            worktree=self._project.worktree,
-            home=self._home,
         )
 
     async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
-        """Return the grants that `revoke` would forget."""
+        """Return the grants that `revoke` would delete."""
         return [
             grant
             for grant in await self._grants.listed()
@@ -59,7 +83,7 @@ class Rules:
         ]
 
     async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
-        """Forget what was allowed for good, all of a permission or one pattern of it; returns what was forgotten."""
+        """Delete the grants of a permission, or of one pattern of it; returns those that are gone."""
         return await self._grants.revoke(permission, pattern)
 
     def _agent(self, name: str | None) -> AgentInfo:

@@ -1,7 +1,7 @@
-"""Holds a session for one change by the person, while nothing else works on it."""
+"""The lock that a change by the user holds while nothing else works on the session."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from opencode_tui.engine.session.fork_copy import ForkCopies
 from opencode_tui.engine.session.runs import RunRegistry
@@ -10,8 +10,8 @@ from opencode_tui.schema.error import BusyError
 from opencode_tui.storage.locks import Locks
 
 
-class Exclusive:
-    """Gives the run lock to one act at a time, once no fork reads the session any more."""
+class SessionLock:
+    """Gives the run lock of a session to one change at a time, once no fork reads its records any more."""
 
     def __init__(self, *, store: SessionStore, runs: RunRegistry, locks: Locks, copies: ForkCopies) -> None:
         self._store = store
@@ -20,10 +20,10 @@ class Exclusive:
         self._copies = copies
 
     @asynccontextmanager
-    async def held(self, session_id: str) -> AsyncGenerator[None]:
-        """Hold the session's run lock; waits for what an ended run has left to do.
+    async def hold(self, session_id: str) -> AsyncGenerator[None]:
+        """Hold the session's run lock; waits for the cleanup of a run that has ended, and for forks that read the records.
 
-        Raises NotFoundError, BusyError while a run works there, here or elsewhere, StorageError.
+        Raises NotFoundError, StorageError, and BusyError while a run works on the session in this process or another.
         """
         await self._store.get(session_id)
         if self._runs.get(session_id) is not None:
@@ -33,13 +33,11 @@ class Exclusive:
         if lock.try_acquire().was_elsewhere:
             self._store.drop(session_id)
         try:
-            async with self.unread(session_id):
+            async with self.wait_for_forks(session_id):
                 yield
         finally:
             lock.release()
 
-    @asynccontextmanager
-    async def unread(self, session_id: str) -> AsyncGenerator[None]:
-        """Wait for forks that still read the session, and keep new ones from beginning. For whoever has the run lock."""
-        async with self._copies.held(session_id):
-            yield
+    def wait_for_forks(self, session_id: str) -> AbstractAsyncContextManager[None]:
+        """Wait for forks that still read the records; no new one begins inside the context. Needs the run lock."""
+        return self._copies.held(session_id)

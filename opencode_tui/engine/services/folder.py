@@ -1,0 +1,213 @@
+"""Builds what one folder has whatever its sessions do: its agents, models, tools and permissions."""
+
+from collections.abc import Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opencode_tui.config.auth import AuthStore
+from opencode_tui.config.load import LoadedConfig
+from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
+from opencode_tui.engine.agent.rules import AgentRules
+from opencode_tui.engine.command.commands import Commands
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.defaults import PermissionFolders
+from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.permission.ruleset import evaluate
+from opencode_tui.engine.permission.service import PermissionService
+from opencode_tui.engine.plugin.plugins import Plugins
+from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
+from opencode_tui.engine.provider.model_table import ModelTable
+from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.services.core import Core
+from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.nearby import NearbyInstructions
+from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
+from opencode_tui.engine.session.question import QuestionService
+from opencode_tui.engine.session.stored_output import SessionOutputs
+from opencode_tui.engine.session.template import ReferencePlace
+from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.engine.skill.skills import Skills
+from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
+from opencode_tui.schema.event import FileEdited
+from opencode_tui.schema.permission import Action
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
+    from opencode_tui.engine.tool.plugin_tool import PluginTool
+
+
+class FolderServices:
+    """What one folder has whatever its sessions do; the services of its sessions are made of it.
+
+    Each attribute is one service, built once; its method names what it is made of.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        project: Project,
+        config: LoadedConfig,
+        *,
+        plugins: Plugins,
+        skills: Skills,
+        commands: Commands,
+    ) -> None:
+        """`config` are the settings as the plugins change them."""
+        self.core = core
+        self.project = project
+        self.config = config
+        self.plugins = plugins
+        self.skills = skills
+        self.commands = commands
+        self.background = Background()
+        self.snapshots = Lazy(self._make_snapshots)
+
+    @cached_property
+    def agents(self) -> AgentRegistry:
+        """The agents that the settings name, with their rules."""
+        core, config = self.core, self.config
+        skills = [skill.folder for skill in self.skills.all()]
+        return build_registry(
+            folders=PermissionFolders(home=core.paths.home, tool_output=core.paths.tool_output, skills=skills),
+            entries=config.effective.get("agent") or {},
+            permission=config.effective.get("permission") or {},
+            default=config.settings.default_agent,
+            sources=config.sources,
+        )
+
+    @cached_property
+    def rules(self) -> AgentRules:
+        """What says why an agent may do something."""
+        return AgentRules(
+            agents=self.agents,
+            tools=self.tools,
+            grants=self.grants,
+            project=self.project,
+            home=self.core.paths.home,
+        )
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The models that can be used here."""
+        core, config = self.core, self.config
+        return Catalog(
+            settings=CatalogSettings(
+                provider=config.effective.get("provider") or {},
+                enabled_providers=config.settings.enabled_providers,
+                disabled_providers=config.settings.disabled_providers or (),
+                model=config.settings.model,
+                small_model=config.settings.small_model,
+                last_used=core.recent.last(),
+            ),
+            table=ModelTable(cache=core.paths.cache),
+            keys=AuthStore(paths=core.paths).read().key,
+            environment=core.environ,
+        )
+
+    @cached_property
+    def providers(self) -> Providers:
+        """What answers requests."""
+        core = self.core
+        return Providers(catalog=self.catalog, log=core.paths.log / "litellm.log", clock=core.clock)
+
+    @cached_property
+    def references(self) -> ReferencePlace:
+        """Where `@file` and `@agent` in a prompt are looked up."""
+        project = self.project
+        return ReferencePlace(
+            folders=list(dict.fromkeys((project.directory, project.worktree))),
+            home=self.core.paths.home,
+            agents=[agent.name for agent in self.agents.all() if agent.mode != "primary" and not agent.hidden],
+        )
+
+    @cached_property
+    def grants(self) -> Grants:
+        """What the user allowed for good in this worktree."""
+        core, project = self.core, self.project
+        return Grants(
+            store=core.storage,
+            lock=core.locks.store,
+            project_id=project.id,
+            worktree=project.worktree,
+            clock=core.clock,
+        )
+
+    @cached_property
+    def permissions(self) -> PermissionService:
+        """What asks the user for permission."""
+        core = self.core
+        return PermissionService(
+            publish=core.publisher.publish,
+            identifier=core.identifier,
+            grants=self.grants,
+            advise=partial(advise_permission, self.plugins.hooks),
+        )
+
+    @cached_property
+    def questions(self) -> QuestionService:
+        """What asks the user the agent's questions."""
+        return QuestionService(publish=self.core.publisher.publish, identifier=self.core.identifier)
+
+    @cached_property
+    def todos(self) -> SessionTodos:
+        """The sessions' todo lists."""
+        core = self.core
+        return SessionTodos(storage=core.storage, locks=core.locks, publish=core.publisher.publish)
+
+    @cached_property
+    def tools(self) -> ToolRegistry:
+        """The built-in tools and those of plugins."""
+        core, agents, hooks = self.core, self.agents, self.plugins.hooks
+        directory = str(self.project.directory)
+
+        def edited(path: Path) -> None:
+            core.bus.publish(FileEdited(file=str(path)), directory=directory)
+
+        def may(agent_name: str, permission: str, pattern: str) -> Action:
+            agent = agents.get(agent_name)
+            return evaluate(permission, pattern, agent.permission if agent else []).action
+
+        async def extend(environ: Mapping[str, str], folder: Path, context: ToolContext) -> Mapping[str, str]:
+            return await change_environment(
+                hooks, environ, folder=str(folder), session_id=context.session_id, call_id=context.call_id
+            )
+
+        surroundings = ToolSurroundings(
+            environ=core.environ,
+            home=core.paths.home,
+            truncator=core.truncator,
+            todos=self.todos,
+            edited=edited,
+            may_delegate=lambda agent_name: may(agent_name, "task", "*") != "deny",
+            readable=lambda context, path: may(context.agent, "read", str(path)) == "allow",
+            instructions=NearbyInstructions(store=core.store),
+            skills=self.skills,
+            outputs=SessionOutputs(store=core.store),
+            extend_environment=extend,
+        )
+        return ToolRegistry([*built_in_tools(surroundings), *self._plugin_tools()])
+
+    def _plugin_tools(self) -> "list[PluginTool]":
+        if not self.plugins.tools:
+            return []
+        from opencode_tui.engine.tool.plugin_tool import PluginTool
+
+        return [PluginTool(definition) for definition in self.plugins.tools]
+
+    def _make_snapshots(self) -> "Snapshots":
+        from opencode_tui.engine.snapshot.quota import SnapshotSettings
+        from opencode_tui.engine.snapshot.snapshot import Snapshots
+
+        core, project = self.core, self.project
+        return Snapshots(
+            worktree=project.worktree,
+            project_id=project.id,
+            paths=core.paths,
+            locks=core.locks,
+            clock=core.clock,
+            settings=SnapshotSettings(is_on=self.config.settings.snapshot is not False),
+        )

@@ -1,0 +1,404 @@
+"""Builds what is done with the sessions of one folder: the loop that answers requests, undo, forks, compaction."""
+
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.command.snippet import SnippetShell
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.services.folder import FolderServices
+from opencode_tui.engine.session.attachment import Attachments
+from opencode_tui.engine.session.command import CommandServices, SessionCommands
+from opencode_tui.engine.session.context_keeper import Compactions, ContextKeeper, KeeperRules
+from opencode_tui.engine.session.instruction import Instructions
+from opencode_tui.engine.session.loop import LoopServices, SessionLoop
+from opencode_tui.engine.session.maintenance import SessionMaintenance
+from opencode_tui.engine.session.overflow import OverflowRules
+from opencode_tui.engine.session.part_edits import PartEdits
+from opencode_tui.engine.session.processor import StepServices
+from opencode_tui.engine.session.prompt import SessionPrompt
+from opencode_tui.engine.session.remote_instruction import RemoteInstructions
+from opencode_tui.engine.session.request_builder import RequestBuilder, RequestServices
+from opencode_tui.engine.session.retention import SnapshotRetention
+from opencode_tui.engine.session.sessions import Sessions
+from opencode_tui.engine.session.shell import SessionShell
+from opencode_tui.engine.session.step_changes import StepRecorder
+from opencode_tui.engine.session.subagent import SubagentServices
+from opencode_tui.engine.session.system import SystemPrompts
+from opencode_tui.engine.session.title import SessionTitles
+from opencode_tui.engine.session.tool_calls import ToolCalls
+from opencode_tui.engine.session.user_message import UserMessages
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.session.costs import SessionCosts
+    from opencode_tui.engine.session.fork import SessionForks
+    from opencode_tui.engine.session.manual_compaction import ManualCompaction
+    from opencode_tui.engine.session.pruning import SessionPruning
+    from opencode_tui.engine.session.revert import SessionRevert
+    from opencode_tui.engine.session.session_context import SessionContext
+    from opencode_tui.engine.session.summary import SessionSummaries
+
+
+class SessionServices:
+    """What is done with the sessions of one folder. Each attribute is one service, built once out of what its method names.
+
+    What most turns end without is a `Lazy`, whose method imports what it needs.
+    """
+
+    def __init__(self, folder: FolderServices) -> None:
+        self._core = folder.core
+        self._folder = folder
+        self.summaries = Lazy(self._make_summaries)
+        self.revert = Lazy(self._make_revert)
+        self.forks = Lazy(self._make_forks)
+        self.costs = Lazy(self._make_costs)
+        self.compaction = Lazy(self._make_compaction)
+        self.pruning = Lazy(self._make_pruning)
+        self.context = Lazy(self._make_context)
+        self._compactions = Lazy(self._make_compactions)
+
+    @cached_property
+    def sessions(self) -> Sessions:
+        """What makes, lists, changes and deletes sessions."""
+        core = self._core
+        return Sessions(
+            store=core.store,
+            runs=core.runs,
+            locks=core.locks,
+            copies=core.copies,
+            identifier=core.identifier,
+            clock=core.clock,
+            project=self._folder.project,
+        )
+
+    @cached_property
+    def parts(self) -> PartEdits:
+        """What changes or deletes single parts."""
+        return PartEdits(store=self._core.store, lock=self._core.session_lock)
+
+    @cached_property
+    def prompts(self) -> SessionPrompt:
+        """What answers requests."""
+        core = self._core
+        return SessionPrompt(
+            store=core.store,
+            runs=core.runs,
+            loop=self._loop,
+            users=self._users,
+            recent=core.recent,
+            commands=self._slash_commands,
+            maintenance=self.maintenance,
+        )
+
+    @cached_property
+    def shell(self) -> SessionShell:
+        """What runs the user's command lines."""
+        folder = self._folder
+        return SessionShell(
+            step=self._step,
+            runs=self._core.runs,
+            users=self._users,
+            maintenance=self.maintenance,
+            directory=folder.project.directory,
+            worktree=folder.project.worktree,
+        )
+
+    @cached_property
+    def maintenance(self) -> SessionMaintenance:
+        """What runs need before and after them."""
+        return SessionMaintenance(
+            store=self._core.store,
+            clock=self._core.clock,
+            recover_files=self._recorder.recover,
+            revert=self.revert,
+            summaries=self.summaries,
+        )
+
+    @cached_property
+    def _overflow(self) -> OverflowRules:
+        settings, flags = self._folder.config.settings.compaction, self._core.flags
+        return OverflowRules(
+            is_automatic=settings.auto and not flags.is_autocompact_disabled,
+            reserved=settings.reserved,
+            output_max=flags.output_token_max,
+        )
+
+    @cached_property
+    def _subagents(self) -> SubagentServices:
+        core = self._core
+        experimental = self._folder.config.settings.experimental
+        return SubagentServices(
+            store=core.store,
+            sessions=self.sessions,
+            agents=self._folder.agents,
+            bus=core.bus,
+            primary_tools=experimental.primary_tools or () if experimental else (),
+        )
+
+    @cached_property
+    def _users(self) -> UserMessages:
+        core, folder, project = self._core, self._folder, self._folder.project
+        attachments = Attachments(
+            tools=folder.tools,
+            identifier=core.identifier,
+            directory=project.directory,
+            worktree=project.worktree,
+        )
+        return UserMessages(
+            store=core.store,
+            agents=folder.agents,
+            catalog=folder.catalog,
+            attachments=attachments,
+            identifier=core.identifier,
+            clock=core.clock,
+            hooks=folder.plugins.hooks,
+        )
+
+    @cached_property
+    def _system(self) -> SystemPrompts:
+        core, folder, project = self._core, self._folder, self._folder.project
+        patterns = folder.config.settings.instructions or []
+        return SystemPrompts(
+            directory=project.directory,
+            worktree=project.worktree,
+            is_git=project.vcs == "git",
+            clock=core.clock,
+            instructions=Instructions(
+                config_dir=core.paths.config,
+                home=core.paths.home,
+                extra_dir=core.flags.config_dir,
+                use_claude=not core.flags.is_claude_code_disabled,
+                patterns=patterns,
+            ),
+            remote=RemoteInstructions([one for one in patterns if one.startswith(("http://", "https://"))]),
+        )
+
+    @cached_property
+    def _requests(self) -> RequestBuilder:
+        folder = self._folder
+        return RequestBuilder(
+            RequestServices(
+                tools=folder.tools,
+                system=self._system,
+                subagents=self._subagents,
+                hooks=folder.plugins.hooks,
+                output_token_max=self._core.flags.output_token_max,
+            )
+        )
+
+    @cached_property
+    def _recorder(self) -> StepRecorder:
+        core, folder = self._core, self._folder
+        return StepRecorder(
+            snapshots=folder.snapshots,
+            store=core.store,
+            identifier=core.identifier,
+            retention=SnapshotRetention(snapshots=folder.snapshots, background=folder.background, clock=core.clock),
+        )
+
+    @cached_property
+    def _step(self) -> StepServices:
+        core, folder, hooks = self._core, self._folder, self._folder.plugins.hooks
+        calls = ToolCalls(
+            store=core.store,
+            tools=folder.tools,
+            permissions=folder.permissions,
+            truncator=core.truncator,
+            clock=core.clock,
+            questions=folder.questions,
+            hooks=hooks,
+        )
+        return StepServices(
+            store=core.store,
+            statuses=core.statuses,
+            identifier=core.identifier,
+            clock=core.clock,
+            calls=calls,
+            estimator=core.estimator,
+            recorder=self._recorder,
+            hooks=hooks,
+        )
+
+    @cached_property
+    def _keeper(self) -> ContextKeeper:
+        return ContextKeeper(
+            store=self._core.store,
+            estimator=self._core.estimator,
+            rules=KeeperRules(self._overflow, self._folder.config.settings.compaction.prepare),
+            compactions=self._compactions,
+        )
+
+    @cached_property
+    def _loop(self) -> SessionLoop:
+        folder, experimental = self._folder, self._folder.config.settings.experimental
+        titles = SessionTitles(
+            store=self._core.store,
+            agents=folder.agents,
+            catalog=folder.catalog,
+            providers=folder.providers,
+            background=folder.background,
+        )
+        return SessionLoop(
+            LoopServices(
+                step=self._step,
+                requests=self._requests,
+                titles=titles,
+                keeper=self._keeper,
+                pruning=self.pruning,
+                subagents=self._subagents,
+                catalog=folder.catalog,
+                providers=folder.providers,
+                directory=folder.project.directory,
+                worktree=folder.project.worktree,
+                continues_after_rejection=bool(experimental and experimental.continue_loop_on_deny),
+            )
+        )
+
+    @cached_property
+    def _slash_commands(self) -> SessionCommands:
+        core, folder, project = self._core, self._folder, self._folder.project
+        shell = SnippetShell(
+            environ=core.environ,
+            home=core.paths.home,
+            folder=project.directory,
+            reserve_output=core.truncator.reserve,
+        )
+        return SessionCommands(
+            CommandServices(
+                commands=folder.commands,
+                agents=folder.agents,
+                store=core.store,
+                permissions=folder.permissions,
+                shell=shell,
+                place=folder.references,
+                worktree=project.worktree,
+                hooks=folder.plugins.hooks,
+                publish=core.publisher.publish,
+                on_init=partial(core.projects.mark_initialized, project),
+            )
+        )
+
+    def _make_summaries(self) -> "SessionSummaries":
+        from opencode_tui.engine.session.summary import SessionSummaries
+
+        return SessionSummaries(
+            store=self._core.store, snapshots=self._folder.snapshots, publish=self._core.publisher.publish
+        )
+
+    def _make_revert(self) -> "SessionRevert":
+        from opencode_tui.engine.session.cleanup import Cleanup
+        from opencode_tui.engine.session.file_undo import FileUndo
+        from opencode_tui.engine.session.revert import SessionRevert
+
+        core = self._core
+        return SessionRevert(
+            store=core.store,
+            lock=core.session_lock,
+            files=FileUndo(store=core.store, snapshots=self._folder.snapshots.get()),
+            summaries=self.summaries.get(),
+            cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
+            recover_session=self.maintenance.recover,
+        )
+
+    def _make_forks(self) -> "SessionForks":
+        from opencode_tui.engine.session.fork import SessionForks
+        from opencode_tui.engine.session.fork_source import ForkSource
+        from opencode_tui.engine.session.fork_worktree import ForkWorktrees
+
+        core, folder = self._core, self._folder
+        return SessionForks(
+            store=core.store,
+            sessions=self.sessions,
+            source=ForkSource(
+                store=core.store,
+                storage=core.storage,
+                runs=core.runs,
+                statuses=core.statuses,
+                locks=core.locks,
+                clock=core.clock,
+            ),
+            copies=core.copies,
+            todos=folder.todos,
+            locks=core.locks,
+            worktrees=ForkWorktrees(project=folder.project, snapshots=folder.snapshots, environ=core.environ),
+            identifier=core.identifier,
+            clock=core.clock,
+            project=folder.project,
+        )
+
+    def _make_costs(self) -> "SessionCosts":
+        from opencode_tui.engine.session.costs import SessionCosts
+        from opencode_tui.storage.cost_index import CostIndex
+
+        core, project = self._core, self._folder.project
+        return SessionCosts(store=core.store, index=CostIndex(core.storage, project.id), project_id=project.id)
+
+    def _make_compactions(self) -> Compactions:
+        from opencode_tui.engine.session.compaction import CompactionServices, SessionCompaction
+        from opencode_tui.engine.session.prepared import PreparedSummaries
+        from opencode_tui.engine.session.summary_request import SummaryRequests
+
+        core, folder, project = self._core, self._folder, self._folder.project
+        requests = SummaryRequests(
+            agents=folder.agents,
+            catalog=folder.catalog,
+            hooks=folder.plugins.hooks,
+            estimator=core.estimator,
+            rules=self._overflow,
+        )
+        services = CompactionServices(
+            step=self._step,
+            requests=requests,
+            providers=folder.providers,
+            todos=folder.todos,
+            rules=self._overflow,
+            settled=core.copies.settled,
+            publish=core.publisher.publish,
+            directory=project.directory,
+            worktree=project.worktree,
+        )
+        prepared = PreparedSummaries(
+            requests=requests, providers=folder.providers, background=folder.background, store=core.store
+        )
+        return Compactions(SessionCompaction(services), requests, prepared)
+
+    def _make_compaction(self) -> "ManualCompaction":
+        from opencode_tui.engine.session.manual_compaction import ManualCompaction, ManualServices
+
+        core, compactions = self._core, self._compactions.get()
+        return ManualCompaction(
+            ManualServices(
+                compaction=compactions.compaction,
+                requests=compactions.requests,
+                store=core.store,
+                runs=core.runs,
+                loop=self._loop,
+                maintenance=self.maintenance,
+                estimator=core.estimator,
+            )
+        )
+
+    def _make_pruning(self) -> "SessionPruning":
+        from opencode_tui.engine.session.pruning import SessionPruning
+
+        core, settings = self._core, self._folder.config.settings.compaction
+        return SessionPruning(
+            store=core.store,
+            lock=core.session_lock,
+            clock=core.clock,
+            is_automatic=settings.prune and not core.flags.is_prune_disabled,
+        )
+
+    def _make_context(self) -> "SessionContext":
+        from opencode_tui.engine.session.session_context import ContextServices, SessionContext
+
+        core, folder = self._core, self._folder
+        return SessionContext(
+            ContextServices(
+                store=core.store,
+                agents=folder.agents,
+                requests=self._requests,
+                catalog=folder.catalog,
+                estimator=core.estimator,
+                rules=self._overflow,
+            )
+        )

@@ -1,0 +1,58 @@
+"""What a session needs before a run adds to its conversation, and after the run.
+
+Most turns find nothing to recover, no undo in force and no changed file, so what would do that work is loaded on demand.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.session.repair import repair
+from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.session import UNDO_KEY
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.session.revert import SessionRevert
+    from opencode_tui.engine.session.summary import SessionSummaries
+
+
+class SessionMaintenance:
+    """Brings sessions of one folder into order. Each method needs the session's run lock."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        clock: Clock,
+        recover_files: Callable[[str], Awaitable[None]],
+        revert: "Lazy[SessionRevert]",
+        summaries: "Lazy[SessionSummaries]",
+    ) -> None:
+        """`recover_files` records what commands of a dead process changed in files."""
+        self._store = store
+        self._clock = clock
+        self._recover_files = recover_files
+        self._revert = revert
+        self._summaries = summaries
+
+    async def recover(self, session_id: str) -> int:
+        """Close what a dead process left open, files included, and return how many messages that were."""
+        repaired = await repair(self._store, session_id, clock=self._clock)
+        if repaired:
+            await self._recover_files(session_id)
+        return repaired
+
+    async def prepare(self, session_id: str) -> None:
+        """Recover the session, and make an undo that is in force or was begun final, before anything is added.
+
+        Raises as `SessionRevert.cleanup`.
+        """
+        await self.recover(session_id)
+        info = await self._store.get(session_id)
+        if info.revert is not None or UNDO_KEY in (info.metadata or {}):
+            await self._revert.get().cleanup(session_id)
+
+    async def summarize(self, session_id: str) -> None:
+        """Sum up what the session's last turn changed in files, and the session; after a run, while its lock is held."""
+        await self._summaries.get().refresh_last(session_id)

@@ -27,7 +27,8 @@ class Manifest:
 
     `modes`: bits of files and folders that differ from the defaults. `folders`: folders that exist and hold nothing that is
     recorded. `skipped`: path to reason; a folder's goes for all below it, and "" is the worktree. `looked`: paths
-    that were looked for and not there, although a folder above them is skipped.
+    that were looked for and not there, although a folder above them is skipped. `touched`: those of the skipped paths that
+    changed in the step after which the snapshot was taken; None where nobody compared them.
     """
 
     defaults: Defaults = Defaults()
@@ -35,10 +36,11 @@ class Manifest:
     folders: frozenset[str] = frozenset()
     skipped: dict[str, str] = field(default_factory=dict[str, str])
     looked: frozenset[str] = frozenset()
+    touched: frozenset[str] | None = None
 
     def encode(self) -> bytes:
         """Return the manifest's bytes."""
-        content = {
+        content: dict[str, Any] = {
             "version": _VERSION,
             "defaults": [self.defaults.file, self.defaults.executable, self.defaults.folder],
             "modes": self.modes,
@@ -46,6 +48,8 @@ class Manifest:
             "skipped": self.skipped,
             "looked": sorted(self.looked),
         }
+        if self.touched is not None:
+            content["touched"] = sorted(self.touched)
         return json.dumps(content, sort_keys=True).encode()
 
 
@@ -61,6 +65,7 @@ def decode(data: bytes) -> Manifest:
             frozenset(content["folders"]),
             content["skipped"],
             frozenset(content["looked"]),
+            frozenset(content["touched"]) if "touched" in content else None,
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"it lacks {error}") from error

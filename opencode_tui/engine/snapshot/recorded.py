@@ -1,7 +1,7 @@
 """A step's record on its way to the store: what its writes will change, and the states before and after all of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opencode_tui.engine.snapshot.changes import Change
@@ -10,7 +10,7 @@ from opencode_tui.engine.snapshot.entry import Entry, parents, permission_bits
 from opencode_tui.engine.snapshot.object_writer import ObjectWriter
 from opencode_tui.engine.snapshot.partial import add_partial
 from opencode_tui.engine.snapshot.tally import Segment, Tally
-from opencode_tui.engine.snapshot.view import View
+from opencode_tui.engine.snapshot.view import View, add_snapshot, open_view
 from opencode_tui.engine.snapshot.work import NOT_IN_PROJECT, Worktree
 from opencode_tui.schema.error import SnapshotError
 
@@ -76,11 +76,12 @@ def store_tally(opened: Opened, tally: Tally, writer: ObjectWriter) -> Recorded 
     if not total.files and not total.has_unseen:
         writer.flush()
         return None
+    store = opened.worktree.store
     if total.whole is not None:
         before, after = total.whole
+        after = _with_touched(open_view(store, after), writer, total.skipped)
         writer.flush()
     else:
-        store = opened.worktree.store
         before, after = (
             add_partial(store, writer, states, skipped=total.skipped).id for states in (total.before, total.after)
         )
@@ -91,3 +92,10 @@ def store_tally(opened: Opened, tally: Tally, writer: ObjectWriter) -> Recorded 
         opened.log.note(name, opened.clock())
     files = [opened.worktree.absolute(path) for path in total.files]
     return Recorded(before, after, files)
+
+
+def _with_touched(view: View, writer: ObjectWriter, touched: Iterable[str]) -> str:
+    """Return the id of the snapshot that also says which of the paths that it leaves out the step changed."""
+    if not view.manifest.skipped:
+        return view.id
+    return add_snapshot(view.store, writer, view.files, replace(view.manifest, touched=frozenset(touched))).id

@@ -18,6 +18,7 @@ from opencode_tui.engine.snapshot.door import Opened, WorktreeDoor
 from opencode_tui.engine.snapshot.entry import OVER_QUOTA, State, Unknown
 from opencode_tui.engine.snapshot.object_writer import ObjectWriter
 from opencode_tui.engine.snapshot.recorded import Recorded, Write, folders_above, observe_writes, store_tally
+from opencode_tui.engine.snapshot.skipped import Stamps, find_touched, stamp_skipped
 from opencode_tui.engine.snapshot.tally import Segment, Stretch, Tally
 from opencode_tui.engine.snapshot.view import View, open_view
 from opencode_tui.schema.error import SnapshotError
@@ -32,6 +33,7 @@ class _Shared:
     base: str
     since: int
     begun: float
+    stamps: Stamps
     members: dict["StepRecording", int] = field(default_factory=dict["StepRecording", int])
 
 
@@ -185,7 +187,8 @@ class StepRecording:
                 raise
             opened.claims.begin_step(self._message, view.id, session=self.session, time=since)
             opened.log.note(view.id, since)
-            self._family.shared = _Shared(shell, opened.claims, view.id, since, begun)
+            stamps = stamp_skipped(opened.worktree.root, view.manifest.skipped)
+            self._family.shared = _Shared(shell, opened.claims, view.id, since, begun, stamps)
             return self._family.shared
 
         self._family.shared = None
@@ -230,14 +233,18 @@ class StepRecording:
         foreign = {one.path for one in ledger.claims if one.session != self.session and one.time >= shared.since}
         written = self._tally.written_since(shared.begun) - foreign
         changes = {path: change for path, change in found.items() if path not in foreign and _is_certain(change)}
+        stamps = stamp_skipped(tree.root, after.manifest.skipped)
+        touched = find_touched(base.manifest.skipped, after.manifest.skipped, shared.stamps, stamps)
+        touched = {path: reason for path, reason in touched.items() if path not in foreign | written}
+        shared.stamps = stamps
         is_doubtful = ledger.has_other_shell(self._family.name, since=shared.since)
         segment = Segment(
             changes,
             folders_above(changes, base, after),
             whole=(base.id, after.id),
             contested=frozenset(changes) if is_doubtful else frozenset(),
-            skipped={**base.manifest.skipped, **after.manifest.skipped},
-            unseen=frozenset(base.manifest.skipped.keys() ^ after.manifest.skipped.keys()),
+            skipped=touched,
+            unseen=touched.keys() & (base.manifest.skipped.keys() ^ after.manifest.skipped.keys()),
         )
         self._tally.cover(segment, {path: (base.state(path), after.state(path)) for path in written}, stretch)
         return after

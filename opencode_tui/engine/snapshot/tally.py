@@ -7,7 +7,7 @@ changes of the step is contested: undoing the step would undo the other one's ch
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from opencode_tui.engine.snapshot.changes import Change
@@ -26,8 +26,8 @@ class Stretch:
 class Segment:
     """Changes that belong together: `folders` are those above the changed paths.
 
-    `ended` is when a write was in place; `whole` are the ids of the scans around a stretch, None for a write; `skipped` is what the
-    scans do not hold, with the reasons, `unseen` those of them that only one scan met: they came or went.
+    `ended` is when a write was in place; `whole` are the ids of the scans around a stretch, None for a write; `skipped` are the
+    paths that the scans do not hold and that changed between them, with the reasons; `unseen` are those that only one scan met.
     """
 
     changes: Mapping[str, Change]
@@ -36,14 +36,14 @@ class Segment:
     whole: tuple[str, str] | None = None
     contested: frozenset[str] = frozenset()
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])
-    unseen: frozenset[str] = frozenset()
+    unseen: Collection[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
     """What a step did: the paths that changed, in order, with their states and those of the folders above them.
 
-    `skipped` are the paths of which nothing is known, `has_unseen` tells that some of them came or went.
+    `skipped` are the paths that changed and of which nothing else is known, `has_unseen` says that some of them came or went.
     """
 
     files: list[str]

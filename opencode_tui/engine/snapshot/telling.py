@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from opencode_tui.engine.snapshot.diff import count_lines, text_of
 from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, State, Unknown, parents
+from opencode_tui.engine.snapshot.manifest import Manifest
 from opencode_tui.engine.snapshot.plan import Plan, Step
 from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
+from opencode_tui.engine.snapshot.skipped import keep_touched
 from opencode_tui.engine.snapshot.view import View, open_view
 from opencode_tui.engine.snapshot.work import Reverted, Worktree
 from opencode_tui.schema.error import SnapshotError
@@ -17,21 +19,25 @@ def remarks(reasons: Mapping[str, str]) -> list[Remark]:
 
 
 def blanks(tree: Worktree, patches: Sequence[Patch]) -> dict[str, str]:
-    """Return the paths that the patches' snapshots do not hold, relative to the worktree, with the reasons.
+    """Return the paths that the patches' steps changed and their snapshots do not hold, relative to the worktree, with reasons.
 
     Raises SnapshotError when a snapshot with files to undo is not whole.
     """
     found: dict[str, str] = {}
     for patch in patches:
-        for name in (patch.hash, patch.after):
-            try:
-                skipped = open_view(tree.store, name).manifest.skipped if name else {}
-            except SnapshotError:
-                if patch.files:
-                    raise
-                skipped = {}
-            found.update({path: reason for path, reason in skipped.items() if reason not in (NOT_LOOKED, OWN_DATA)})
+        before, after = _manifest(tree, patch.hash, patch), _manifest(tree, patch.after, patch)
+        skipped = keep_touched({**before.skipped, **after.skipped}, after.touched)
+        found.update({path: reason for path, reason in skipped.items() if reason not in (NOT_LOOKED, OWN_DATA)})
     return found
+
+
+def _manifest(tree: Worktree, name: str | None, patch: Patch) -> Manifest:
+    try:
+        return open_view(tree.store, name).manifest if name else Manifest()
+    except SnapshotError:
+        if patch.files:
+            raise
+        return Manifest()
 
 
 def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Preview:

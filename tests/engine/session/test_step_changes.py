@@ -353,6 +353,30 @@ async def test_what_a_command_changed_among_ignored_files_is_named_by_undo(envir
     assert (folder / "b.txt").read_text() == "b1\n" and report.conflicts == []
 
 
+async def test_ignored_files_that_no_command_touched_are_not_named_by_undo(environ, folder):
+    (folder / ".gitignore").write_text("node_modules/\nbuild/\n*.log\n")
+    for path in ("node_modules/a/b.js", "build/out/x.o", "pre.log", "other.log"):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("x")
+    answers = (
+        Answer(calls=(bash("echo l > real.txt"),)),
+        DONE,
+        Answer(calls=(bash("echo more >> build/out/x.o; echo y > other.log; echo z > b.txt"),)),
+        DONE,
+    )
+    async with opened(environ, folder, *answers, policy=AUTO) as world:
+        session = await world.prompt("write")
+        first = await world.parts(session)
+        await world.prompt("build", session=session)
+        second = (await world.parts(session))[len(first) :]
+    assert [one.path for one in (await undo(environ, folder, second)).unprotected] == [
+        str(folder / "build"),
+        str(folder / "other.log"),
+    ]
+    assert (await undo(environ, folder, first)).unprotected == []
+    assert not (folder / "real.txt").exists()
+
+
 async def test_an_ignored_file_that_a_tool_writes_is_undone(environ, folder):
     (folder / ".gitignore").write_text("out/\n")
     before = facts_of(folder)

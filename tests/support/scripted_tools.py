@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from opencode_tui.engine.provider.demo import DEMO_MODEL, DemoLlm
+from opencode_tui.engine.provider.demo import DEMO_MODEL
+from opencode_tui.engine.provider.demo.llm import DemoLlm
 from opencode_tui.engine.provider.stream import (
     AssistantEntry,
     CallBlock,

@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from opencode_tui.engine.provider.demo import DEMO_MODEL
 from opencode_tui.engine.provider.endpoint import Endpoint
 from opencode_tui.engine.provider.known_provider import KNOWN, SMALL_MODELS, find_known, through_litellm
 from opencode_tui.engine.provider.model_table import ModelTable
@@ -60,7 +61,7 @@ class Catalog:
     def resolve(self, ref: ModelRef) -> Model:
         """Return a model. Raises ModelNotFoundError with the nearest names when there is none, or its provider is switched off."""
         if ref == DEMO:
-            return _demo_model()
+            return DEMO_MODEL
         provider = self._provider(ref.provider_id)
         model = provider.model(ref.model_id) if provider else None
         if model is None:
@@ -70,11 +71,11 @@ class Catalog:
     def models(self) -> list[Model]:
         """Return the models of every provider that can be asked now (`is_ready`), and the demo."""
         ready = (provider for provider in self._providers() if provider.is_ready)
-        return [model for provider in ready for model in provider.models()] + [_demo_model()]
+        return [model for provider in ready for model in provider.models()] + [DEMO_MODEL]
 
     def all_models(self) -> list[Model]:
         """Return the models of every provider, whether there is a key for it or not."""
-        return [model for provider in self._providers() for model in provider.models()] + [_demo_model()]
+        return [model for provider in self._providers() for model in provider.models()] + [DEMO_MODEL]
 
     def provider_ids(self) -> list[str]:
         """Return every provider that is not switched off: those of the settings first, then the known ones."""
@@ -187,9 +188,3 @@ class Catalog:
         return (
             same + [name for name in difflib.get_close_matches(wanted, names, _SUGGESTIONS, 0.5) if name not in same]
         )[:_SUGGESTIONS]
-
-
-def _demo_model() -> Model:
-    from opencode_tui.engine.provider.demo import DEMO_MODEL  # with all its scripts; few commands need it
-
-    return DEMO_MODEL

@@ -41,7 +41,7 @@ class Providers:
         # Each adapter is imported when a model first needs it: a command that asks no model pays for none.
         match model.adapter:
             case "demo":
-                from opencode_tui.engine.provider.demo import DemoLlm
+                from opencode_tui.engine.provider.demo.llm import DemoLlm
 
                 return DemoLlm()
             case "litellm":

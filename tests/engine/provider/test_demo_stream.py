@@ -5,7 +5,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_tui.engine.provider.demo import DEMO_MODEL, DemoLlm
+from opencode_tui.engine.provider.demo import DEMO_MODEL
+from opencode_tui.engine.provider.demo.llm import DemoLlm
 from opencode_tui.engine.provider.stream import (
     FinishStep,
     LlmRequest,
@@ -116,5 +117,5 @@ async def test_first_step_shows_a_thought() -> None:
 
 def test_demo_imports_nothing_heavy() -> None:
     heavy = "{'httpx', 'litellm', 'git', 'click', 'textual'} & set(sys.modules)"
-    code = f"import sys\nimport opencode_tui.engine.provider.demo\nsys.exit(str({heavy}) if {heavy} else 0)"
+    code = f"import sys\nimport opencode_tui.engine.provider.demo.llm\nsys.exit(str({heavy}) if {heavy} else 0)"
     subprocess.run([sys.executable, "-c", code], check=True)

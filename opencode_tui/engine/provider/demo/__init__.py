@@ -4,6 +4,16 @@
 replays the scripts with the answers of the `turn` so far and streams the next act. All but `llm` is pure.
 """
 
-from opencode_tui.engine.provider.demo.llm import DEMO_MODEL, DemoLlm
+from opencode_tui.schema.model import Limit, Model
 
-__all__ = ["DEMO_MODEL", "DemoLlm"]
+DEMO_MODEL = Model(
+    provider_id="demo",
+    model_id="tour",
+    name="Demo (offline, scripted)",
+    adapter="demo",
+    api_id="tour",
+    limit=Limit(context=32_000, output=4_000),
+    reasoning=True,
+    temperature=False,
+)
+"""The model entry: free, small, always there."""

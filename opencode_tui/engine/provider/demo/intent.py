@@ -231,8 +231,11 @@ class _Clauses:
         return [self._foreign(clause)] if is_unknown else goals
 
     def _first_goal(self, clause: str) -> list[Goal]:
-        for pattern, rule in _RULES:
-            match = pattern.match(clause)
+        verb = clause.split(maxsplit=1)[0].rstrip(".!?").lower()
+        for verbs, pattern, rule in _RULES:
+            if verb not in verbs.split():
+                continue
+            match = re.match(rf"(?P<verb>{verb})\b\s*{pattern}\s*[.!?]*\s*\Z", clause, re.IGNORECASE | re.DOTALL)
             goal = rule(self, match) if match else None
             if goal is not None:
                 return [goal]
@@ -280,6 +283,9 @@ class _Clauses:
         if not (_is_quoted(match["line"]) or match["noun"] or (is_text and not match["article"])):
             return _unclear(f'quote the line that I shall add, {_LIKE} add the line "…" to {path or "notes.txt"}')
         return Goal("prepend" if re.match(r"top|start|begin", match["spot"] or "", re.I) else "append", path, line)
+
+    def run_tests(self, _match: re.Match[str]) -> Goal:
+        return Goal("test")
 
     def run(self, match: re.Match[str]) -> Goal | None:
         masked = re.sub(r"[\s,]+(?:please|again|now|for me)\Z", "", match["command"].strip())
@@ -405,72 +411,65 @@ def _file_pattern(text: str, *, is_quoted: bool) -> str | None:
     )
 
 
-def _rule(
-    pattern: str, rule: Callable[[_Clauses, re.Match[str]], Goal | None]
-) -> tuple[re.Pattern[str], Callable[[_Clauses, re.Match[str]], Goal | None]]:
-    return re.compile(rf"{pattern}\s*[.!?]*\s*\Z", re.IGNORECASE | re.DOTALL), rule
+_SUBJECT = (
+    r"(?:(?:the|all|an?)\s+)*(?:(?:function|class|variable|method|word|text|file)\s+)?(?P<text>.+?)"
+    r"(?:\s+(?:function|class|is|are))*(?:\s+(?P<used>used|called|defined|declared|mentioned|imported|implemented))?"
+)
+_SOUGHT = (
+    r"(?:(?:all|every|any|the|each)\s+)*"
+    r"(?:(?:occurrences?|us(?:es?|ages?)|mentions?|references?|lines?)\s+(?:of|to|with|containing)\s+)?"
+    r"(?:the\s+)?(?:(?:word|text|string)\s+)?(?P<text>.+?)"
+    r"(?:\s+(?:in|inside|within|under)\s+(?:the\s+)?(?P<where>\S+(?:\s+folder)?))?"
+)
+_NAMED = r"(?:(?:an?|the|new|file|called|named)\s+)*"
 
-
-_RULES = (
-    _rule(
-        r"(?P<verb>replace|change|turn|rename)\s+(?:(?:all|every|each|"
-        r"the (?:text|word|string|function|variable|class)|occurrences? of)\s+)*"
+_RULES: tuple[tuple[str, str, Callable[[_Clauses, re.Match[str]], Goal | None]], ...] = (
+    (
+        "replace change turn rename",
+        r"(?:(?:all|every|each|the (?:text|word|string|function|variable|class)|occurrences? of)\s+)*"
         r"(?P<old>.+?)\s+(?:with|by|to|into)\s+(?:the (?:text|word)\s+)?(?P<new>.+?)"
         r"(?:\s+(?:everywhere\s+)?(?:in|inside|within)\s+(?:the\s+)?(?:file\s+)?(?P<file>\S+))?",
         _Clauses.replace,
     ),
-    _rule(
-        r"(?:add|append|insert|put)\s+(?P<article>(?:(?:an?|the|this|another|new)\s+)*)(?P<noun>(?:line|text|comment|sentence|words?)\s+)?"
+    (
+        "add append insert put",
+        r"(?P<article>(?:(?:an?|the|this|another|new)\s+)*)(?P<noun>(?:line|text|comment|sentence|words?)\s+)?"
         rf"(?:(?:saying|that says|with)\s+|:\s*)?(?P<line>.+?)\s+(?:to|at|in|into)\s+{_SPOT}(?P<file>\S+(?: file)?)",
         _Clauses.add_line,
     ),
-    _rule(
-        rf"(?:add|append|insert|put)\s+(?P<article>(?:(?:an?|the|new)\s+)*)(?:line\s+|text\s+)?(?:to|at|in)\s+{_SPOT}(?P<file>[^\s:]+)"
+    (
+        "add append insert put",
+        rf"(?P<article>(?:(?:an?|the|new)\s+)*)(?:line\s+|text\s+)?(?:to|at|in)\s+{_SPOT}(?P<file>[^\s:]+)"
         r"\s*(?P<noun>:|saying|that says|with|the line)\s*(?P<line>.+?)",
         _Clauses.add_line,
     ),
-    _rule(
-        r"(?:(?:run|execute|start|do|try)\s+(?:all\s+)?(?:(?:the|my|our|its)\s+)?(?:unit\s+)?tests?(?:\s+suite)?(?:\s+again)?"
-        r"|tests?)(?:[\s,]+(?:please|now|for me))*",
-        lambda _clauses, _match: Goal("test"),
+    (
+        "run execute start do try",
+        r"(?:all\s+)?(?:(?:the|my|our|its)\s+)?(?:unit\s+)?tests?(?:\s+suite)?(?:[\s,]+(?:again|please|now|for me))*",
+        _Clauses.run_tests,
     ),
-    _rule(
-        r"(?P<verb>run|execute|launch|try|test)\s+(?:(?:the\s+)?(?:shell\s+)?command\s*:?\s*|\$\s*)?(?P<command>.+?)"
-        r"(?:,?\s+and\s+(?:tell|give) me\s.*)?",
+    ("test tests", r"(?:[\s,]+(?:please|now|for me))*", _Clauses.run_tests),
+    (
+        "run execute launch try test",
+        r"(?:(?:the\s+)?(?:shell\s+)?command\s*:?\s*|\$\s*)?(?P<command>.+?)(?:,?\s+and\s+(?:tell|give) me\s.*)?",
         _Clauses.run,
     ),
-    _rule(
-        r"(?:where\s+(?:is|are|do(?:es)?|was|do we)|(?:find|show me)\s+where)\s+(?:(?:the|all|an?)\s+)*"
-        r"(?:(?:function|class|variable|method|word|text|file)\s+)?"
-        r"(?P<text>.+?)(?:\s+(?:function|class|is|are))*(?:\s+(?P<used>used|called|defined|declared|mentioned|imported|implemented))?",
-        _Clauses.find,
-    ),
-    _rule(r"search\s+(?:(?:in|through)\s+)?(?:the\s+)?(?P<where>\S+?)(?:\s+folder)?\s+for\s+(?P<text>.+?)", _Clauses.find),
-    _rule(
-        r"(?:(?:find|search(?:\s+for)?|grep(?:\s+for)?|look\s+for|locate)\s+|(?:what|which)\s+files\s+(?:contain|mention|use)\s+)"
-        r"(?:(?:all|every|any|the|each)\s+)*"
-        r"(?:(?:occurrences?|us(?:es?|ages?)|mentions?|references?|lines?)\s+(?:of|to|with|containing)\s+)?"
-        r"(?:the\s+)?(?:(?:word|text|string)\s+)?(?P<text>.+?)(?:\s+(?:in|inside|within|under)\s+(?:the\s+)?(?P<where>\S+(?:\s+folder)?))?",
-        _Clauses.find,
-    ),
-    _rule(r"(?:list|ls)(?P<rest>(?:\s+.+?)?)", _Clauses.list_files),
-    _rule(
-        r"(?:show|what|which|display|explain|describe|summari[sz]e)\b"
+    ("where", rf"(?:is|are|do(?:es)?|was|do we)\s+{_SUBJECT}", _Clauses.find),
+    ("find show", rf"(?:me\s+)?where\s+{_SUBJECT}", _Clauses.find),
+    ("search", r"(?:(?:in|through)\s+)?(?:the\s+)?(?P<where>\S+?)(?:\s+folder)?\s+for\s+(?P<text>.+?)", _Clauses.find),
+    ("find search grep look locate", rf"(?:for\s+)?{_SOUGHT}", _Clauses.find),
+    ("what which", rf"files\s+(?:contain|mention|use)\s+{_SOUGHT}", _Clauses.find),
+    ("list ls", r"(?P<rest>.*?)", _Clauses.list_files),
+    (
+        "show what which display explain describe summarize summarise",
         r"(?P<rest>[^\n]*?\b(?:files|folders?|director(?:y|ies)|project|here)\b.*?)",
         _Clauses.list_files,
     ),
-    _rule(
-        r"(?:create|make)\s+(?:(?:an?|the|new)\s+)*(?:folder|directory)\s+(?:(?:called|named)\s+)?(?P<name>\S+)",
-        _Clauses.create_folder,
-    ),
-    _rule(
-        r"(?:write|save|put)\s+(?P<text>.+?)\s+(?:to|into|in)\s+"
-        r"(?:(?:an?|the|new|file|called|named)\s+)*(?P<file>\S+)",
-        _Clauses.write_into,
-    ),
-    _rule(
-        rf"(?P<verb>create|make|write|generate|add|overwrite)\s+(?P<head>{_ADJECTIVES})(?P<file>{MARK}|[^\s:,]+)(?P<rest>.*)",
-        _Clauses.create,
-    ),
+    ("create make", r"(?:(?:an?|the|new)\s+)*(?:folder|directory)\s+(?:(?:called|named)\s+)?(?P<name>\S+)", _Clauses.create_folder),
+    ("write save put", rf"(?P<text>.+?)\s+(?:to|into|in)\s+{_NAMED}(?P<file>\S+)", _Clauses.write_into),
+    ("create make write generate add overwrite", rf"(?P<head>{_ADJECTIVES})(?P<file>{MARK}|[^\s:,]+)(?P<rest>.*)", _Clauses.create),
 )  # fmt: skip
-"""For each rule the pattern of a clause; the first that gives a goal wins."""
+"""The verbs that a rule is for, the pattern of what follows the verb, and the rule; the first that gives a goal wins.
+
+A pattern is compiled when a clause begins with one of its verbs, not when the program starts.
+"""

@@ -35,19 +35,6 @@ from opencode_tui.engine.provider.stream import (
     ToolInputStart,
     Usage,
 )
-from opencode_tui.schema.model import Limit, Model
-
-DEMO_MODEL = Model(
-    provider_id="demo",
-    model_id="tour",
-    name="Demo (offline, scripted)",
-    adapter="demo",
-    api_id="tour",
-    limit=Limit(context=32_000, output=4_000),
-    reasoning=True,
-    temperature=False,
-)
-"""The model entry: free, small, always there."""
 
 MAX_CALLS = 11
 """Calls in one turn; with the closing text a turn has at most 12 steps."""

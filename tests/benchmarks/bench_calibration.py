@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import get_args
 
-from opencode_tui.engine.session.token import estimate
+from opencode_tui.engine.session.tokens.characters import tokens_by_length
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from tests.benchmarks.comparison import Figure, median_ms, report
 from tests.support.build import MODEL
@@ -40,7 +40,7 @@ def errors(kind: Kind, vocabulary: Vocabulary, seed: int, folder: Path) -> tuple
     return (
         requests,
         [100 * abs(estimator.estimate_text(one, MODEL) - true) / true for one, true in zip(texts, counts, strict=True)],
-        [100 * abs(estimate(one) - true) / true for one, true in zip(texts, counts, strict=True)],
+        [100 * abs(tokens_by_length(one) - true) / true for one, true in zip(texts, counts, strict=True)],
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.engine.session.history import compaction_of
-from opencode_tui.engine.session.token import CHARACTERS
+from opencode_tui.engine.session.tokens.characters import CHARACTERS
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import UserMessage
 from opencode_tui.schema.part import FilePart, PatchPart, SubtaskPart, TextPart, ToolPart

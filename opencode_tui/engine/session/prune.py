@@ -6,7 +6,7 @@ least 20,000 are gained. The walk ends at a summary and at the first output that
 
 from collections.abc import Iterator, Sequence
 
-from opencode_tui.engine.session.token import estimate
+from opencode_tui.engine.session.tokens.characters import tokens_by_length
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import AssistantMessage, UserMessage
 from opencode_tui.schema.part import ToolPart
@@ -48,7 +48,7 @@ def pruned(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
 
 def output_tokens(part: ToolPart) -> int:
     """Return the tokens of a completed call's output, 0 for any other call."""
-    return estimate(part.state.output) if isinstance(part.state, ToolStateCompleted) else 0
+    return tokens_by_length(part.state.output) if isinstance(part.state, ToolStateCompleted) else 0
 
 
 def _eligible(messages: Sequence[MessageWithParts]) -> Iterator[ToolPart]:

@@ -1,1 +1,1 @@
-"""How many tokens requests take: `estimate` for whole requests, `media` for pictures and documents."""
+"""How many tokens things take: `estimate` whole requests, `media` pictures and documents, `characters` by length alone."""

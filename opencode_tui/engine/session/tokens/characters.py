@@ -1,13 +1,13 @@
 """Pure: the coarse size of a text in tokens, four characters each. Source: seeds 000 and 001; reference, section 14.
 
-Pruning counts by this rule, so that it does the same as OpenCode; `tokens/estimate.py` gives what a request really takes.
+Pruning counts by this rule, so that it does the same as OpenCode; `estimate.py` gives what a request really takes.
 """
 
 CHARACTERS = 4
 """UTF-16 units of one token."""
 
 
-def estimate(text: str) -> int:
+def tokens_by_length(text: str) -> int:
     """Return the tokens of a text: its UTF-16 units over four, halves rounded up."""
     units = len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
     return (units + CHARACTERS // 2) // CHARACTERS

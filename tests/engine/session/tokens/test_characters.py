@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.engine.session.token import estimate
+from opencode_tui.engine.session.tokens.characters import tokens_by_length
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,8 @@ from opencode_tui.engine.session.token import estimate
     ],
 )
 def test_four_utf16_units_are_a_token_and_halves_round_up(text: str, tokens: int) -> None:
-    assert estimate(text) == tokens
+    assert tokens_by_length(text) == tokens
 
 
 def test_a_lone_surrogate_is_counted() -> None:
-    assert estimate("\ud800" * 4) == 1
+    assert tokens_by_length("\ud800" * 4) == 1

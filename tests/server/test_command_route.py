@@ -43,3 +43,13 @@ async def test_a_command_of_an_untrusted_folder_is_refused_with_the_reason(serve
         answer = await face.http.post(f"/session/{session_id}/command", json={"command": "list", "arguments": ""})
     told = answer.json()["data"]["message"]
     assert answer.status_code == 400 and "list.md" in told and "opencode-tui trust" in told
+
+
+async def test_a_command_whose_template_needs_trust_is_refused_with_the_reason(serve, project):
+    text = '{"command": {"home": {"description": "d", "template": "Look at {env:HOME}"}}}'
+    (project.path / "opencode.json").write_text(text)
+    async with serve(settings=SETTINGS) as face:
+        session_id = await face.session()
+        answer = await face.http.post(f"/session/{session_id}/command", json={"command": "home", "arguments": ""})
+    message = answer.json()["data"]["message"]
+    assert answer.status_code == 400 and "opencode.json" in message and "opencode-tui trust" in message

@@ -150,7 +150,7 @@ def _literal_keys(settings: JsonObject) -> Iterator[KeyPath]:
     for name, provider in cast("JsonObject", providers).items() if isinstance(providers, dict) else ():
         options = cast("JsonObject", provider).get("options") if isinstance(provider, dict) else None
         key = cast("JsonObject", options).get("apiKey") if isinstance(options, dict) else None
-        if isinstance(key, str) and key and "{" not in key:
+        if isinstance(key, str) and key and "{" not in key and not key.startswith("$"):
             yield ("provider", name, "options", "apiKey")
 
 

@@ -98,17 +98,17 @@ def find_gated(settings: JsonObject, place: RepositoryFolder, *, has_placeholder
     return found
 
 
-def find_linked(settings: JsonObject, source: str, place: RepositoryFolder, *, is_markdown: bool) -> list[Gated]:
+def find_linked(settings: JsonObject, source: str, place: RepositoryFolder) -> list[Gated]:
     """Return everything in a file that is a link to something outside the repository: its text is not the repository's own."""
     if place.is_inside(source):
         return []
-    if not is_markdown:
-        return [Gated((key,), READS_OUTSIDE, value) for key, value in settings.items()]
-    return [
-        Gated((section, name), READS_OUTSIDE, value)
-        for section in settings
-        for name, value in settings[section].items()
-    ]
+    found: list[Gated] = []
+    for section, value in settings.items():
+        if isinstance(value, dict) and value:
+            found += [Gated((section, name), READS_OUTSIDE, inner) for name, inner in cast("JsonObject", value).items()]
+        else:
+            found.append(Gated((section,), READS_OUTSIDE, value))
+    return found
 
 
 def is_loosening(gated: Gated, settings_so_far: JsonObject) -> bool:
@@ -136,15 +136,18 @@ def _denied_tools(setting: Any) -> list[str]:
 
 
 def _judge_placeholder(placeholder: Placeholder, settings: Any, place: RepositoryFolder) -> Iterator[Gated]:
+    path = placeholder.path
+    if path[0] == "command" and path[2:] == ("template",):
+        path = path[:2]  # without its template a command is nothing
     value = settings
-    for part in placeholder.path:
+    for part in path:
         value = value[part]
     if placeholder.kind == "env":
-        yield Gated(placeholder.path, READS_ENVIRONMENT, value)
+        yield Gated(path, READS_ENVIRONMENT, value)
     elif not place.is_inside(placeholder.name):
-        yield Gated(placeholder.path, READS_OUTSIDE, value)
+        yield Gated(path, READS_OUTSIDE, value)
     elif not _is_plain_text(placeholder.path):
-        yield Gated(placeholder.path, HIDES, value)
+        yield Gated(path, HIDES, value)
 
 
 def _is_plain_text(path: KeyPath) -> bool:

@@ -59,7 +59,7 @@ class _UnfathomableError(Exception):
 
 def review_settings(layer: Layer, place: RepositoryFolder) -> tuple[ReviewItem, list[Gated]]:
     """Return what a source's (migrated) settings need trust for."""
-    linked = find_linked(layer.value, layer.source, place, is_markdown=not layer.has_placeholders)
+    linked = find_linked(layer.value, layer.source, place)
     gated = linked or find_gated(layer.value, place, has_placeholders=layer.has_placeholders)
     effects = tuple(describe_effect(one) for one in gated if not one.only_over_deny)
     name = os.path.relpath(layer.source, place.worktree)

@@ -1,4 +1,4 @@
-"""Settings that parse but cannot work are named at load: a wrong value is an error, a contradiction or a missing thing a warning."""
+"""Settings that parse but cannot work are named at load: a wrong value as an error, a contradiction as a warning."""
 
 import os
 import re

@@ -31,7 +31,7 @@ def check_record(key: Key, data: bytes, path: str) -> None:
     data = checked(data, path)
     kind = key[0]
     if kind == "session" and len(key) == 3:
-        parse_session(data, path=path, project_id=key[1], worktree="")
+        parse_session(data, path=path, project_id=key[1])
     elif kind in _SHAPES:
         try:
             _SHAPES[kind](data)

@@ -10,6 +10,7 @@ import builtins
 import json
 import logging
 import time
+from functools import cache
 from operator import attrgetter
 from typing import cast
 
@@ -106,7 +107,7 @@ class SessionIndex:
         """Return the sessions of these files by state, and what was damaged."""
         read: dict[str, SessionInfo] = {}
         damaged: builtins.list[StorageError] = []
-        worktree = self._worktree(project_id) if states else ""
+        worktree = cache(lambda: self.worktree(project_id))
         for state in states:
             segment = segment_of(state.rsplit(" ", 3)[0])
             if segment is None:
@@ -122,8 +123,8 @@ class SessionIndex:
                 damaged.append(error)
         return read, damaged
 
-    def _worktree(self, project_id: str) -> str:
-        """Return the folder of the project, empty when its record does not tell."""
+    def worktree(self, project_id: str) -> str:
+        """Return the folder of a project, empty when its record does not name it. Blocks for one small file."""
         try:
             project: object = json.loads(self._storage.read_sync(("project", project_id)))
         except NotFoundError:

@@ -6,6 +6,7 @@ lie. Source: reference, section 3.
 
 import json
 import os
+from collections.abc import Callable
 from typing import cast
 
 from pydantic import ValidationError
@@ -17,10 +18,11 @@ from opencode_tui.storage.keys import segment_of
 from opencode_tui.storage.record_file import checked
 
 
-def parse_session(data: bytes, *, path: str, project_id: str, worktree: str) -> SessionInfo:
+def parse_session(data: bytes, *, path: str, project_id: str, worktree: Callable[[], str] = lambda: "") -> SessionInfo:
     """Return the session in the bytes of the file `path`, which bears its id; raises CorruptRecordError.
 
-    `project_id` and `worktree` (the project's folder, empty when unknown) stand in where the record names none.
+    Its project is the one in whose folder the file is, whatever the record says: that is where it is read and written. `worktree`
+    returns the project's folder (empty when unknown) and is called where the record names none.
     """
     try:
         session = SessionInfo.model_validate_json(data)
@@ -28,10 +30,12 @@ def parse_session(data: bytes, *, path: str, project_id: str, worktree: str) -> 
         fields: object = json.loads(checked(data, path))
         if not isinstance(fields, dict):
             raise CorruptRecordError(path, "it is not a JSON object") from None
-        session = _complete(cast(JsonObject, fields), path=path, project_id=project_id, worktree=worktree)
+        session = _complete(cast(JsonObject, fields), path=path, project_id=project_id)
     if session.id != segment_of(os.path.basename(path)):
         raise CorruptRecordError(path, f"its id is {session.id!r}, it belongs elsewhere")
-    return session
+    if session.project_id != project_id:
+        session = session.changed(project_id=project_id)
+    return session if session.directory else session.changed(directory=worktree())
 
 
 def describe_mismatch(error: ValidationError) -> str:
@@ -41,9 +45,9 @@ def describe_mismatch(error: ValidationError) -> str:
     return f"{place}: {first['msg']}"
 
 
-def _complete(fields: JsonObject, *, path: str, project_id: str, worktree: str) -> SessionInfo:
+def _complete(fields: JsonObject, *, path: str, project_id: str) -> SessionInfo:
     fields.setdefault("projectID", project_id)
-    fields.setdefault("directory", worktree)
+    fields.setdefault("directory", "")
     try:
         return SessionInfo.model_validate(fields)
     except ValidationError as error:

@@ -134,7 +134,7 @@ def unfinished(storage: Storage, session: Key) -> ForkOrigin | None:
     data = storage.read_sync(session)
     if not is_marked(data):
         return None
-    origin = fork_origin(parse_session(data, path=storage.path_of(session), project_id=session[1], worktree=""))
+    origin = fork_origin(parse_session(data, path=storage.path_of(session), project_id=session[1]))
     return origin if origin is not None and origin.copying is not None else None
 
 

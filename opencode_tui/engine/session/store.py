@@ -114,8 +114,7 @@ class SessionStore:
         key = await self._locate(session_id)
 
         def apply(data: JsonObject) -> JsonObject:
-            path, raw = self._storage.path_of(key), json.dumps(data).encode()
-            info = change(parse_session(raw, path=path, project_id=key[1], worktree=""))
+            info = change(self._read_info(key, json.dumps(data).encode()))
             if touch:
                 info = info.changed(time=info.time.changed(updated=self._clock()))
             return info.to_dict()
@@ -252,9 +251,13 @@ class SessionStore:
         self._publisher.bind(info.id, info.directory)
 
     def _parse(self, key: Key, data: bytes) -> SessionInfo:
-        info = parse_session(data, path=self._storage.path_of(key), project_id=key[1], worktree="")
+        info = self._read_info(key, data)
         self._remember(info)
         return info
+
+    def _read_info(self, key: Key, data: bytes) -> SessionInfo:
+        path, project_id = self._storage.path_of(key), key[1]
+        return parse_session(data, path=path, project_id=project_id, worktree=lambda: self._index.worktree(project_id))
 
     @staticmethod
     def _key(info: SessionInfo) -> Key:

@@ -164,3 +164,18 @@ async def test_messages_across_a_wrap_of_the_ids_are_ordered_by_time(paths):
     async with open_store(paths) as opened:
         assert await opened.store.messages("ses_1") == [old, new]
         assert await opened.store.tail("ses_1", 1) == [new]
+
+
+async def test_a_record_that_names_no_folder_or_another_project_continues_where_it_is(paths):
+    fields = {"id": "ses_old", "title": "t", "version": "0.5", "time": {"created": 1, "updated": 2}}
+    async with open_store(paths) as opened:
+        await opened.storage.write(("project", "p"), b'{"worktree": "/old/place"}')
+        for given in ({}, {"projectID": "x", "directory": ""}):
+            await opened.storage.write(("session", "p", "ses_old"), json.dumps({**fields, **given}).encode())
+            await opened.store.update("ses_old", lambda info: info.changed(title="continued"))
+            stored = json.loads(await opened.storage.read(("session", "p", "ses_old")))
+            assert (stored["projectID"], stored["directory"], stored["title"]) == ("p", "/old/place", "continued")
+            assert (await opened.store.get("ses_old")).project_id == "p"
+            message = belonging(user("hello"), "ses_old")
+            await put(opened.store, message)
+            assert (await opened.store.messages("ses_old"))[-1] == message

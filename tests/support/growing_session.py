@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from opencode_tui.engine.provider.stream import LlmRequest
 from opencode_tui.engine.provider.wire import openai_request
 from opencode_tui.engine.session.model_message import to_model_messages
-from opencode_tui.engine.tool.deferred import read_specs
+from opencode_tui.engine.tool.lazy_tool import read_specs
 from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.message import Tokens
 from opencode_tui.schema.model import Model

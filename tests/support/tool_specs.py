@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-from opencode_tui.engine.tool.deferred import SPECS
+from opencode_tui.engine.tool.lazy_tool import SPECS
 from opencode_tui.engine.tool.parameter_schema import describe
-from opencode_tui.engine.tool.toolbox import ToolSurroundings, _Workshop
+from opencode_tui.engine.tool.toolbox import ToolDependencies, ToolFactory
 
 ORDER = (
     *("bash", "read", "glob", "grep", "list", "edit", "multiedit", "write", "apply_patch"),
@@ -18,7 +18,7 @@ def derive() -> dict[str, dict[str, Any]]:
     """Return what the tools themselves say; they are made with nothing to work on."""
     truncator: Any = type("Nothing", (), {"reserve": None})()
     nothing = cast(Any, None)
-    surroundings = ToolSurroundings(
+    dependencies = ToolDependencies(
         environ={},
         home=Path("/"),
         truncator=truncator,
@@ -30,8 +30,8 @@ def derive() -> dict[str, dict[str, Any]]:
         skills=nothing,
         outputs=nothing,
     )
-    workshop = _Workshop(surroundings)
-    tools = [getattr(workshop, f"make_{name}")() for name in ORDER]
+    factory = ToolFactory(dependencies)
+    tools = [factory.make(name) for name in ORDER]
     return {tool.name: {"description": tool.description, "parameters": describe(tool.parameters)} for tool in tools}
 
 

@@ -31,7 +31,7 @@ from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.engine.tool.toolbox import ToolSurroundings, built_in_tools
+from opencode_tui.engine.tool.toolbox import ToolDependencies, built_in_tools
 from opencode_tui.schema.event import FileEdited
 from opencode_tui.schema.permission import Action
 
@@ -176,7 +176,7 @@ class FolderServices:
                 hooks, environ, folder=str(folder), session_id=context.session_id, call_id=context.call_id
             )
 
-        surroundings = ToolSurroundings(
+        dependencies = ToolDependencies(
             environ=core.environ,
             home=core.paths.home,
             truncator=core.truncator,
@@ -189,7 +189,7 @@ class FolderServices:
             outputs=SessionOutputs(store=core.store),
             extend_environment=extend,
         )
-        return ToolRegistry([*built_in_tools(surroundings), *self._plugin_tools()])
+        return ToolRegistry([*built_in_tools(dependencies), *self._plugin_tools()])
 
     def _plugin_tools(self) -> "list[PluginTool]":
         if not self.plugins.tools:

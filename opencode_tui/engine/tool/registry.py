@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from opencode_tui.engine.provider.stream import ToolSpec
-from opencode_tui.engine.tool.deferred import DeferredTool
+from opencode_tui.engine.tool.lazy_tool import LazyTool
 from opencode_tui.engine.tool.parameter_schema import describe, parse
 from opencode_tui.engine.tool.tool import Parameters, Tool
 
@@ -42,7 +42,7 @@ class ToolRegistry:
         return parsed
 
     def _spec(self, tool: AnyTool) -> ToolSpec:
-        if isinstance(tool, DeferredTool):
+        if isinstance(tool, LazyTool):
             return tool.spec
         if tool.name not in self._specs:
             self._specs[tool.name] = ToolSpec(tool.name, tool.description, describe(tool.parameters))

@@ -1,17 +1,18 @@
 """All built-in tools of one folder's instance, made with what they share: files, read stamps, the search, the output folder.
 
-The tools' modules are imported when a tool is first called (`deferred.py`), hence the imports inside the functions.
+The tools' modules are imported when a tool is first called (`lazy_tool.py`), hence the imports inside the functions.
 """
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.skill.skills import Skills
-from opencode_tui.engine.tool.deferred import DeferredTool, read_specs
+from opencode_tui.engine.tool.lazy_tool import LazyTool, read_specs
 from opencode_tui.engine.tool.tool import Tool
 from opencode_tui.engine.tool.truncate import Truncator
 
@@ -26,11 +27,11 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.todo import TodoStore
 
 
-class ToolSurroundings(Struct, frozen=True):
-    """What tools get from the outside.
+class ToolDependencies(Struct, frozen=True):
+    """What tools are made of.
 
-    `edited` is told of every file that one of them wrote; `may_delegate` tells of an agent's name whether it may start others;
-    `readable` tells whether a call may read a file without asking, so that a search does not show what read would ask for;
+    `edited` is called for every file that one of them wrote; `may_delegate` says whether the agent of that name may start others;
+    `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
     `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
     what plugins add to the environment of commands.
     """
@@ -48,24 +49,27 @@ class ToolSurroundings(Struct, frozen=True):
     extend_environment: "ExtendEnvironment | None" = None
 
 
-def built_in_tools(surroundings: ToolSurroundings) -> list[Tool[Any]]:
+def built_in_tools(dependencies: ToolDependencies) -> list[Tool[Any]]:
     """Return the tools in the order in which the model sees them."""
-    workshop = _Workshop(surroundings)
-    tools: list[Tool[Any]] = [
-        DeferredTool(spec, getattr(workshop, f"make_{name}")) for name, spec in read_specs().items()
-    ]
-    if surroundings.skills.all():
+    factory = ToolFactory(dependencies)
+    tools: list[Tool[Any]] = [LazyTool(spec, Lazy(partial(factory.make, name))) for name, spec in read_specs().items()]
+    if dependencies.skills.all():
         from opencode_tui.engine.tool.skill import SkillTool  # its description lists the skills, so it is made at once
 
-        tools.append(SkillTool(skills=surroundings.skills))
+        tools.append(SkillTool(skills=dependencies.skills))
     return tools
 
 
-class _Workshop:
+class ToolFactory:
     """Makes the tools; what several of them share is made once."""
 
-    def __init__(self, surroundings: ToolSurroundings) -> None:
-        self._surroundings = surroundings
+    def __init__(self, dependencies: ToolDependencies) -> None:
+        self._dependencies = dependencies
+
+    def make(self, name: str) -> Tool[Any]:
+        """Return a new tool of that name; imports its module."""
+        make: Callable[[], Tool[Any]] = getattr(self, f"_make_{name}")
+        return make()
 
     @cached_property
     def _stamps(self) -> "ReadStamps":
@@ -77,7 +81,7 @@ class _Workshop:
     def _files(self) -> "WorktreeFiles":
         from opencode_tui.engine.tool.files import WorktreeFiles
 
-        return WorktreeFiles(edited=self._surroundings.edited)
+        return WorktreeFiles(edited=self._dependencies.edited)
 
     @cached_property
     def _editor(self) -> "FileEditor":
@@ -91,10 +95,10 @@ class _Workshop:
 
         return FileSearch.installed()
 
-    def make_bash(self) -> Tool[Any]:
+    def _make_bash(self) -> Tool[Any]:
         from opencode_tui.engine.tool.bash import BashTool, ShellSurroundings
 
-        given = self._surroundings
+        given = self._dependencies
         shell = ShellSurroundings(
             environ=given.environ,
             home=given.home,
@@ -103,72 +107,72 @@ class _Workshop:
         )
         return BashTool(surroundings=shell, may_delegate=given.may_delegate)
 
-    def make_read(self) -> Tool[Any]:
+    def _make_read(self) -> Tool[Any]:
         from opencode_tui.engine.tool.read import ReadTool
 
-        return ReadTool(stamps=self._stamps, instructions=self._surroundings.instructions)
+        return ReadTool(stamps=self._stamps, instructions=self._dependencies.instructions)
 
-    def make_glob(self) -> Tool[Any]:
+    def _make_glob(self) -> Tool[Any]:
         from opencode_tui.engine.tool.glob import GlobTool
 
-        return GlobTool(search=self._search, readable=self._surroundings.readable)
+        return GlobTool(search=self._search, readable=self._dependencies.readable)
 
-    def make_grep(self) -> Tool[Any]:
+    def _make_grep(self) -> Tool[Any]:
         from opencode_tui.engine.tool.grep import GrepTool
 
-        return GrepTool(search=self._search, readable=self._surroundings.readable)
+        return GrepTool(search=self._search, readable=self._dependencies.readable)
 
-    def make_list(self) -> Tool[Any]:
+    def _make_list(self) -> Tool[Any]:
         from opencode_tui.engine.tool.list import ListTool
 
         return ListTool(search=self._search)
 
-    def make_edit(self) -> Tool[Any]:
+    def _make_edit(self) -> Tool[Any]:
         from opencode_tui.engine.tool.edit import EditTool
 
         return EditTool(editor=self._editor)
 
-    def make_multiedit(self) -> Tool[Any]:
+    def _make_multiedit(self) -> Tool[Any]:
         from opencode_tui.engine.tool.multiedit import MultieditTool
 
         return MultieditTool(editor=self._editor)
 
-    def make_write(self) -> Tool[Any]:
+    def _make_write(self) -> Tool[Any]:
         from opencode_tui.engine.tool.write import WriteTool
 
         return WriteTool(editor=self._editor)
 
-    def make_apply_patch(self) -> Tool[Any]:
+    def _make_apply_patch(self) -> Tool[Any]:
         from opencode_tui.engine.tool.apply_patch import ApplyPatchTool
 
         return ApplyPatchTool(files=self._files, stamps=self._stamps)
 
-    def make_webfetch(self) -> Tool[Any]:
+    def _make_webfetch(self) -> Tool[Any]:
         from opencode_tui.engine.tool.webfetch import WebfetchTool
 
         return WebfetchTool()
 
-    def make_task(self) -> Tool[Any]:
+    def _make_task(self) -> Tool[Any]:
         from opencode_tui.engine.tool.task import TaskTool
 
         return TaskTool()
 
-    def make_todowrite(self) -> Tool[Any]:
+    def _make_todowrite(self) -> Tool[Any]:
         from opencode_tui.engine.tool.todo import TodowriteTool
 
-        return TodowriteTool(store=self._surroundings.todos)
+        return TodowriteTool(store=self._dependencies.todos)
 
-    def make_todoread(self) -> Tool[Any]:
+    def _make_todoread(self) -> Tool[Any]:
         from opencode_tui.engine.tool.todo import TodoreadTool
 
-        return TodoreadTool(store=self._surroundings.todos)
+        return TodoreadTool(store=self._dependencies.todos)
 
-    def make_question(self) -> Tool[Any]:
+    def _make_question(self) -> Tool[Any]:
         from opencode_tui.engine.tool.question import QuestionTool
 
         return QuestionTool()
 
-    def make_recall(self) -> Tool[Any]:
+    def _make_recall(self) -> Tool[Any]:
         from opencode_tui.engine.tool.recall import RecallTool
 
-        return RecallTool(outputs=self._surroundings.outputs)
+        return RecallTool(outputs=self._dependencies.outputs)

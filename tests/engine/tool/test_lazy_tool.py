@@ -2,7 +2,7 @@ import json
 import subprocess
 import sys
 
-from opencode_tui.engine.tool.deferred import SPECS
+from opencode_tui.engine.tool.lazy_tool import SPECS
 from tests.support.tool_specs import derive
 
 

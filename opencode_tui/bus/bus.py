@@ -105,18 +105,18 @@ class Subscription:
         self._structural -= 1
         return entry
 
-    def offer(self, envelope: Envelope) -> None:
+    def enqueue(self, envelope: Envelope) -> None:
         """Queue an event; called by the bus only."""
         if self._directory is not None and envelope.directory not in ("", self._directory):
             return
         event = envelope.event
         if isinstance(event, PartGrowth | PartProgress):
-            self._offer_growing(envelope.directory, event)
+            self._enqueue_growing(envelope.directory, event)
         else:
-            self._offer_structural(envelope, event)
+            self._enqueue_structural(envelope, event)
         self._wake()
 
-    def _offer_growing(self, directory: str, event: PartGrowth | PartProgress) -> None:
+    def _enqueue_growing(self, directory: str, event: PartGrowth | PartProgress) -> None:
         delta = event.delta if isinstance(event, PartGrowth) else None
         waiting = self._growing.get(event.part_id)
         if waiting is not None:
@@ -135,7 +135,7 @@ class Subscription:
         self._growing[event.part_id] = entry
         self._queue.append(entry)
 
-    def _offer_structural(self, envelope: Envelope, event: Event) -> None:
+    def _enqueue_structural(self, envelope: Envelope, event: Event) -> None:
         if self._structural >= self._bound:
             self._queue.clear()
             self._growing.clear()
@@ -172,9 +172,9 @@ class Bus:
         """Hand an event to every subscriber; returns at once and never raises on their account."""
         envelope = Envelope(directory, event)
         for subscription in tuple(self._subscriptions):
-            subscription.offer(envelope)
+            subscription.enqueue(envelope)
 
     def remove(self, subscription: Subscription) -> None:
-        """Forget a subscriber; unknown ones are ignored."""
+        """Remove a subscriber; unknown ones are ignored."""
         if subscription in self._subscriptions:
             self._subscriptions.remove(subscription)

@@ -38,7 +38,7 @@ def _describe(findings: list[Finding]) -> list[tuple[Level, str]]:
 
 def _mend(doctor: Doctor, findings: list[Finding]) -> list[tuple[Level, str]]:
     """Mend what can be mended; returns a line for each finding, and one for each failure."""
-    failures = [str(error) for error in doctor.mend([one for one in findings if one.is_fixable])]
+    failures = [str(error) for error in doctor.repair([one for one in findings if one.is_fixable])]
     is_closed = False
     if any(finding.kind == "killed run" for finding in findings):
         try:

@@ -9,15 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Literal, NewType
-
-SessionID = NewType("SessionID", str)
-MessageID = NewType("MessageID", str)
-PartID = NewType("PartID", str)
-PermissionID = NewType("PermissionID", str)
-QuestionID = NewType("QuestionID", str)
-ToolOutputID = NewType("ToolOutputID", str)
-ProjectID = NewType("ProjectID", str)
+from typing import Literal
 
 Prefix = Literal["ses", "msg", "prt", "per", "que", "usr", "pty", "tool"]
 Clock = Callable[[], int]
@@ -39,7 +31,7 @@ def system_clock() -> int:
 
 
 def is_identifier(text: str, prefix: Prefix) -> bool:
-    """Tell whether `text` has the shape of an id with this prefix; such a text is safe as a file name."""
+    """Return whether `text` has the shape of an id with this prefix; such a text is safe as a file name."""
     return text.startswith(prefix + "_") and _SHAPE.fullmatch(text) is not None
 
 
@@ -50,7 +42,7 @@ def time_field(identifier: str) -> int | None:
 
 
 def spans_wrap(identifiers: Iterable[str]) -> bool:
-    """Tell whether ascending names lie on both sides of a wrap of the 48 bits, so that their order is not that of time.
+    """Return whether ascending names lie on both sides of a wrap of the 48 bits, so that their order is not that of time.
 
     True as well for names without a time field: then only the records know the order.
     """

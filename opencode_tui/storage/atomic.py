@@ -121,7 +121,7 @@ class AtomicWriter:
             view = view[self._files.write(descriptor, view) :]
 
     def _sync(self, paths: set[str], *, above: str | None = None) -> None:
-        """Sync and forget these paths, or those of them that are folders above a path."""
+        """Sync these paths and drop them, or those of them that are folders above a path."""
         for path in sorted(paths):
             if above is None or above.startswith(f"{path}/"):
                 self._sync_path(path)

@@ -126,7 +126,7 @@ class CostIndex:
             data = self._files.read_whole(path)
             found: object = json.loads(data) if b'"cost"' in data else None
         except (OSError, ValueError):
-            return Decimal(0)  # gone, or to be mended: whoever opens the session says so
+            return Decimal(0)  # gone, or to be repaired: opening the session reports it
         if not isinstance(found, dict):
             return Decimal(0)
         record = cast("dict[str, object]", found)

@@ -1,6 +1,6 @@
-"""Looks through a data folder for what is damaged, left over or open to others, and mends it without losing a byte.
+"""Looks through a data folder for what is damaged, left over or open to others, and repairs it without losing a byte.
 
-Damaged records go to `quarantine/` below the data folder, at the place that they had in the store.
+Damaged records go to `quarantine/` below the data folder, at the location that they had in the store.
 """
 
 import os
@@ -15,7 +15,7 @@ from opencode_tui.schema.error import CorruptRecordError, StorageError
 from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
 from opencode_tui.storage.files import FILE_MODE, FOLDER_MODE
 from opencode_tui.storage.keys import is_segment, segment_of
-from opencode_tui.storage.lock_holder import is_alive, is_running
+from opencode_tui.storage.process_identity import is_alive, is_running
 from opencode_tui.storage.record_check import check_record
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.run_lock import OWNER_SUFFIX, read_owner
@@ -27,7 +27,7 @@ _FRESH_S = 60
 
 
 class Finding(Struct, frozen=True):
-    """Something amiss: `text` is one line; `paths` are the files or folders that `mend` would treat, none when it cannot."""
+    """Something amiss: `text` is one line; `paths` are the files or folders that `repair` would treat, none when it cannot."""
 
     kind: Literal["damaged", "leftover", "mode", "unreadable", "foreign", "killed run"]
     text: str
@@ -35,11 +35,11 @@ class Finding(Struct, frozen=True):
 
     @property
     def is_fixable(self) -> bool:
-        """Tell whether `mend` can do something about it."""
+        """Return whether `repair` can do something about it."""
         return bool(self.paths)
 
 
-class _Place(Struct, frozen=True):
+class _Location(Struct, frozen=True):
     path: str
     name: str
     mode: int
@@ -63,10 +63,10 @@ class Doctor:
         """Return all findings; changes nothing."""
         findings: list[Finding] = []
         open_to_others: list[str] = []
-        for place in self._places(findings):
-            if place.mode & _OTHERS and not stat.S_ISLNK(place.mode):
-                open_to_others.append(place.path)
-            finding = self._examine(place)
+        for location in self._locations(findings):
+            if location.mode & _OTHERS and not stat.S_ISLNK(location.mode):
+                open_to_others.append(location.path)
+            finding = self._examine(location)
             if finding is not None:
                 findings.append(finding)
         if open_to_others:
@@ -77,8 +77,8 @@ class Doctor:
             findings.append(Finding("mode", text, tuple(open_to_others)))
         return findings
 
-    def mend(self, findings: list[Finding]) -> list[StorageError]:
-        """Mend what can be mended and return what went wrong doing so; every finding is tried."""
+    def repair(self, findings: list[Finding]) -> list[StorageError]:
+        """Repair what can be repaired and return what failed; every finding is tried."""
         failures: list[StorageError] = []
         acts: dict[str, Callable[[str], None]] = {
             "damaged": self._set_aside,
@@ -92,18 +92,18 @@ class Doctor:
                 except FileNotFoundError:
                     continue  # gone since it was found
                 except OSError as error:
-                    failures.append(storage_error(error, "mend", path))
+                    failures.append(storage_error(error, "repair", path))
         return failures
 
-    def _places(self, findings: list[Finding]) -> Iterator[_Place]:
+    def _locations(self, findings: list[Finding]) -> Iterator[_Location]:
         """Yield the data folder, the credentials, and everything in the store and among the locks."""
         for path in (str(self._paths.data), str(self._paths.auth)):
-            yield from self._place(path, findings)
+            yield from self._location(path, findings)
         for folder in (self._root, str(self._paths.lock)):
-            yield from self._place(folder, findings)
+            yield from self._location(folder, findings)
             yield from self._inside(folder, findings)
 
-    def _inside(self, folder: str, findings: list[Finding]) -> Iterator[_Place]:
+    def _inside(self, folder: str, findings: list[Finding]) -> Iterator[_Location]:
         try:
             with self._files.scandir(folder) as entries:
                 names = sorted(entry.name for entry in entries)
@@ -113,12 +113,12 @@ class Doctor:
             findings.append(Finding("unreadable", str(storage_error(error, "list", folder))))
             return
         for name in names:
-            for place in self._place(f"{folder}/{name}", findings):
-                yield place
-                if place.is_folder and segment_of(name) is None:
-                    yield from self._inside(place.path, findings)
+            for location in self._location(f"{folder}/{name}", findings):
+                yield location
+                if location.is_folder and segment_of(name) is None:
+                    yield from self._inside(location.path, findings)
 
-    def _place(self, path: str, findings: list[Finding]) -> Iterator[_Place]:
+    def _location(self, path: str, findings: list[Finding]) -> Iterator[_Location]:
         try:
             status = self._files.lstat(path)
         except FileNotFoundError:
@@ -126,49 +126,49 @@ class Doctor:
         except OSError as error:
             findings.append(Finding("unreadable", str(storage_error(error, "examine", path))))
             return
-        yield _Place(path, os.path.basename(path), status.st_mode, status.st_mtime)
+        yield _Location(path, os.path.basename(path), status.st_mode, status.st_mtime)
 
-    def _examine(self, place: _Place) -> Finding | None:
-        owner = temporary_owner(place.name)
+    def _examine(self, location: _Location) -> Finding | None:
+        owner = temporary_owner(location.name)
         if owner is not None:
-            is_old = place.mtime < time.time() - _FRESH_S
-            text = f"{place.path} was left behind by process {owner}, which has ended"
-            return Finding("leftover", text, (place.path,)) if is_old and not is_running(owner) else None
-        if place.path.startswith(f"{self._paths.lock}/"):
-            return self._examine_owner(place) if place.name.endswith(OWNER_SUFFIX) else None
-        if not place.path.startswith(f"{self._root}/"):
+            is_old = location.mtime < time.time() - _FRESH_S
+            text = f"{location.path} was left behind by process {owner}, which has ended"
+            return Finding("leftover", text, (location.path,)) if is_old and not is_running(owner) else None
+        if location.path.startswith(f"{self._paths.lock}/"):
+            return self._examine_owner(location) if location.name.endswith(OWNER_SUFFIX) else None
+        if not location.path.startswith(f"{self._root}/"):
             return None
-        return self._examine_record(place)
+        return self._examine_record(location)
 
-    def _examine_record(self, place: _Place) -> Finding | None:
-        segment = segment_of(place.name)
+    def _examine_record(self, location: _Location) -> Finding | None:
+        segment = segment_of(location.name)
         if segment is None:
-            is_ours = (place.is_folder and is_segment(place.name)) or place.path == f"{self._root}/migration"
-            text = f"{place.path} is no record; the store passes it by"
-            return None if is_ours or place.name.startswith(".") else Finding("foreign", text)
-        key = (*place.path[len(self._root) + 1 :].split("/")[:-1], segment)
+            is_ours = (location.is_folder and is_segment(location.name)) or location.path == f"{self._root}/migration"
+            text = f"{location.path} is no record; the store passes it by"
+            return None if is_ours or location.name.startswith(".") else Finding("foreign", text)
+        key = (*location.path[len(self._root) + 1 :].split("/")[:-1], segment)
         try:
-            check_record(key, self._files.read_whole(place.path), place.path)
+            check_record(key, self._files.read_whole(location.path), location.path)
         except IsADirectoryError:
-            return Finding("damaged", f"{place.path} is a folder where a record should be", (place.path,))
+            return Finding("damaged", f"{location.path} is a folder where a record should be", (location.path,))
         except FileNotFoundError:
             return None
         except OSError as error:
-            return Finding("unreadable", str(storage_error(error, "read", place.path)))
+            return Finding("unreadable", str(storage_error(error, "read", location.path)))
         except CorruptRecordError as error:
-            return Finding("damaged", f"{place.path} is damaged ({error.reason})", (place.path,))
+            return Finding("damaged", f"{location.path} is damaged ({error.reason})", (location.path,))
         return None
 
-    def _examine_owner(self, place: _Place) -> Finding | None:
+    def _examine_owner(self, location: _Location) -> Finding | None:
         try:
-            owner = read_owner(self._files, place.path)
+            owner = read_owner(self._files, location.path)
         except OSError as error:
-            return Finding("unreadable", str(storage_error(error, "read", place.path)))
+            return Finding("unreadable", str(storage_error(error, "read", location.path)))
         if owner is None or not owner.is_set or is_alive(owner.process):
             return None
-        session = place.name.removesuffix(OWNER_SUFFIX)
+        session = location.name.removesuffix(OWNER_SUFFIX)
         return Finding(
-            "killed run", f"a run of session {session} was killed ({owner.process}); opening the session mends it"
+            "killed run", f"a run of session {session} was killed ({owner.process}); opening the session repairs it"
         )
 
     def _set_aside(self, path: str) -> None:

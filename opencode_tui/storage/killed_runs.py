@@ -3,8 +3,8 @@
 import os
 
 from opencode_tui.storage.files import FileSystem
-from opencode_tui.storage.lock_holder import is_alive
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.process_identity import is_alive
 from opencode_tui.storage.run_lock import OWNER_SUFFIX, read_owner
 
 

@@ -14,7 +14,7 @@ from typing import Self
 
 from opencode_tui.schema.error import LockTimeoutError
 from opencode_tui.storage.files import FILE_MODE
-from opencode_tui.storage.lock_holder import holder_of
+from opencode_tui.storage.process_identity import holder_of
 from opencode_tui.storage.record_file import storage_error
 
 DEFAULT_TIMEOUT_MS = 10_000

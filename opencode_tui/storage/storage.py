@@ -15,11 +15,11 @@ from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.atomic import AtomicWriter
 from opencode_tui.storage.files import FileSystem
-from opencode_tui.storage.growth import Failed, Render, WriteBehind
 from opencode_tui.storage.keys import Key, folder_path, record_path
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.reader import FolderRecords, RecordReader
 from opencode_tui.storage.record_file import storage_error
+from opencode_tui.storage.write_behind import Failed, Render, WriteBehind
 from opencode_tui.storage.writer import WriterThread
 
 
@@ -77,7 +77,7 @@ class Storage:
         """
         self._check_open(key)
         self._behind.cancel(key)
-        self._behind.note_write(key)
+        self._behind.record_write(key)
         await self._writer.run(lambda: self._replace(key, data, durable=durable))
 
     async def write_missing(self, records: Sequence[tuple[Key, bytes]]) -> None:
@@ -143,7 +143,7 @@ class Storage:
     async def sync(self) -> None:
         """Make all records created and removed so far outlive a power cut (fsync, batched). Raises StorageError."""
         if not self._is_closed:
-            await self._secure()
+            await self._fsync()
 
     async def close(self) -> None:
         """Write what is pending, sync, and end the writer thread; closing again is fine. Raises StorageError."""
@@ -152,11 +152,11 @@ class Storage:
         self._is_closed = True
         try:
             await self._behind.flush()
-            await self._secure()
+            await self._fsync()
         finally:
             self._writer.stop()
 
-    async def _secure(self) -> None:
+    async def _fsync(self) -> None:
         await self._writer.run(lambda: self._disk("secure", self._root, self._atomic.sync))
 
     def _check_open(self, key: Key) -> None:

@@ -61,7 +61,7 @@ def test_damaged_session_is_named_alone_and_set_aside(paths_with_sessions: Paths
         before = {info.id for info in index.list("p").sessions}
         [error] = index.list("p").damaged
         assert str(damaged) in str(error)
-        assert doctor.mend([finding for finding in doctor.inspect() if finding.kind == "damaged"]) == []
+        assert doctor.repair([finding for finding in doctor.inspect() if finding.kind == "damaged"]) == []
         assert {info.id for info in index.list("p").sessions} == before
         assert index.list("p").damaged == []
 

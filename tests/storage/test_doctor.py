@@ -66,21 +66,21 @@ def test_damage_is_named_and_set_aside_with_its_bytes(
     findings = doctor.inspect()
     assert [(finding.kind, finding.paths) for finding in findings] == [("damaged", (str(damaged),))]
     assert f"{damaged} is damaged ({reason}" in findings[0].text
-    assert doctor.mend(findings) == []
+    assert doctor.repair(findings) == []
     assert (doctor.inspect(), (paths.data / "quarantine" / name).read_bytes()) == ([], data)
 
 
 def test_second_quarantine_of_a_record_keeps_the_first(healthy: Storage, paths: Paths):
     for data in (b"", b"{"):
         put(paths, "todo/ses_2.json", data)
-        Doctor(healthy).mend(Doctor(healthy).inspect())
+        Doctor(healthy).repair(Doctor(healthy).inspect())
     kept = paths.data / "quarantine/todo"
     assert [(kept / name).read_bytes() for name in ("ses_2.json", "ses_2.json.1")] == [b"", b"{"]
 
 
 def test_folder_in_a_records_place_is_set_aside_whole(healthy: Storage, paths: Paths):
     put(paths, "todo/ses_2.json/inner.txt", b"mine")
-    Doctor(healthy).mend(Doctor(healthy).inspect())
+    Doctor(healthy).repair(Doctor(healthy).inspect())
     assert (paths.data / "quarantine/todo/ses_2.json/inner.txt").read_bytes() == b"mine"
 
 
@@ -94,7 +94,7 @@ def test_only_old_temporary_files_of_ended_processes_are_removed(healthy: Storag
         os.utime(path, (1, 1))
     findings = Doctor(healthy).inspect()
     assert [(finding.kind, finding.paths) for finding in findings] == [("leftover", (str(dead),))]
-    assert Doctor(healthy).mend(findings) == []
+    assert Doctor(healthy).repair(findings) == []
     assert (dead.exists(), young.exists(), living.exists()) == (False, True, True)
 
 
@@ -108,7 +108,7 @@ def test_what_others_could_read_is_closed_to_them(healthy: Storage, paths: Paths
             "mode", f"2 files are open to other users, such as {paths.auth}", (str(paths.auth), f"{paths.storage}/todo")
         )
     ]
-    assert (Doctor(healthy).mend(findings), Doctor(healthy).inspect()) == ([], [])
+    assert (Doctor(healthy).repair(findings), Doctor(healthy).inspect()) == ([], [])
     assert (paths.auth.stat().st_mode & 0o777, (paths.storage / "todo").stat().st_mode & 0o777) == (0o600, 0o700)
 
 
@@ -123,7 +123,7 @@ def test_foreign_files_are_told_and_left(healthy: Storage, paths: Paths):
     foreign = put(paths, "todo/notes.txt", b"mine")
     findings = Doctor(healthy).inspect()
     assert findings == [Finding("foreign", f"{foreign} is no record; the store passes it by")]
-    Doctor(healthy).mend(findings)
+    Doctor(healthy).repair(findings)
     assert foreign.read_bytes() == b"mine"
 
 
@@ -131,8 +131,8 @@ def test_disk_that_refuses_is_told_for_each_and_ends_nothing(healthy: Storage, p
     files = FaultyFiles(at=1, error=5, lasting=True, only="replace")
     damaged = [put(paths, f"todo/ses_{number}.json", b"") for number in (2, 3)]
     doctor = Doctor(Storage(paths, files=files))
-    failures = doctor.mend(doctor.inspect())
-    assert [str(error).split(": ")[0] for error in failures] == [f"cannot mend {path}" for path in damaged]
+    failures = doctor.repair(doctor.inspect())
+    assert [str(error).split(": ")[0] for error in failures] == [f"cannot repair {path}" for path in damaged]
     assert all(path.exists() for path in damaged)
 
 

@@ -72,10 +72,10 @@ async def test_waiting_leaves_the_event_loop_free_and_ends_when_cancelled(paths:
     async with locks.store():
         task = asyncio.create_task(Locks(paths).store().acquire(60_000))
         await asyncio.sleep(0.05)
-        started = time.monotonic()
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        assert (task.cancelled(), time.monotonic() - started < 0.3) == (True, True)
+        async with asyncio.timeout(5):
+            await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
 
 
 def test_thread_waits_for_the_lock_and_gets_it(locks: Locks):

@@ -5,9 +5,9 @@ import time
 import pytest
 
 from opencode_tui.schema.error import BusyError, LockTimeoutError, StorageError
-from opencode_tui.storage.lock_holder import ProcessIdentity, current_process, is_alive
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.process_identity import ProcessIdentity, current_process, is_alive
 from opencode_tui.storage.run_lock import RunGrant
 from tests.storage.load import fork, wait_for
 from tests.support.faults import FaultyFiles

@@ -14,8 +14,8 @@ from opencode_tui.schema.error import BusyError, NoSuchMessageError
 from opencode_tui.schema.fork import CopyRange
 from opencode_tui.schema.ids import Clock, is_identifier
 from opencode_tui.schema.session import RevertState, SessionInfo
-from opencode_tui.storage.lock_holder import is_alive
 from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.process_identity import is_alive
 from opencode_tui.storage.storage import Storage
 
 _POLL_S = 0.01

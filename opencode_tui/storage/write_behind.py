@@ -59,19 +59,19 @@ class WriteBehind:
             self._arm()
 
     def cancel(self, key: Key) -> None:
-        """Forget what is pending for a key, because a newer state is written or the record is removed."""
+        """Drop what is pending for a key, because a newer state is written or the record is removed."""
         self._pending.pop(key, None)
         in_flight = self._in_flight.get(key)
         if in_flight is not None:
             in_flight.is_wanted = False
 
     def cancel_below(self, prefix: Key) -> None:
-        """Forget what is pending for every key below a prefix."""
+        """Drop what is pending for every key below a prefix."""
         for key in [*self._pending, *self._in_flight]:
             if key[: len(prefix)] == prefix:
                 self.cancel(key)
 
-    def note_write(self, key: Key) -> None:
+    def record_write(self, key: Key) -> None:
         """Remember that a record was written just now, so that its growth waits a full interval."""
         self._last_writes[key] = now = time.monotonic()
         self._last_writes.move_to_end(key)
@@ -134,18 +134,18 @@ class WriteBehind:
             self._report(growing, StorageError(f"cannot render the record {'/'.join(key)}: {error!r}"))
             return
         self._in_flight[key] = growing
-        self.note_write(key)
+        self.record_write(key)
         loop = asyncio.get_running_loop()
 
         def done(error: BaseException | None) -> None:
             try:
-                loop.call_soon_threadsafe(self._settle, growing, error)
+                loop.call_soon_threadsafe(self._finish_write, growing, error)
             except RuntimeError:  # that loop has ended; the next one finds the outcome
-                self._settle(growing, error)
+                self._finish_write(growing, error)
 
         self._writer.submit(lambda: self._write(key, data), done)
 
-    def _settle(self, growing: _Growing, error: BaseException | None) -> None:
+    def _finish_write(self, growing: _Growing, error: BaseException | None) -> None:
         key = growing.key
         if self._in_flight.get(key) is growing:
             del self._in_flight[key]

@@ -76,6 +76,7 @@ class _Commands(LazyGroup):
             "config": Entry(
                 "opencode_tui.cli.config:config", "The settings in force, where they come from, their schema."
             ),
+            "plugin": Entry("opencode_tui.cli.plugin:plugin", "How to write a plugin: hooks, tools and an example."),
             "snapshot": Entry(
                 "opencode_tui.cli.snapshot:snapshot", "How much the recorded states of your files take; clean them."
             ),

@@ -50,6 +50,13 @@ Script = Generator[Call, ResultBlock, Outcome]
 
 def script_of(goal: Goal, turn: Turn) -> Script:
     """Return the script of a goal."""
+    try:
+        return (yield from _steps_of(goal, turn))
+    except _Refused as refusal:
+        return Outcome(str(refusal), is_done=False)
+
+
+def _steps_of(goal: Goal, turn: Turn) -> Script:
     match goal.action:
         case "read" | "outline":
             return _read(goal, turn)
@@ -86,8 +93,19 @@ def _stop(text: str) -> Script:
     return Outcome(text, is_done=False)
 
 
-def _failed(what: str, result: ResultBlock) -> Outcome:
-    return Outcome(f"{what} did not work. The `{result.tool}` tool answered: “{one_line(result.text)}”", is_done=False)
+class _Refused(Exception):
+    """A call that a tool refused: ends the script, with the tool's words."""
+
+    def __init__(self, what: str, result: ResultBlock) -> None:
+        super().__init__(f"{what} did not work. The `{result.tool}` tool answered: “{one_line(result.text)}”")
+
+
+def _ask(call: Call, what: str) -> Generator[Call, ResultBlock, str]:
+    """Return what a tool answers. Raises _Refused."""
+    result = yield call
+    if result.is_error:
+        raise _Refused(what, result)
+    return result.text
 
 
 def _read(goal: Goal, turn: Turn) -> Script:
@@ -95,12 +113,10 @@ def _read(goal: Goal, turn: Turn) -> Script:
     if named is None:
         return Outcome("Which file? Name it, for example “show README.md”.", is_done=False)
     path = yield from _locate(turn, named)
-    result = yield Call("read", {"filePath": path}, f"I read `{path}`.")
-    if result.is_error:
-        return _failed(f"Reading `{path}`", result)
-    lines, is_whole = read_lines(result.text)
+    output = yield from _ask(Call("read", {"filePath": path}, f"I read `{path}`."), f"Reading `{path}`")
+    lines, is_whole = read_lines(output)
     if not lines:
-        return Outcome(f"Reading `{path}` gave:\n\n{quote(result.text.strip().splitlines())}")
+        return Outcome(f"Reading `{path}` gave:\n\n{quote(output.strip().splitlines())}")
     if goal.action == "outline":
         return Outcome(f"{_outline(path, lines)}\n\nI only count, I do not understand.")
     size = ("" if is_whole else "more than ") + count(len(lines), "line")
@@ -122,27 +138,23 @@ def _find(goal: Goal, turn: Turn) -> Script:
     if goal.path:
         is_file = PurePosixPath(goal.path).suffix != ""
         arguments |= {"include": PurePosixPath(goal.path).name} if is_file else {"path": goal.path}
-    result = yield Call("grep", arguments, f"I search for `{goal.text}`.")
-    if result.is_error:
-        return _failed(f"Searching for `{goal.text}`", result)
+    output = yield from _ask(Call("grep", arguments, f"I search for `{goal.text}`."), f"Searching for `{goal.text}`")
     matches, path = list[str](), ""
-    for line in result.text.split("\n"):
+    for line in output.split("\n"):
         if match := re.match(r"\s+Line (\d+): ?(.*)", line):
             matches.append(f"{path}:{match[1]}: {match[2].strip()}")
         elif line.endswith(":") and not line.startswith(("Found ", "(")):
             path = _relative(turn, line[:-1])
     if matches:
         return Outcome(f"I found `{goal.text}` in {count(len(matches), 'line')}:\n\n{quote(matches)}")
-    if result.text.startswith("No files found"):
+    if output.startswith("No files found"):
         return Outcome(f"I found `{goal.text}` nowhere.")
-    return Outcome(f"Searching for `{goal.text}` gave:\n\n{quote(result.text.strip().splitlines())}")
+    return Outcome(f"Searching for `{goal.text}` gave:\n\n{quote(output.strip().splitlines())}")
 
 
 def _find_files(turn: Turn, pattern: str, say: str, nothing: str) -> Script:
-    result = yield Call("glob", {"pattern": pattern}, say)
-    if result.is_error:
-        return _failed(f"Looking for `{pattern}`", result)
-    paths = _read_paths(turn, result)
+    output = yield from _ask(Call("glob", {"pattern": pattern}, say), f"Looking for `{pattern}`")
+    paths = _read_paths(turn, output)
     if not paths:
         return Outcome(nothing)
     shown = "\n".join(f"- `{path}`" for path in paths[:_LISTED])
@@ -155,10 +167,8 @@ def _list(goal: Goal, turn: Turn) -> Script:
     if "list" not in turn.tools:
         pattern = f"{goal.path}/**" if goal.path else "**/*"
         return (yield from _find_files(turn, pattern, say, f"There is no file in {name}."))
-    result = yield Call("list", {"path": goal.path} if goal.path else {}, say)
-    if result.is_error:
-        return _failed(f"Listing {name}", result)
-    return Outcome(f"In {name} there is:\n\n{quote(result.text.strip().splitlines())}")
+    output = yield from _ask(Call("list", {"path": goal.path} if goal.path else {}, say), f"Listing {name}")
+    return Outcome(f"In {name} there is:\n\n{quote(output.strip().splitlines())}")
 
 
 def _create(goal: Goal, turn: Turn) -> Script:
@@ -168,7 +178,7 @@ def _create(goal: Goal, turn: Turn) -> Script:
     if is_there is not False and "read" in turn.tools:
         read = yield Call("read", {"filePath": path}, f"I look at `{path}` before I write it.")
         if read.is_error and is_there:
-            return _failed(f"Reading `{path}`", read)
+            raise _Refused(f"Reading `{path}`", read)
         if not read.is_error and "\n".join(read_lines(read.text)[0]) == goal.text.rstrip("\n"):
             return Outcome(f"`{path}` is already there with exactly this content.")
         if not read.is_error and goal.action == "create":
@@ -178,9 +188,7 @@ def _create(goal: Goal, turn: Turn) -> Script:
 
 
 def _write(path: str, content: str) -> Script:
-    written = yield Call("write", {"filePath": path, "content": content}, f"I write `{path}`.")
-    if written.is_error:
-        return _failed(f"Writing `{path}`", written)
+    yield from _ask(Call("write", {"filePath": path, "content": content}, f"I write `{path}`."), f"Writing `{path}`")
     return Outcome(
         f"I wrote `{path}`:\n\n{quote(content.splitlines(), path)}"
         if content
@@ -193,10 +201,10 @@ def _replace(goal: Goal, turn: Turn) -> Script:
     if named is None:
         return Outcome(f"In which file shall I replace “{goal.text}”?", is_done=False)
     path = yield from _locate(turn, named)
-    result = yield Call("read", {"filePath": path}, f"I read `{path}` before I change it.")
-    if result.is_error:
-        return _failed(f"Reading `{path}`", result)
-    lines, is_whole = read_lines(result.text)
+    output = yield from _ask(
+        Call("read", {"filePath": path}, f"I read `{path}` before I change it."), f"Reading `{path}`"
+    )
+    lines, is_whole = read_lines(output)
     text = "\n".join(lines)
     found = text.count(goal.text)
     if not found and is_whole:
@@ -224,10 +232,10 @@ def _add_line(goal: Goal, turn: Turn) -> Script:
         if found == path:
             return (yield from _write(path, goal.text + "\n"))
         path = found
-    result = yield Call("read", {"filePath": path}, f"I read `{path}` before I change it.")
-    if result.is_error:
-        return _failed(f"Reading `{path}`", result)
-    lines, is_whole = read_lines(result.text)
+    output = yield from _ask(
+        Call("read", {"filePath": path}, f"I read `{path}` before I change it."), f"Reading `{path}`"
+    )
+    lines, is_whole = read_lines(output)
     if not lines:
         return (yield from _write(path, goal.text + "\n"))
     at_start = goal.action == "prepend"
@@ -250,23 +258,19 @@ def _unique_edge(lines: list[str], *, at_start: bool) -> str:
 
 
 def _edit(path: str, change: dict[str, Any], first_line: int, done: str) -> Script:
-    edited = yield Call("edit", {"filePath": path, **change}, f"I edit `{path}`.")
-    if edited.is_error:
-        return _failed(f"Editing `{path}`", edited)
+    yield from _ask(Call("edit", {"filePath": path, **change}, f"I edit `{path}`."), f"Editing `{path}`")
     window = {"filePath": path, "offset": max(first_line - 1, 1), "limit": 5}
-    again = yield Call("read", window, "I read the lines again to see what they are now.")
-    lines, _ = read_lines(again.text)
-    if again.is_error:
-        return _failed(f"{done} Reading it again", again)
+    again = yield from _ask(
+        Call("read", window, "I read the lines again to see what they are now."), f"{done} Reading it again"
+    )
+    lines, _ = read_lines(again)
     return Outcome(f"{done} It reads now:\n\n{quote(lines, path)}" if lines else done)
 
 
 def _run_command(command: str) -> Script:
     arguments = {"command": command, "description": f"Run {command}"[:60]}
-    result = yield Call("bash", arguments, f"I run `{command}`.")
-    if result.is_error:
-        return _failed(f"Running `{command}`", result)
-    printed, _, rest = result.text.partition("<bash_metadata>")
+    output = yield from _ask(Call("bash", arguments, f"I run `{command}`."), f"Running `{command}`")
+    printed, _, rest = output.partition("<bash_metadata>")
     printed, noted = printed.strip("\n"), one_line(rest.partition("</bash_metadata>")[0])
     shown = f"printed:\n\n{quote(printed.splitlines(), keep_end=True)}" if printed.strip() else "printed nothing."
     added = f"\n\nThe tool noted: {noted}" if noted else ""
@@ -288,17 +292,16 @@ def _run_file(goal: Goal, turn: Turn) -> Script:
 
 def _run_tests(turn: Turn) -> Script:
     for pattern, command in _TEST_COMMANDS if "glob" in turn.tools else ():
-        found = yield Call("glob", {"pattern": pattern}, f"I look for tests: `{pattern}`.")
-        if _read_paths(turn, found):
+        if (yield from _glob(turn, pattern, f"I look for tests: `{pattern}`.")):
             return (yield from _run_command(command))
     hint = "Give me the command, for example “run `make check`”."
     return Outcome(f"I found no tests that I know how to run. {hint}", is_done=False)
 
 
 def _write_plan(goal: Goal) -> Script:
-    result = yield Call("todowrite", {"todos": _todos(goal.items, done=0)}, "I write a todo list.")
-    if result.is_error:
-        return _failed("Writing the todo list", result)
+    yield from _ask(
+        Call("todowrite", {"todos": _todos(goal.items, done=0)}, "I write a todo list."), "Writing the todo list"
+    )
     listed = "\n".join(f"{number}. {item}" for number, item in enumerate(goal.items, 1))
     return Outcome(f"The plan:\n\n{listed}\n\nSay “do it” and I do what of this I can.")
 
@@ -320,9 +323,11 @@ def _follow_plan(turn: Turn) -> Script:
         if not outcomes[-1].is_done:
             break
         done += 1
-    marked = yield Call("todowrite", {"todos": _todos(items, done=done)}, "I bring the todo list up to date.")
-    if marked.is_error:
-        texts.append(_failed("Bringing the todo list up to date", marked).text)
+    update = Call("todowrite", {"todos": _todos(items, done=done)}, "I bring the todo list up to date.")
+    try:
+        yield from _ask(update, "Bringing the todo list up to date")
+    except _Refused as refusal:
+        texts.append(str(refusal))
     return Outcome("\n\n".join([*texts, f"Done: {done} of {count(len(items), 'item')}."]), is_done=done == len(items))
 
 
@@ -338,8 +343,8 @@ def _locate(turn: Turn, path: str) -> Generator[Call, ResultBlock, str]:
     if "glob" not in turn.tools or "/" in path or path == turn.latest_file:
         return path
     pattern = path if "." in path else "".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else c for c in path) + "*"
-    found = yield Call("glob", {"pattern": f"**/{pattern}"}, f"I look for `{path}`.")
-    fitting = [one for one in _read_paths(turn, found) if os.path.basename(one).lower().startswith(path.lower())]
+    found = yield from _glob(turn, f"**/{pattern}", f"I look for `{path}`.")
+    fitting = [one for one in found if os.path.basename(one).lower().startswith(path.lower())]
     return min(fitting, key=lambda one: (one.count("/"), len(one)), default=path)
 
 
@@ -347,8 +352,7 @@ def _exists(turn: Turn, path: str) -> Generator[Call, ResultBlock, bool | None]:
     """Return whether a file exists, None when the glob tool cannot say."""
     if "glob" not in turn.tools or path.startswith(("/", "~")):
         return None
-    found = yield Call("glob", {"pattern": path}, f"I look whether `{path}` is already there.")
-    paths = _read_paths(turn, found)
+    paths = yield from _glob(turn, path, f"I look whether `{path}` is already there.")
     return path in paths or (not turn.directory and any(one.endswith(f"/{path}") for one in paths))
 
 
@@ -356,14 +360,16 @@ def _relative(turn: Turn, path: str) -> str:
     return path.removeprefix(turn.directory.rstrip("/") + "/") if turn.directory else path
 
 
-def _read_paths(turn: Turn, result: ResultBlock) -> list[str]:
-    """Return the paths that the glob tool lists, none when it failed."""
-    lines = [] if result.is_error else [line.strip() for line in result.text.split("\n")]
-    return [
-        _relative(turn, line)
-        for line in lines
-        if line and not line.startswith(("(", "<", "No files")) and ": " not in line
-    ]
+def _glob(turn: Turn, pattern: str, say: str) -> Generator[Call, ResultBlock, list[str]]:
+    """Return the paths that fit a pattern, none when the tool refused."""
+    found = yield Call("glob", {"pattern": pattern}, say)
+    return [] if found.is_error else _read_paths(turn, found.text)
+
+
+def _read_paths(turn: Turn, output: str) -> list[str]:
+    lines = [line.strip() for line in output.split("\n")]
+    listed = [line for line in lines if line and not line.startswith(("(", "<", "No files")) and ": " not in line]
+    return [_relative(turn, line) for line in listed]
 
 
 def read_lines(output: str) -> tuple[list[str], bool]:

@@ -56,6 +56,7 @@ REFUSED = [
     ({"model": {"providerID": "fake", "modelID": "none"}}, "ProviderModelNotFoundError"),
     ({"model": {"providerID": "nobody", "modelID": "x"}}, "ProviderModelNotFoundError"),
     ({"agent": "nobody"}, "ConfigInvalidError"),
+    ({"parts": [{"type": "agent", "name": "nobody"}]}, "ConfigInvalidError"),
     ({"messageID": "../../x"}, "BadRequest"),
     ({"parts": [{"type": "text", "text": "x", "id": "prt_../x"}]}, "BadRequest"),
     ({"parts": [{"type": "nope"}]}, None),

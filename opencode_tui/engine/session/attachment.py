@@ -61,6 +61,8 @@ class Attachments:
         address = urlsplit(given.url)
         if address.scheme == "file":
             return await self._expand_file(given, message, Path(unquote(address.path)))
+        if address.scheme != "data":
+            _check_supported(given)
         if address.scheme == "data" and given.mime != TEXT:
             await asyncio.to_thread(_check_base64, given.url)
         if address.scheme != "data" or given.mime != TEXT:
@@ -75,7 +77,7 @@ class Attachments:
     async def _expand_file(self, given: FileInput, message: UserMessage, path: Path) -> list[AnyPart]:
         is_folder = await asyncio.to_thread(path.is_dir)
         if is_folder or given.mime in (TEXT, FOLDER):
-            arguments = {"filePath": str(path), **_line_range(given.url)}
+            arguments = {"filePath": str(path), **_line_range(given)}
             text = await self._read(message, arguments)
             mime = FOLDER if is_folder else given.mime
             return [
@@ -156,17 +158,39 @@ def _check_base64(url: str) -> None:
         raise ValueError("its data is not base64")
 
 
-def _line_range(url: str) -> dict[str, int]:
-    query = parse_qs(urlsplit(url).query)
+def _check_supported(given: FileInput) -> None:
+    """Raise OpencodeError for an attachment whose content nobody can read, so that the user and the model know."""
+    source = given.source
+    if source is not None and source.type == "resource":
+        server = f" {source.client_name}" if source.client_name else ""
+        raise OpencodeError(f"it is a resource of the MCP server{server}; MCP resources are not supported yet")
+    if given.mime == TEXT:
+        raise OpencodeError("text can be attached by a file: or data: address only")
+
+
+def _line_range(given: FileInput) -> dict[str, int]:
+    """Return the arguments of the read tool for the lines that an address names; of a symbol's first line all its lines."""
+    query = parse_qs(urlsplit(given.url).query)
     start, end = (query.get(name, [""])[0] for name in ("start", "end"))
     if not start.isdigit():
         return {}
+    if start == end and given.source is not None and given.source.type == "symbol":
+        end = str(_last_line(given.source.range) or end)
     offset = max(int(start), 1)
     return (
         {"offset": offset, "limit": int(end) - offset + 1}
         if end.isdigit() and int(end) >= offset
         else {"offset": offset}
     )
+
+
+def _last_line(symbol_range: dict[str, Any] | None) -> int | None:
+    """Return the last line (from 1) of a range in the form of the language server protocol (from 0); None for another form."""
+    try:
+        line = (symbol_range or {})["end"]["line"]
+    except (KeyError, TypeError):
+        return None
+    return line + 1 if isinstance(line, int) else None
 
 
 def _data_url(path: Path, mime: str) -> str:

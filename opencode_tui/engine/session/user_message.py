@@ -63,6 +63,7 @@ class UserMessages:
     def check(self, prompt: PromptInput) -> None:
         """Return when the agent and the model that a prompt names exist. Raises as `address` does."""
         agent = self._agent(prompt.agent)
+        self._check_named(prompt)
         self._catalog.resolve(prompt.model or agent.model or self._catalog.default_model())
 
     async def address(self, session_id: str, prompt: PromptInput) -> Addressee:
@@ -74,6 +75,7 @@ class UserMessages:
         _check_ids(prompt)
         last = await self._last_user(session_id)
         agent = self._agent(prompt.agent)
+        self._check_named(prompt)
         model = prompt.model or agent.model or (last.model if last else None) or self._catalog.default_model()
         self._catalog.resolve(model)
         return Addressee(agent, model)
@@ -112,6 +114,14 @@ class UserMessages:
             known = ", ".join(other.name for other in self._agents.all() if not other.hidden)
             raise ConfigError(f"no agent {name!r}; there are {known}")
         return agent
+
+    def _check_named(self, prompt: PromptInput) -> None:
+        """Raise ConfigError when a part names an agent that does not exist: the model would be told to call it."""
+        for part in prompt.parts:
+            if isinstance(part, AgentInput):
+                self._agent(part.name)
+            elif isinstance(part, SubtaskInput):
+                self._agent(part.agent)
 
     def _message_id(self, prompt: PromptInput) -> str:
         if prompt.message_id is None:

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from opencode_tui.engine.session.attachment import MAX_BYTES, file_input
-from opencode_tui.schema.part import FilePart, TextPart
+from opencode_tui.schema.part import FilePart, FilePartSource, TextPart
 from opencode_tui.schema.request import FileInput, PromptInput
 from tests.support.opened import MODEL, opened
 
@@ -95,3 +95,33 @@ async def test_text_that_comes_as_data_is_read(environ, tmp_path):
     given = FileInput(mime="text/plain", filename="stdin", url="data:text/plain,one%20two")
     async with opened(environ, tmp_path) as world:
         assert [part.text for part in (await parts_of(world, given))[:2]][1] == "one two"
+
+
+async def test_what_nobody_can_read_is_named_and_not_dropped_in_silence(environ, tmp_path):
+    text = {"value": "@notes", "start": 0, "end": 6}
+    source = FilePartSource.model_validate(
+        {"type": "resource", "text": text, "clientName": "wiki", "uri": "wiki://notes"}
+    )
+    resource = FileInput(mime="text/plain", filename="notes", url="wiki://notes", source=source)
+    page = FileInput(mime="text/plain", filename="page", url="https://example.com/page")
+    async with opened(environ, tmp_path) as world:
+        first, *_, second, _ = await parts_of(world, resource, page)
+    assert first.text == (
+        "Attachment notes could not be read: it is a resource of the MCP server wiki; MCP resources are not supported yet"
+    )
+    assert second.text.startswith("Attachment page could not be read: text can be attached by")
+
+
+async def test_a_symbol_is_attached_with_all_its_lines(environ, tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text("x = 1\ndef f():\n    a\n    b\ny = 2\n")
+    lines = {"start": {"line": 1, "character": 0}, "end": {"line": 3, "character": 5}}
+    text = {"value": "@f", "start": 0, "end": 2}
+    source = FilePartSource.model_validate(
+        {"type": "symbol", "path": str(file), "text": text, "range": lines, "name": "f"}
+    )
+    given = FileInput(mime="text/plain", filename="a.py", url=f"{file.as_uri()}?start=2&end=2", source=source)
+    async with opened(environ, tmp_path) as world:
+        _, content, _ = await parts_of(world, given)
+    assert "def f():" in content.text and "    b" in content.text
+    assert "x = 1" not in content.text and "y = 2" not in content.text

@@ -41,27 +41,27 @@ class EventHub:
         while True:
             envelope = await self._next(events, beat)
             while envelope is not None:
-                self._take(envelope)
+                self._receive(envelope)
                 envelope = events.poll()
-            self.tell(self._merger.due())
+            self.publish(self._merger.due())
             if self._now() >= beat:
                 beat = self._now() + HEARTBEAT_S
-                self.tell([_own("server.heartbeat")])
+                self.publish([_own("server.heartbeat")])
 
     @contextmanager
     def listen(self, directory: str | None) -> Generator[Listener]:
         """Return a listener of one folder's events, or of all in the form of `/global/event`; leaving ends it."""
         listener = Listener(directory)
-        listener.offer(_own("server.connected"))
+        listener.enqueue(_own("server.connected"))
         self._listeners.append(listener)
-        self._merger.serve(len(self._listeners))
+        self._merger.set_listeners(len(self._listeners))
         if self._is_closed:
             listener.close()
         try:
             yield listener
         finally:
             self._listeners.remove(listener)
-            self._merger.serve(len(self._listeners))
+            self._merger.set_listeners(len(self._listeners))
             listener.close()
 
     def close(self) -> None:
@@ -80,28 +80,28 @@ class EventHub:
         except TimeoutError:
             return None
 
-    def _take(self, envelope: Envelope) -> None:
+    def _receive(self, envelope: Envelope) -> None:
         if isinstance(envelope.event, BusLagged):
-            self._merger.forget()
+            self._merger.clear()
             for listener in self._listeners:
                 listener.cut_off()
         elif self._listeners:
-            self._tell_event(envelope)
+            self._send_event(envelope)
         else:
-            self._merger.forget()
+            self._merger.clear()
 
-    def _tell_event(self, envelope: Envelope) -> None:
+    def _send_event(self, envelope: Envelope) -> None:
         try:
-            self.tell(self._merger.take(envelope))
+            self.publish(self._merger.apply(envelope))
         except Exception:
             # one event that cannot be written must not end the stream of all others
-            logger.exception("an event %s could not be told", type(envelope.event).__name__)
+            logger.exception("an event %s could not be sent", type(envelope.event).__name__)
 
-    def tell(self, frames: Sequence[Frame]) -> None:
-        """Hand frames to all listeners, in order."""
+    def publish(self, frames: Sequence[Frame]) -> None:
+        """Enqueue frames for all listeners, in order."""
         for frame in frames:
             for listener in self._listeners:
-                listener.offer(frame)
+                listener.enqueue(frame)
 
 
 def _own(kind: str) -> Frame:

@@ -1,7 +1,7 @@
-"""An answer whose head goes out at once and whose body follows when the work is done.
+"""Answers whose body comes later than their head, and how a client that goes away meanwhile is noticed.
 
-Clients with a limit on the time to the first byte stay connected however long a turn takes; for those with a limit on the time
-between two bytes a blank goes out now and then, which JSON allows before a value. Source: reference, `http.md` 1.
+Clients with a limit on the time to the first byte stay connected however long a turn runs; for those with a limit on the time
+between two bytes a blank is sent now and then, which JSON allows before a value. Source: reference, `http.md` 1.
 """
 
 import asyncio
@@ -12,7 +12,13 @@ from starlette.types import Receive, Scope, Send
 
 from opencode_tui.schema.header import MESSAGE_HEADER
 from opencode_tui.server.answer import JSON_TYPE
-from opencode_tui.server.disconnect import until_disconnected
+
+
+async def until_disconnected(receive: Receive) -> None:
+    """Return when the client has gone; what it still sends is thrown away."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
 
 BLANK_S = 30.0
 """Seconds without a byte after which a blank is sent."""

@@ -1,6 +1,6 @@
-"""One client's queue of frames: bounded, merged while it waits, and cut off when the client does not keep up.
+"""One client's queue of frames: bounded, merged while it waits, and cut off when the client is too slow.
 
-A client that is cut off finds everything by reading anew; nothing that it does can hold up the engine or the other listeners.
+A client that is cut off connects again and reads everything again; it cannot delay the engine or the other listeners.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ QUEUE_LIMIT = 16 * 1024 * 1024
 """Bytes of structural events that may wait for one client."""
 
 PIECE = 256 * 1024
-"""Bytes that leave at a time: what waits is shared by all listeners, what is on its way is each one's own."""
+"""Bytes that are sent at a time: frames that wait are shared by all listeners, those being sent are copies."""
 
 
 class Listener:
@@ -27,14 +27,14 @@ class Listener:
         self._news = asyncio.Event()
         self._end = asyncio.Event()
 
-    def offer(self, frame: Frame) -> None:
+    def enqueue(self, frame: Frame) -> None:
         """Queue a frame. Growth of a part that still waits is merged; a full queue cuts the listener off."""
         if self._end.is_set() or (self._directory is not None and frame.directory not in ("", self._directory)):
             return
         if isinstance(frame, GrowthFrame):
-            self._offer_growth(frame)
+            self._enqueue_growth(frame)
         else:
-            self._offer_structural(frame)
+            self._enqueue_structural(frame)
         self._news.set()
 
     def close(self) -> None:
@@ -50,23 +50,23 @@ class Listener:
         self.close()
 
     async def read(self) -> bytes:
-        """Wait for frames and return the first of those that wait, a good piece of them; empty at the end."""
+        """Wait for frames and return the first of those that wait, about `PIECE` bytes; empty at the end."""
         while not self._queue and not self._end.is_set():
             self._news.clear()
             await self._news.wait()
-        return b"".join(self._take_piece())
+        return b"".join(self._pop_piece())
 
     async def ended(self) -> None:
         """Wait until it is closed or cut off."""
         await self._end.wait()
 
-    def _offer_growth(self, frame: GrowthFrame) -> None:
+    def _enqueue_growth(self, frame: GrowthFrame) -> None:
         earlier = self._growing.get(frame.part_id)
         if earlier is None:
             self._queue.append(frame.part_id)
         self._growing[frame.part_id] = frame if earlier is None else frame.after(earlier)
 
-    def _offer_structural(self, frame: Frame) -> None:
+    def _enqueue_structural(self, frame: Frame) -> None:
         if frame.closes is not None and (growth := self._growing.pop(frame.closes, None)) is not None:
             self._queue[self._queue.index(frame.closes)] = growth
             self._waiting_bytes += len(growth.event)
@@ -75,15 +75,15 @@ class Listener:
         if self._waiting_bytes > QUEUE_LIMIT and len(self._queue) > 1:
             self.cut_off()
 
-    def _take_piece(self) -> Iterator[bytes]:
-        taken = 0
-        while self._queue and taken < PIECE:
-            frame = self._take_first()
+    def _pop_piece(self) -> Iterator[bytes]:
+        size = 0
+        while self._queue and size < PIECE:
+            frame = self._pop_first()
             data = frame.for_all if self._directory is None else frame.for_folder
-            taken += len(data)
+            size += len(data)
             yield data
 
-    def _take_first(self) -> Frame:
+    def _pop_first(self) -> Frame:
         entry = self._queue.popleft()
         if isinstance(entry, str):
             return self._growing.pop(entry)

@@ -1,8 +1,8 @@
-"""Pure: which events of the bus leave for the clients now, and which growth waits to be merged.
+"""Pure: which events of the bus are sent to the clients now, and which growth waits to be merged.
 
-The first 8 updates of a part leave at once, then at most 30 a second, fewer where very many listen; text that waits leaves as a
-delta before the part's closing update; of a running tool's progress only the newest leaves. Structural events pass at once, in
-their order. Source: SPEC 3, "part updates".
+The first 8 updates of a part are sent at once, then at most 30 a second, fewer with very many listeners; text that waits is sent
+as a delta before the part's closing update; of a running tool's progress only the newest is sent. Structural events are sent at
+once, in their order. Source: SPEC 3, "part updates".
 """
 
 from collections.abc import Callable
@@ -22,18 +22,18 @@ from opencode_tui.server.answer import record_bytes
 from opencode_tui.server.frame import Frame, GrowthFrame, encode_event
 
 AT_ONCE = 8
-"""Updates of a part that leave at once."""
+"""Updates of a part that are sent at once."""
 
 INTERVAL_S = 1 / 30
 """Seconds between two later ones."""
 
 SHARED = 600
-"""Updates of a part that all listeners together get in a second: a fast stream must not be slowed by who looks at it."""
+"""Updates of a part that all listeners together get in a second, so that many listeners do not slow down a fast stream."""
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A part whose growth is being told; `waiting` is its newest event that has not left yet."""
+    """A part that grows; `waiting` is its newest event that is not sent yet."""
 
     sent: int = 0
     last: float = 0.0
@@ -42,7 +42,7 @@ class _Growing:
     directory: str = ""
 
     def due(self, interval: float) -> float:
-        """Return the moment from which the next update may leave, with so many seconds between two."""
+        """Return the time from which the next update may be sent, with `interval` seconds between two."""
         return 0.0 if self.sent < AT_ONCE else self.last + interval
 
 
@@ -54,12 +54,12 @@ class PartMerger:
         self._growing: dict[str, _Growing] = {}
         self._interval = INTERVAL_S
 
-    def serve(self, listeners: int) -> None:
-        """Take notice of how many listen from now on."""
+    def set_listeners(self, listeners: int) -> None:
+        """Set the number of listeners, from which the interval between two updates follows."""
         self._interval = max(INTERVAL_S, listeners / SHARED)
 
-    def take(self, envelope: Envelope) -> list[Frame]:
-        """Take in one event of the bus and return the frames that leave now, in order."""
+    def apply(self, envelope: Envelope) -> list[Frame]:
+        """Apply one event of the bus and return the frames to send now, in order."""
         match envelope.event:
             case PartGrowth() | PartProgress() as event:
                 return self._grow(envelope.directory, event)
@@ -69,22 +69,22 @@ class PartMerger:
                 return [*self._close(event), self._structural(envelope.directory, event)]
 
     def due(self) -> list[Frame]:
-        """Return the growth whose time has come."""
+        """Return the growth that is due."""
         now = self._now()
         return [
-            self._leave(part)
+            self._send(part)
             for part in self._growing.values()
             if part.waiting is not None and part.due(self._interval) <= now
         ]
 
     def next_due(self) -> float | None:
-        """Return when growth that waits may leave, None when nothing waits."""
+        """Return when growth that waits may be sent, None when nothing waits."""
         return min(
             (part.due(self._interval) for part in self._growing.values() if part.waiting is not None), default=None
         )
 
-    def forget(self) -> None:
-        """Drop what waits: nobody listens, and who comes later reads the parts first."""
+    def clear(self) -> None:
+        """Drop what waits: nobody listens, and a later listener reads the parts first."""
         self._growing.clear()
 
     def _grow(self, directory: str, event: PartGrowth | PartProgress) -> list[Frame]:
@@ -92,7 +92,7 @@ class PartMerger:
         part.waiting, part.directory = event, directory
         if isinstance(event, PartGrowth):
             part.deltas.append(event.delta)
-        return [self._leave(part)] if part.due(self._interval) <= self._now() else []
+        return [self._send(part)] if part.due(self._interval) <= self._now() else []
 
     def _close(self, event: StructuralEvent) -> list[Frame]:
         """Return the text that still waits for the part that this event closes."""
@@ -101,9 +101,9 @@ class PartMerger:
         part = self._growing.pop(_part_id(event), None)
         if part is None or not part.deltas or isinstance(event, PartRemoved):
             return []
-        return [self._leave(part)]
+        return [self._send(part)]
 
-    def _leave(self, part: _Growing) -> Frame:
+    def _send(self, part: _Growing) -> Frame:
         event = part.waiting
         assert event is not None
         delta = "".join(part.deltas) if isinstance(event, PartGrowth) else None

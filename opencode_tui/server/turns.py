@@ -1,6 +1,6 @@
-"""Turns that the server has begun: each belongs to the server, not to the request that began it.
+"""Turns that the server started: each belongs to the server, not to the HTTP request that started it.
 
-A client that goes away leaves its turn running; whoever listens sees it end. A request counts as taken when it is on disk.
+A turn continues when its client goes away; listeners see it end. A request is accepted when it is on disk.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from opencode_tui.server.errors import describe_error
 logger = logging.getLogger(__name__)
 
 END_GRACE_S = 0.5
-"""Seconds that interrupted turns have to bring their last message."""
+"""Seconds that interrupted turns have to return their last message."""
 
 
 Send = Callable[[Callable[[str], None]], Awaitable[MessageWithParts]]
-"""Sends a request; calls what it is given with the request's id when it is on disk; brings the answer."""
+"""Sends a request and returns its answer; calls its argument with the request's id when that is on disk."""
 
 
 class Turn:
@@ -33,7 +33,7 @@ class Turn:
         self._session_id = session_id
         self._send = send
         self._request_id: str | None = None
-        self._taken = asyncio.Event()
+        self._stored = asyncio.Event()
         self._ended = asyncio.Event()
         self._answer: MessageWithParts | None = None
         self._error: Exception | None = None
@@ -44,7 +44,7 @@ class Turn:
         return self._request_id
 
     async def run(self) -> None:
-        """Have the request answered; raises nothing of what goes wrong in it."""
+        """Run the turn; its errors are kept for `wait_stored` and `answer`."""
         try:
             self._answer = await self._send(self._store)
         except OpencodeError as error:
@@ -53,17 +53,17 @@ class Turn:
             logger.exception("a turn of session %s failed", self._session_id)
             self._error = error
         finally:
-            self._taken.set()
+            self._stored.set()
             self._ended.set()
 
-    async def taken(self) -> None:
-        """Wait until the request is on disk; raises what refused it before."""
-        await self._taken.wait()
+    async def wait_stored(self) -> None:
+        """Wait until the request is on disk; raises the error of a request that was refused before."""
+        await self._stored.wait()
         if self._request_id is None and self._error is not None:
             raise self._error
 
     async def answer(self) -> bytes:
-        """Wait for the end and return the last message of the answer; of a turn that failed the message that says why.
+        """Wait for the end and return the last message of the answer; of a failed turn the message with its error.
 
         A request that waited for another one's turn and was not reached when that failed returns that one's last message.
         """
@@ -82,7 +82,7 @@ class Turn:
 
     def _store(self, message_id: str) -> None:
         self._request_id = message_id
-        self._taken.set()
+        self._stored.set()
 
     async def _failed_message(self) -> MessageWithParts | None:
         messages = await self._client.messages.list(self._session_id)
@@ -107,19 +107,19 @@ class Turns:
         self._running: set[asyncio.Task[None]] = set()
 
     async def prompt(self, client: Client, session_id: str, request: PromptInput) -> Turn:
-        """Begin a turn and return it when its request is on disk; raises what refused it."""
+        """Start a turn and return it when its request is on disk; raises the error of a request that was refused."""
         return await self._begin(
             Turn(client, session_id, lambda stored: client.prompts.prompt(session_id, request, stored=stored))
         )
 
     async def command(self, client: Client, session_id: str, request: CommandInput) -> Turn:
-        """Begin the turn of a slash command, and return it as `prompt` does."""
+        """Start the turn of a slash command, and return it as `prompt` does."""
         return await self._begin(
             Turn(client, session_id, lambda stored: client.prompts.command(session_id, request, stored=stored))
         )
 
     async def shell(self, client: Client, session_id: str, request: ShellInput) -> Turn:
-        """Begin a command line of the person's, and return it as `prompt` does."""
+        """Run a shell command of the user, and return its turn as `prompt` does."""
         return await self._begin(
             Turn(client, session_id, lambda stored: client.prompts.shell(session_id, request, stored=stored))
         )
@@ -128,11 +128,11 @@ class Turns:
         task = self._group.create_task(turn.run(), name="turn")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        await turn.taken()
+        await turn.wait_stored()
         return turn
 
     async def end(self) -> None:
-        """Wait for the turns whose runs have been interrupted; one that does not end is given up."""
+        """Wait for the turns whose runs have been interrupted; one that does not end is cancelled."""
         if self._running:
             _, late = await asyncio.wait(self._running, timeout=END_GRACE_S)
             for task in late:

@@ -9,8 +9,8 @@ from urllib.parse import quote
 import httpx
 
 from opencode_tui.server.event_hub import EventHub
-from opencode_tui.server.event_stream import EventStream
 from opencode_tui.server.frame import Frame
+from opencode_tui.server.routes.event import EventStream
 from tests.support.http_face import PASSWORD
 from tests.support.model_script import Answer, Call
 
@@ -134,7 +134,7 @@ async def test_a_stream_whose_client_takes_nothing_ends_when_its_queue_is_full(m
     while not hub.listeners:
         await asyncio.sleep(0)
     for _ in range(3):
-        hub.tell([Frame("", lambda: b"x" * 600)])
+        hub.publish([Frame("", lambda: b"x" * 600)])
         await asyncio.sleep(0)
     await asyncio.wait_for(stream, 2)
     assert hub.listeners == ()

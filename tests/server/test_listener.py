@@ -30,9 +30,9 @@ def parse(data: bytes) -> list[dict[str, Any]]:
 async def test_growth_that_waits_is_merged_and_stands_before_the_update_that_closes_it():
     listener = Listener("/p")
     for frame in (structural("one"), growth("a", "a"), structural("two"), growth("ab", "b")):
-        listener.offer(frame)
-    listener.offer(structural("closing", closes="prt_1"))
-    listener.offer(growth("new", "new"))
+        listener.enqueue(frame)
+    listener.enqueue(structural("closing", closes="prt_1"))
+    listener.enqueue(growth("new", "new"))
     events = parse(await listener.read())
     assert [event["type"] for event in events] == [
         "one", "message.part.updated", "two", "closing", "message.part.updated"
@@ -49,7 +49,7 @@ async def test_who_does_not_read_is_cut_off_and_who_reads_loses_nothing(monkeypa
     seen: list[str] = []
     for number in range(100):
         for listener in (idle, reading):
-            listener.offer(structural(f"event {number}", size=1_000))
+            listener.enqueue(structural(f"event {number}", size=1_000))
         seen += [str(event["type"]) for event in parse(await reading.read())]
     assert seen == [f"event {number}" for number in range(100)]
     assert await idle.read() == b""
@@ -60,10 +60,10 @@ async def test_what_waits_leaves_in_pieces_in_order_and_makes_room_as_it_goes(mo
     monkeypatch.setattr("opencode_tui.server.listener.PIECE", 2_000)
     listener = Listener("/p")
     for number in range(8):
-        listener.offer(structural(f"event {number}", size=1_000))
+        listener.enqueue(structural(f"event {number}", size=1_000))
     pieces = [parse(await listener.read())]
     for number in range(8, 10):
-        listener.offer(structural(f"event {number}", size=1_000))
+        listener.enqueue(structural(f"event {number}", size=1_000))
     listener.close()
     while data := await listener.read():
         pieces.append(parse(data))
@@ -74,14 +74,14 @@ async def test_what_waits_leaves_in_pieces_in_order_and_makes_room_as_it_goes(mo
 async def test_one_event_larger_than_the_queue_still_arrives(monkeypatch):
     monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 100)
     listener = Listener("/p")
-    listener.offer(structural("large", size=1_000))
+    listener.enqueue(structural("large", size=1_000))
     assert len(parse(await listener.read())) == 1
 
 
 async def test_growth_of_who_does_not_read_needs_the_room_of_one_frame():
     listener = Listener("/p")
     for number in range(1, 2_001):
-        listener.offer(growth("x" * number, "x"))
+        listener.enqueue(growth("x" * number, "x"))
     (event,) = parse(await listener.read())
     assert event["properties"] == {"part": {"text": "x" * 2_000}, "delta": "x" * 2_000}
 
@@ -89,8 +89,8 @@ async def test_growth_of_who_does_not_read_needs_the_room_of_one_frame():
 async def test_a_listener_gets_its_folder_and_the_process_and_one_of_all_is_told_the_folder():
     here, everything = Listener("/p"), Listener(None)
     for frame in (structural("here"), structural("there", directory="/q"), structural("process", directory="")):
-        here.offer(frame)
-        everything.offer(frame)
+        here.enqueue(frame)
+        everything.enqueue(frame)
     assert [event["type"] for event in parse(await here.read())] == ["here", "process"]
     assert [(event.get("directory"), event["payload"]["type"]) for event in parse(await everything.read())] == [
         ("/p", "here"), ("/q", "there"), (None, "process")

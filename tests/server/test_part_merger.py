@@ -48,8 +48,8 @@ def told(frames: list[Frame]) -> list[tuple[str, str | None]]:
 def test_the_first_eight_leave_at_once_and_later_ones_are_merged_until_their_time():
     watch, writer = Watch(), Writer()
     merger = PartMerger(now=watch)
-    at_once = [frame for letter in "abcdefgh" for frame in merger.take(writer.grow(letter))]
-    held = [frame for letter in "ijk" for frame in merger.take(writer.grow(letter))]
+    at_once = [frame for letter in "abcdefgh" for frame in merger.apply(writer.grow(letter))]
+    held = [frame for letter in "ijk" for frame in merger.apply(writer.grow(letter))]
     due = merger.next_due()
     watch.now += INTERVAL_S
     assert (len(at_once), held, due) == (AT_ONCE, [], watch.now)
@@ -60,9 +60,9 @@ def test_the_first_eight_leave_at_once_and_later_ones_are_merged_until_their_tim
 def test_where_many_listen_a_growing_text_is_told_less_often():
     watch, writer = Watch(), Writer()
     merger = PartMerger(now=watch)
-    merger.serve(50)
+    merger.set_listeners(50)
     for letter in "abcdefghijk":
-        merger.take(writer.grow(letter))
+        merger.apply(writer.grow(letter))
     watch.now += INTERVAL_S
     assert merger.due() == []
     watch.now += 50 / SHARED
@@ -73,17 +73,17 @@ def test_text_that_waits_leaves_as_a_delta_before_the_closing_update():
     writer = Writer()
     merger = PartMerger(now=Watch())
     for letter in "abcdefghij":
-        merger.take(writer.grow(letter))
-    assert told(merger.take(writer.close())) == [("abcdefghij", "ij"), ("abcdefghij", None)]
+        merger.apply(writer.grow(letter))
+    assert told(merger.apply(writer.close())) == [("abcdefghij", "ij"), ("abcdefghij", None)]
 
 
 def test_text_of_a_removed_part_never_leaves():
     writer = Writer()
     merger = PartMerger(now=Watch())
     for letter in "abcdefghij":
-        merger.take(writer.grow(letter))
+        merger.apply(writer.grow(letter))
     removed = PartRemoved(session_id="ses_1", message_id="msg_1", part_id="prt_1")
-    assert [json.loads(frame.event)["type"] for frame in merger.take(Envelope("/p", removed))] == [
+    assert [json.loads(frame.event)["type"] for frame in merger.apply(Envelope("/p", removed))] == [
         "message.part.removed"
     ]
     assert merger.next_due() is None
@@ -95,7 +95,7 @@ def test_of_a_running_tools_progress_the_newest_leaves():
     for number in range(20):
         state = ToolStateRunning(input={}, title=f"step {number}", time=ToolTime(start=1))
         tool = ToolPart(id="prt_2", session_id="ses_1", message_id="msg_1", call_id="c", tool="bash", state=state)
-        merger.take(Envelope("/p", PartProgress("ses_1", "msg_1", "prt_2", LiveTool(tool))))
+        merger.apply(Envelope("/p", PartProgress("ses_1", "msg_1", "prt_2", LiveTool(tool))))
     watch.now += 1
     (frame,) = merger.due()
     event = json.loads(frame.event)
@@ -117,11 +117,11 @@ def test_deltas_add_up_to_the_text_and_structural_events_keep_their_order(steps)
             watch.now += 0.02
             frames += merger.due()
         elif step == "idle":
-            frames += merger.take(Envelope("/p", SessionIdle(session_id=f"ses_{number}")))
+            frames += merger.apply(Envelope("/p", SessionIdle(session_id=f"ses_{number}")))
         else:
-            frames += merger.take(writers[step].grow(f"{number},"))
+            frames += merger.apply(writers[step].grow(f"{number},"))
     for writer in writers.values():
-        frames += merger.take(writer.close())
+        frames += merger.apply(writer.close())
     events = [json.loads(frame.event) for frame in frames]
     idle = [event["properties"]["sessionID"] for event in events if event["type"] == "session.idle"]
     parts = [event["properties"] for event in events if event["type"] == "message.part.updated"]

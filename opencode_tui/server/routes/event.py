@@ -1,12 +1,22 @@
-"""The event streams."""
+"""The event streams: a listener's frames as `text/event-stream`, the open requests first.
 
+A client that goes away, or is cut off because it does not read, ends its stream; a blocked write delays nothing else.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from fastapi import APIRouter, Response
+from starlette.types import Receive, Scope, Send
 
+from opencode_tui.client.client import Client
+from opencode_tui.schema.event import PermissionAsked, QuestionAsked, StructuralEvent
 from opencode_tui.schema.header import OWN
-from opencode_tui.server.event_stream import EventStream
-from opencode_tui.server.open_requests import open_requests
+from opencode_tui.server.event_hub import EventHub
+from opencode_tui.server.frame import Frame
+from opencode_tui.server.late_answer import until_disconnected
+from opencode_tui.server.listener import Listener
 from opencode_tui.server.request import FolderClient, ServerServices
 
 router = APIRouter(tags=["event"])
@@ -33,3 +43,55 @@ async def stream_all_events(client: FolderClient, services: ServerServices) -> R
 async def stream_news(client: FolderClient, services: ServerServices) -> Response:
     """Stream the events of one folder from now on: who listens here reads the open questions by `/permission` and `/question`."""
     return EventStream(services.hub, str(client.directory))
+
+
+Opening = Callable[[], Awaitable[Sequence[Frame]]]
+
+FLUSH_S = 0.25
+"""Seconds that a client has at the end of the stream to read what waits for it."""
+
+
+class EventStream(Response):
+    """Sends a listener's frames; `directory` None means all folders. `opening` returns frames for this listener only."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, hub: EventHub, directory: str | None, opening: Opening | None = None) -> None:
+        super().__init__(headers={"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._hub = hub
+        self._directory = directory
+        self._opening = opening
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until the client goes away or the listener ends."""
+        with self._hub.listen(self._directory) as listener:
+            for frame in await self._opening() if self._opening is not None else ():
+                listener.enqueue(frame)
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            sending = asyncio.create_task(_send_frames(listener, send))
+            watching = asyncio.create_task(until_disconnected(receive))
+            ending = asyncio.create_task(listener.ended())
+            tasks = {sending, watching, ending}
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                if not watching.done():
+                    await asyncio.wait({sending, watching}, timeout=FLUSH_S, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _send_frames(listener: Listener, send: Send) -> None:
+    while frames := await listener.read():
+        await send({"type": "http.response.body", "body": frames, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def open_requests(client: Client) -> list[Frame]:
+    """Return the open questions of a folder, oldest first; with an engine in the process nothing happens in between."""
+    permissions, questions = await client.permissions.pending(), await client.questions.pending()
+    asked: list[StructuralEvent] = [PermissionAsked.model_validate(request.model_dump()) for request in permissions]
+    asked += [QuestionAsked.model_validate(request.to_dict()) for request in questions]
+    return [Frame.of(str(client.directory), event) for event in asked]

@@ -1,18 +1,22 @@
-"""Messages of a session: read them, send one."""
+"""Messages of a session: read them, send one. Requests of older clients and of other machines are adapted first."""
 
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
+from urllib.parse import unquote
 
 from fastapi import APIRouter, Query, Response
 
 from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.part import Part
 from opencode_tui.schema.record import Record, absent
-from opencode_tui.schema.request import CommandInput, PromptInput, ShellInput
+from opencode_tui.schema.request import CommandInput, FileInput, PromptInput, PromptPart, ShellInput
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.late_answer import LateAnswer
-from opencode_tui.server.mentioned import with_files_of
-from opencode_tui.server.older_prompt import in_present_names
 from opencode_tui.server.request import FolderClient, MessageId, PartId, ServerServices, SessionId
 
 router = APIRouter(tags=["message"])
@@ -46,7 +50,7 @@ async def get_message(client: FolderClient, session_id: SessionId, message_id: M
 async def send_message(
     client: FolderClient, services: ServerServices, session_id: SessionId, request: PromptInput
 ) -> Response:
-    """Send a request: the head of the answer tells that it is stored, the body is the last message when the turn is over."""
+    """Send a request: the head of the answer is sent when it is stored, the body is the last message when the turn is over."""
     await client.sessions.get(session_id)
     turn = await services.turns.prompt(client, session_id, await _read(client, request))
     return LateAnswer(turn.answer(), turn.request_id)
@@ -66,7 +70,7 @@ async def send_message_later(
 async def send_command(
     client: FolderClient, services: ServerServices, session_id: SessionId, request: CommandInput
 ) -> Response:
-    """Send the prompt that a slash command stands for, and answer as a message is answered."""
+    """Send the prompt that a slash command expands to; answers as for a message."""
     await client.sessions.get(session_id)
     turn = await services.turns.command(client, session_id, request)
     return LateAnswer(turn.answer(), turn.request_id)
@@ -76,7 +80,7 @@ async def send_command(
 async def run_shell(
     client: FolderClient, services: ServerServices, session_id: SessionId, request: ShellInput
 ) -> Response:
-    """Run a command line of the person's; answers with the message that holds its call when it has ended."""
+    """Run a shell command of the user; answers with the message that holds its call when it has ended."""
     await client.sessions.get(session_id)
     turn = await services.turns.shell(client, session_id, request)
     return LateAnswer(turn.answer(), turn.request_id)
@@ -86,7 +90,7 @@ async def run_shell(
 async def send_init(
     client: FolderClient, services: ServerServices, session_id: SessionId, request: InitInput
 ) -> Response:
-    """Have this project's AGENTS.md written or renewed; answers when the turn is over."""
+    """Write or update this project's AGENTS.md; answers when the turn is over."""
     await client.sessions.get(session_id)
     model = f"{request.provider_id}/{request.model_id}"
     command = CommandInput(command="init", message_id=request.message_id, model=model)
@@ -98,7 +102,7 @@ async def send_init(
 async def update_part(
     client: FolderClient, session_id: SessionId, message_id: MessageId, part_id: PartId, part: Part
 ) -> Response:
-    """Put a part in the place of the one with its id; the ids inside must be those of the address."""
+    """Replace the part with this id; the ids inside must be those of the address."""
     if (part.session_id, part.message_id, part.id) != (session_id, message_id, part_id):
         raise SessionError(f"the part's ids are not those of the address {part_id}; send the part that was read there")
     await client.sessions.get(session_id)
@@ -114,5 +118,58 @@ async def remove_part(client: FolderClient, session_id: SessionId, message_id: M
 
 
 async def _read(client: FolderClient, request: PromptInput) -> PromptInput:
-    """Return a request as it is meant: in today's names, its files where this server has them."""
+    """Return a request in present names, with its files where this server has them."""
     return await with_files_of(client.directory, in_present_names(request))
+
+
+_PART = "prt"
+
+
+def in_present_names(request: PromptInput) -> PromptInput:
+    """Return the request with the names of older clients translated where the present names are not given.
+
+    The Python package, the first SDKs and editors' plugins send the model as `providerID` and `modelID` beside the parts, the
+    agent as `mode`, and parts with ids of their own (UUIDs). A model that is named is used or refused, never replaced.
+    """
+    older = request.model_extra or {}
+    provider, model, mode = (older.get(name) for name in ("providerID", "modelID", "mode"))
+    changes: dict[str, object] = {"parts": _with_our_ids(request.parts)}
+    if request.model is None and isinstance(provider, str) and isinstance(model, str):
+        changes["model"] = ModelRef(provider_id=provider, model_id=model)
+    if request.agent is None and isinstance(mode, str):
+        changes["agent"] = mode
+    return request.changed(**changes)
+
+
+def _with_our_ids(parts: Sequence[PromptPart]) -> list[PromptPart]:
+    """Return the parts; an id that does not begin like a part id is replaced by one of ours."""
+    return [part if part.id is None or part.id.startswith(_PART) else part.changed(id=None) for part in parts]
+
+
+_FILE = "file://"
+
+
+async def with_files_of(folder: Path, request: PromptInput) -> PromptInput:
+    """Return the request with the paths of files that exist in `folder` only; a file at the given address is kept.
+
+    A client in another folder or on another machine names files by `@` relative to where it runs: OpenCode's screens before 1.2
+    join the name that this server found with their own folder.
+    """
+    if not any(isinstance(part, FileInput) and part.source is not None for part in request.parts):
+        return request
+    return request.changed(parts=await asyncio.to_thread(_relocate_all, folder, request.parts))
+
+
+def _relocate_all(folder: Path, parts: Sequence[PromptPart]) -> list[PromptPart]:
+    return [_relocate(folder, part) if isinstance(part, FileInput) else part for part in parts]
+
+
+def _relocate(folder: Path, part: FileInput) -> FileInput:
+    given, mark, lines = part.url.removeprefix(_FILE).partition("?")
+    named = part.source.path if part.source is not None else None
+    if not named or not part.url.startswith(f"{_FILE}/") or os.path.exists(unquote(given)):
+        return part
+    path = os.path.normpath(folder / named)
+    if not path.startswith(f"{folder}{os.sep}") or not os.path.exists(path):
+        return part
+    return part.changed(url=f"{Path(path).as_uri()}{mark}{lines}")

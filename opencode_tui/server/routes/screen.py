@@ -60,26 +60,26 @@ _EVENT: TypeAdapter[ScreenEvent] = TypeAdapter(Annotated[ScreenEvent, Field(disc
 @router.post("/append-prompt", response_model=bool)
 async def append_prompt(client: FolderClient, event: ScreenTextAppended) -> Response:
     """Put text into the prompt."""
-    return await _tell(client, event)
+    return await _publish(client, event)
 
 
 @router.post("/show-toast", response_model=bool)
 async def show_toast(client: FolderClient, event: ScreenToastShown) -> Response:
     """Show a short note."""
-    return await _tell(client, event)
+    return await _publish(client, event)
 
 
 @router.post("/select-session", response_model=bool)
 async def select_session(client: FolderClient, event: ScreenSessionSelected) -> Response:
     """Go to a session."""
     await client.sessions.get(event.session_id)
-    return await _tell(client, event)
+    return await _publish(client, event)
 
 
 @router.post("/execute-command", response_model=bool)
 async def execute_command(client: FolderClient, event: ScreenCommandGiven) -> Response:
     """Carry out an action."""
-    return await _tell(client, ScreenCommandGiven(command=_OLD_ACTIONS.get(event.command, event.command)))
+    return await _publish(client, ScreenCommandGiven(command=_OLD_ACTIONS.get(event.command, event.command)))
 
 
 @router.post("/publish", response_model=bool)
@@ -90,17 +90,17 @@ async def publish(client: FolderClient, message: ScreenMessage) -> Response:
         event = _EVENT.validate_python(written)
     except ValidationError as error:
         raise RequestValidationError(error.errors(include_url=False), body=written) from error
-    return await _tell(client, event)
+    return await _publish(client, event)
 
 
 def _add_action(name: str, action: str) -> None:
     async def act(client: FolderClient) -> Response:
-        return await _tell(client, ScreenCommandGiven(command=action))
+        return await _publish(client, ScreenCommandGiven(command=action))
 
     router.add_api_route(f"/{name}", act, methods=["POST"], response_model=bool, name=name, summary=f"Do {action}.")
 
 
-async def _tell(client: FolderClient, event: ScreenEvent) -> Response:
+async def _publish(client: FolderClient, event: ScreenEvent) -> Response:
     await client.screen.publish(event)
     return answer_value(True)
 

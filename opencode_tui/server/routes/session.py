@@ -1,15 +1,18 @@
-"""Whole sessions: list, make, read, change, delete, and what they are doing."""
+"""Whole sessions: list, create, read, change, compact, undo, delete, and their status."""
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from opencode_tui.schema.compaction import CompactSession
 from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.error import SessionError
+from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError, SessionError
 from opencode_tui.schema.event import SessionIdle, SessionStatusChanged
+from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.session import SessionInfo
@@ -21,9 +24,12 @@ from opencode_tui.server.request import FolderClient, ServerServices, SessionId
 
 router = APIRouter(tags=["session"])
 
+MessageName = Annotated[str, Field(pattern=r"^msg_[0-9A-Za-z]{1,60}$")]
+PartName = Annotated[str, Field(pattern=r"^prt_[0-9A-Za-z]{1,60}$")]
+
 
 class SessionTimeChange(Record):
-    """The moment that the session was put away, in milliseconds since 1970."""
+    """The time when the session was archived, in milliseconds since 1970."""
 
     archived: int | None = absent()
 
@@ -77,7 +83,7 @@ async def list_sessions(client: FolderClient, query: Annotated[SessionQuery, Que
 
 @router.post("/session", response_model=SessionInfo)
 async def create_session(client: FolderClient, request: CreateSession | None = None) -> Response:
-    """Make a session."""
+    """Create a session."""
     return answer_record(await client.sessions.create(request or CreateSession()))
 
 
@@ -96,7 +102,7 @@ async def get_session(client: FolderClient, session_id: SessionId) -> Response:
 
 @router.patch("/session/{sessionID}", response_model=SessionInfo)
 async def update_session(client: FolderClient, session_id: SessionId, change: SessionChange | None = None) -> Response:
-    """Rename a session or put it away."""
+    """Rename or archive a session."""
     change = change or SessionChange()
     update = UpdateSession(title=change.title, archived=change.time.archived if change.time else None)
     return answer_record(await client.sessions.update(session_id, update))
@@ -142,11 +148,11 @@ async def fork_session(client: FolderClient, session_id: SessionId, boundary: Fo
 
 @router.post("/session/{sessionID}/abort", response_model=bool)
 async def abort_session(client: FolderClient, services: ServerServices, session_id: SessionId) -> Response:
-    """Interrupt what runs in the session; of one that is idle already this is told once more, to whoever missed it."""
+    """Interrupt what runs in the session; for a session that is idle already the idle events are sent again."""
     await client.sessions.get(session_id)
     if not await client.prompts.abort(session_id) and session_id not in await client.prompts.status():
         idle = (SessionStatusChanged(session_id=session_id, status=IdleStatus()), SessionIdle(session_id=session_id))
-        services.hub.tell([Frame.of(str(client.directory), event) for event in idle])
+        services.hub.publish([Frame.of(str(client.directory), event) for event in idle])
     return answer_value(True)
 
 
@@ -156,3 +162,47 @@ async def share_session(client: FolderClient, session_id: SessionId) -> Response
     """Refuse: this version shares no sessions."""
     await client.sessions.get(session_id)
     raise SessionError("sessions cannot be shared by this version; `opencode-tui export` writes one as JSON")
+
+
+class SummarizeInput(Record):
+    """The model of the conversation; with `auto` the conversation goes on afterwards."""
+
+    provider_id: str
+    model_id: str
+    auto: bool = False
+
+
+@router.post("/session/{sessionID}/summarize", response_model=bool)
+async def summarize_session(client: FolderClient, session_id: SessionId, request: SummarizeInput) -> Response:
+    """Replace the older messages by a summary; a model that the settings name for that has precedence."""
+    await client.sessions.get(session_id)
+    is_chosen = any(agent.name == "compaction" and agent.model for agent in await client.catalog.agents())
+    given = ModelRef(provider_id=request.provider_id, model_id=request.model_id)
+    options = CompactSession(model=None if is_chosen else given, auto=request.auto)
+    await client.context.compact(session_id, options)
+    return answer_value(True)
+
+
+class RevertInput(Record):
+    """The message, or the part of it, from which on is undone."""
+
+    message_id: MessageName
+    part_id: PartName | None = absent()
+
+
+@router.post("/session/{sessionID}/revert", response_model=SessionInfo)
+async def revert_session(client: FolderClient, session_id: SessionId, request: RevertInput) -> Response:
+    """Undo everything from a message on; an unknown one changes nothing."""
+    await client.sessions.get(session_id)
+    with suppress(NoSuchMessageError):  # as OpenCode answers
+        await client.undo.revert(session_id, request.message_id, request.part_id)
+    return answer_record(await client.sessions.get(session_id))
+
+
+@router.post("/session/{sessionID}/unrevert", response_model=SessionInfo)
+async def unrevert_session(client: FolderClient, session_id: SessionId) -> Response:
+    """Bring back what the undo in force undid; without one nothing changes."""
+    await client.sessions.get(session_id)
+    with suppress(NothingToRevertError):  # as OpenCode answers
+        await client.undo.unrevert(session_id)
+    return answer_record(await client.sessions.get(session_id))

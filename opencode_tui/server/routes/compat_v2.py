@@ -9,7 +9,7 @@ from opencode_tui.schema.record import Record
 from opencode_tui.server.answer import answer_record
 from opencode_tui.server.request import FolderClient, ServerServices
 
-router = APIRouter(prefix="/api", tags=["newer"])
+router = APIRouter(prefix="/api", tags=["compat-v2"])
 
 Word = Annotated[str, Query(max_length=4_096, pattern=r"^[^\x00]*$")]
 
@@ -19,7 +19,7 @@ async def located_client(
     client: FolderClient,
     directory: Annotated[str | None, Query(alias="location[directory]", description="The folder, absolute.")] = None,
 ) -> Client:
-    """Return the door for the folder of a request, which newer clients name as `location[directory]`."""
+    """Return the client of the folder of a request, which newer clients name as `location[directory]`."""
     return await services.clients.at(directory) if directory else client
 
 

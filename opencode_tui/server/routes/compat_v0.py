@@ -1,4 +1,4 @@
-"""What clients of the first generations ask for, answered with what stands in its place today."""
+"""Routes of the first generations of clients, answered from what replaced them."""
 
 import socket
 
@@ -10,7 +10,7 @@ from opencode_tui.schema.record import Record, absent
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient
 
-router = APIRouter(tags=["older"])
+router = APIRouter(tags=["compat-v0"])
 
 
 class AppFolders(Record):

@@ -1,0 +1,290 @@
+"""What OpenCode's API lacks and the client over HTTP needs: sessions, prompts, context, undo, and the folder."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import Field
+
+from opencode_tui.schema.catalog import Notices, ProviderFacts, provider_facts
+from opencode_tui.schema.compaction import CompactionReport, CompactSession
+from opencode_tui.schema.context import ContextView, PartChoice, PruneReport, RequestView
+from opencode_tui.schema.file import LineMatch
+from opencode_tui.schema.fork import ForkPreview
+from opencode_tui.schema.header import OWN
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
+from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.request import PROMPT_PARTS, ForkSession, PromptInput, PromptPart
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.totals import SessionTotals
+from opencode_tui.schema.trust import TrustGrant, TrustReport
+from opencode_tui.schema.undo import RevertPreview, RevertReport
+from opencode_tui.server.answer import JSON_TYPE, answer_record, answer_records, answer_value
+from opencode_tui.server.request import FolderClient, MessageId, SessionId
+
+router = APIRouter(prefix=OWN, tags=["opencode-tui"])
+
+MessageName = Annotated[str, Field(pattern=r"^msg_[0-9A-Za-z]{1,60}$")]
+PartName = Annotated[str, Field(pattern=r"^prt_[0-9A-Za-z]{1,60}$")]
+
+
+class PromptText(Record):
+    """A prompt as it was typed."""
+
+    text: str
+
+
+@router.get("/session", response_model=list[SessionInfo])
+async def list_sessions_newest_first(client: FolderClient) -> Response:
+    """List the sessions of the folder's project, the newest first."""
+    return answer_records(await client.sessions.list())
+
+
+@router.get("/session/latest", response_model=SessionInfo | None)
+async def get_latest_session(client: FolderClient) -> Response:
+    """Return the session that was worked on last, null when there is none."""
+    latest = await client.sessions.latest()
+    return answer_value(None) if latest is None else answer_record(latest)
+
+
+@router.get("/session/cost", response_model=dict[str, float])
+async def get_costs(client: FolderClient) -> Response:
+    """Return what each session of the folder's project has cost by itself in USD, by its id; free ones are left out."""
+    return answer_value(await client.sessions.costs())
+
+
+@router.post("/session/recover", response_model=int)
+async def recover_sessions(client: FolderClient) -> Response:
+    """Finalize what killed processes left open; returns the number of messages that were changed."""
+    return answer_value(await client.sessions.recover_all())
+
+
+@router.post("/session/{sessionID}/fork", response_model=SessionInfo)
+async def fork_elsewhere(client: FolderClient, session_id: SessionId, request: ForkSession) -> Response:
+    """Fork a session, in a git worktree of its own if that is wished."""
+    return answer_record(await client.sessions.fork(session_id, request))
+
+
+@router.post("/session/{sessionID}/fork/preview", response_model=ForkPreview)
+async def preview_fork(client: FolderClient, session_id: SessionId, request: ForkSession) -> Response:
+    """Return what a fork would be called, take over, and where it would work; makes nothing."""
+    return answer_record(await client.sessions.preview_fork(session_id, request))
+
+
+@router.post("/session/{sessionID}/copied", response_model=bool)
+async def wait_for_copies(client: FolderClient, session_id: SessionId) -> Response:
+    """Answer when a fork is copied completely and no fork of it needs its records any more."""
+    await client.sessions.get(session_id)
+    await client.sessions.wait_copied(session_id)
+    return answer_value(True)
+
+
+@router.get("/session/{sessionID}/totals", response_model=SessionTotals)
+async def get_totals(client: FolderClient, session_id: SessionId) -> Response:
+    """Return what a session and the sessions of its agents have used."""
+    return answer_record(await client.sessions.totals(session_id))
+
+
+@router.post("/session/{sessionID}/abort", response_model=bool)
+async def abort_run(client: FolderClient, session_id: SessionId) -> Response:
+    """Interrupt the session's run; returns whether there was one."""
+    await client.sessions.get(session_id)
+    return answer_value(await client.prompts.abort(session_id))
+
+
+@router.delete("/session/{sessionID}/queued/{messageID}", response_model=bool)
+async def withdraw_request(client: FolderClient, session_id: SessionId, message_id: MessageId) -> Response:
+    """Remove a request that waits for the turn before it; returns whether no step had read it yet."""
+    await client.sessions.get(session_id)
+    return answer_value(await client.prompts.withdraw(session_id, message_id))
+
+
+@router.post("/prompt/check", response_model=bool)
+async def check_prompt(client: FolderClient, request: PromptInput) -> Response:
+    """Return true when a request for a new session could be answered, otherwise an error with the reason."""
+    await client.prompts.check(request)
+    return answer_value(True)
+
+
+@router.post("/prompt/expand", response_model=list[PromptPart])
+async def expand_prompt(client: FolderClient, typed: PromptText) -> Response:
+    """Return the parts of a prompt's text: itself, the files that it names with `@`, the agents."""
+    parts = list(await client.prompts.expand(typed.text))
+    return Response(PROMPT_PARTS.dump_json(parts, by_alias=True), media_type=JSON_TYPE)
+
+
+Word = Annotated[str, Query(max_length=4_096, pattern=r"^[^\x00]*$")]
+ProviderId = Annotated[str, Path(alias="providerID", pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$")]
+
+
+class Act(Record):
+    """An act that is asked about: a permission and what it is wanted for; `extra` rules are evaluated after all others."""
+
+    permission: str
+    subject: str
+    agent: str | None = absent()
+    extra: list[Rule] = Field(default_factory=list[Rule])
+
+
+@router.get("/rules", response_model=PermissionRules)
+async def list_rules(client: FolderClient, agent: Word | None = None) -> Response:
+    """Return an agent's rules (the default one's without a name) and the permanent grants of this worktree."""
+    return answer_record(await client.rules.list(agent))
+
+
+@router.post("/rules/explain", response_model=PermissionReport)
+async def explain_act(client: FolderClient, act: Act) -> Response:
+    """Return why an act would be allowed, asked for or denied."""
+    return answer_record(await client.rules.explain(act.permission, act.subject, agent=act.agent, extra=act.extra))
+
+
+@router.get("/rules/grants", response_model=list[Rule])
+async def list_grants(client: FolderClient, permission: Word, pattern: Word | None = None) -> Response:
+    """Return the grants that a revocation would delete."""
+    return answer_records(await client.rules.grants(permission, pattern))
+
+
+@router.delete("/rules/grants", response_model=list[Rule])
+async def revoke_grants(client: FolderClient, permission: Word, pattern: Word | None = None) -> Response:
+    """Delete permanent grants; returns those that were deleted."""
+    return answer_records(await client.rules.revoke(permission, pattern))
+
+
+@router.get("/model", response_model=list[Model])
+async def list_models(client: FolderClient, *, all: bool = False) -> Response:
+    """List the models that can be used here, or those of every known provider."""
+    return answer_records(await (client.catalog.all_models() if all else client.catalog.models()))
+
+
+@router.get("/model/default", response_model=ModelRef)
+async def get_default_model(client: FolderClient) -> Response:
+    """Return the model that answers when none is named."""
+    return answer_record(await client.catalog.default_model())
+
+
+@router.get("/provider", response_model=list[ProviderFacts])
+async def list_provider_facts(client: FolderClient, *, only_ready: bool = False) -> Response:
+    """List the known providers, or those that can be asked now."""
+    return answer_records([provider_facts(one) for one in await client.catalog.providers(only_ready=only_ready)])
+
+
+@router.get("/agent", response_model=dict[str, Any])
+async def get_agent(client: FolderClient, name: Word) -> Response:
+    """Return what one agent is made of: {agent, rules, prompt, tools}."""
+    return answer_value(await client.catalog.describe_agent(name))
+
+
+@router.get("/notices", response_model=Notices)
+async def get_notices(client: FolderClient) -> Response:
+    """Return warnings about the folder's settings."""
+    return answer_record(await client.settings.notices())
+
+
+@router.get("/config", response_model=dict[str, Any])
+async def get_settings(client: FolderClient) -> Response:
+    """Return the settings in force as they were made, secrets redacted."""
+    return answer_value(await client.settings.effective())
+
+
+@router.get("/trust", response_model=TrustReport)
+async def get_trust(client: FolderClient) -> Response:
+    """Return what the folder's own files would start or loosen."""
+    return answer_record(await client.settings.trust_report())
+
+
+@router.post("/trust", response_model=bool)
+async def grant_trust(client: FolderClient, grant: TrustGrant) -> Response:
+    """Trust the content that a report was about, and nothing else; it is in force from the next time the folder is opened."""
+    await client.settings.trust(grant.seen)
+    return answer_value(True)
+
+
+@router.delete("/auth/{providerID}", response_model=bool)
+async def delete_key(client: FolderClient, provider_id: ProviderId) -> Response:
+    """Delete a provider's key; returns whether there was one."""
+    return answer_value(await client.settings.delete_key(provider_id))
+
+
+@router.get("/find", response_model=list[LineMatch])
+async def find_lines(
+    client: FolderClient, pattern: Word, limit: Annotated[int, Query(ge=1, le=10_000)] = 100
+) -> Response:
+    """Find lines by a regular expression, so many at most."""
+    return answer_records(await client.files.search(pattern, limit=limit))
+
+
+@router.get("/session/{sessionID}/context", response_model=ContextView)
+async def get_context(client: FolderClient, session_id: SessionId) -> Response:
+    """Return what the next request would carry, item by item."""
+    return answer_record(await client.context.items(session_id))
+
+
+@router.get("/session/{sessionID}/request", response_model=RequestView)
+async def get_request(client: FolderClient, session_id: SessionId) -> Response:
+    """Return the next request as it would be sent, keys redacted."""
+    return answer_record(await client.context.request(session_id))
+
+
+@router.post("/session/{sessionID}/prune", response_model=PruneReport)
+async def prune_session(client: FolderClient, session_id: SessionId, choice: PartChoice | None = None) -> Response:
+    """Leave the outputs of calls out of later requests: those that are named, or those that the rules choose."""
+    choice = choice or PartChoice()
+    return answer_record(await client.context.prune(session_id, choice.parts, dry_run=choice.dry_run))
+
+
+@router.post("/session/{sessionID}/restore", response_model=PruneReport)
+async def restore_session(client: FolderClient, session_id: SessionId, choice: PartChoice | None = None) -> Response:
+    """Send the outputs of calls again: those that are named, or all."""
+    choice = choice or PartChoice()
+    return answer_record(await client.context.restore(session_id, choice.parts, dry_run=choice.dry_run))
+
+
+class RevertChoice(Record):
+    """The message, or the part of it, from which on is undone; without a message the user's last turn."""
+
+    message_id: MessageName | None = absent()
+    part_id: PartName | None = absent()
+
+
+@router.post("/session/{sessionID}/compact", response_model=CompactionReport)
+async def compact_session(
+    client: FolderClient, session_id: SessionId, request: CompactSession | None = None
+) -> Response:
+    """Compact a session, or only preview it, and return a report."""
+    await client.sessions.get(session_id)
+    return answer_record(await client.context.compact(session_id, request or CompactSession()))
+
+
+@router.post("/session/{sessionID}/recover", response_model=bool)
+async def recover_session(client: FolderClient, session_id: SessionId) -> Response:
+    """Finalize what a killed process left open in the session; an error while the session runs."""
+    await client.undo.recover(session_id)
+    return answer_value(True)
+
+
+@router.post("/session/{sessionID}/revert/preview", response_model=RevertPreview)
+async def preview_revert(client: FolderClient, session_id: SessionId, choice: RevertChoice | None = None) -> Response:
+    """Return what an undo would do to messages and files; nothing is changed."""
+    choice = choice or RevertChoice()
+    return answer_record(await client.undo.preview(session_id, choice.message_id, choice.part_id))
+
+
+@router.post("/session/{sessionID}/unrevert/preview", response_model=RevertPreview)
+async def preview_unrevert(client: FolderClient, session_id: SessionId) -> Response:
+    """Return what taking the undo back would do to files; nothing is changed."""
+    return answer_record(await client.undo.preview_unrevert(session_id))
+
+
+@router.post("/session/{sessionID}/revert", response_model=RevertReport)
+async def revert_with_report(
+    client: FolderClient, session_id: SessionId, choice: RevertChoice | None = None
+) -> Response:
+    """Undo, and return a report."""
+    choice = choice or RevertChoice()
+    return answer_record(await client.undo.revert(session_id, choice.message_id, choice.part_id))
+
+
+@router.post("/session/{sessionID}/unrevert", response_model=RevertReport)
+async def unrevert_with_report(client: FolderClient, session_id: SessionId) -> Response:
+    """Redo what the undo reverted, and return a report."""
+    return answer_record(await client.undo.unrevert(session_id))

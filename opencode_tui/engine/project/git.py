@@ -9,6 +9,7 @@ GitPython starts the processes. Importing it costs 50 ms and one process, so the
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -106,14 +107,18 @@ class SafeGit:
         except ImportError as error:  # GitPython raises it when its first `git version` fails
             raise _missing(folder) from error
         variables = {**self._environ, **more}
+        if shutil.which("git", path=variables.get("PATH")) is None:
+            raise _missing(folder)
         verb, *rest = arguments
         command = ["git", *_OPTIONS, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
         try:
             started = Git(folder).execute(
                 [*_without_inherited(variables), *command], as_process=True, env=variables, start_new_session=True
             )
-        except (GitCommandNotFound, OSError) as error:
+        except GitCommandNotFound as error:
             raise _missing(folder) from error
+        except OSError as error:
+            raise GitUnavailableError(f"git cannot be run in {folder}: {error.strerror}; try again") from error
         return _Process(started, name=f"git {verb} in {folder}")
 
 

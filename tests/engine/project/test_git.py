@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,16 @@ async def test_a_folder_that_is_gone_is_refused_and_no_other_is_used(repo: Repo,
 async def test_without_a_git_command_the_error_says_so(repo: Repo, no_git: dict[str, str]) -> None:
     with pytest.raises(GitMissingError, match="install git"):
         await SafeGit(repo.path, environ=no_git).run("ls-files")
+
+
+async def test_without_a_git_command_variables_of_this_process_change_no_error(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_EDITOR", "x")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "env").symlink_to(str(shutil.which("env")))
+    with pytest.raises(GitMissingError, match="install git"):
+        await SafeGit(repo.path, environ={"PATH": str(tmp_path / "bin")}).run("ls-files")
 
 
 def test_the_version_is_gits_own(tmp_path: Path) -> None:

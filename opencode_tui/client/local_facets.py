@@ -92,7 +92,7 @@ class _Sessions:
         return await self._instance.costs.get().read()
 
     async def recover_all(self) -> int:
-        return await self._instance.sessions.mend_all(self._instance.maintenance.recover)
+        return await self._instance.sessions.recover_all(self._instance.maintenance.recover)
 
 
 class _Messages:

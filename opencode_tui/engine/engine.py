@@ -1,4 +1,4 @@
-"""The engine of a process: storage, bus, runs, and an instance for each folder that somebody works in."""
+"""The engine of a process: storage, bus, runs, and an instance for each folder that is worked in."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -35,7 +35,7 @@ class Engine:
 
     @property
     def bus(self) -> Bus:
-        """Where everything that happens is told."""
+        """The events of everything that happens."""
         return self.core.bus
 
     @property
@@ -53,7 +53,7 @@ class Engine:
             return instance
 
     async def dispose(self, directory: Path) -> None:
-        """Close a folder's instance and tell; the next use opens it anew, with the settings and keys that it then has.
+        """Close a folder's instance and publish InstanceDisposed; the next use opens it anew, with new settings and keys.
 
         Raises BusyError while a session of the folder is worked on.
         """

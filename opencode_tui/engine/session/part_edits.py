@@ -1,4 +1,4 @@
-"""Single parts changed or deleted by the person, while nothing works on the session."""
+"""Changes and deletes single parts for the user, while nothing works on the session."""
 
 from opencode_tui.engine.session.lock import SessionLock
 from opencode_tui.engine.session.store import SessionStore
@@ -7,14 +7,14 @@ from opencode_tui.schema.part import AnyPart
 
 
 class PartEdits:
-    """Holds the session alone for each edit. Raises BusyError while a run works there."""
+    """Holds the session's lock for each edit. Raises BusyError while a run works there."""
 
     def __init__(self, *, store: SessionStore, lock: SessionLock) -> None:
         self._store = store
         self._lock = lock
 
     async def update(self, part: AnyPart) -> AnyPart:
-        """Store a part in the place of the one with its id and tell. Raises NoSuchMessageError."""
+        """Replace the part of the same id, and publish it. Raises NoSuchMessageError."""
         async with self._lock.hold(part.session_id):
             await self._find(part.session_id, part.message_id, part.id)
             await self._store.update_part(part)
@@ -22,7 +22,7 @@ class PartEdits:
         return part
 
     async def remove(self, session_id: str, message_id: str, part_id: str) -> None:
-        """Delete a part and tell. Raises NoSuchMessageError."""
+        """Delete a part, and publish that. Raises NoSuchMessageError."""
         async with self._lock.hold(session_id):
             await self._find(session_id, message_id, part_id)
             await self._store.remove_part(session_id, message_id, part_id)

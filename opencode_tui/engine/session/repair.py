@@ -1,4 +1,4 @@
-"""Mends what a process that died left unfinished in a session. Called under the session's run lock only.
+"""Repairs the records that a process that died left unfinished in a session. Called under the session's run lock only.
 
 Afterwards no part is `pending` or `running`, no text is open, no message without `time.completed` and no compaction under way.
 """
@@ -23,7 +23,7 @@ UNCHANGING = frozenset(
 
 
 async def repair(store: SessionStore, session_id: str, *, clock: Clock) -> int:
-    """Close everything unfinished in the session; returns how many messages it mended."""
+    """Close everything unfinished in the session; returns how many messages it repaired."""
     broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
     for message in broken:
         await _close(store, message, clock())
@@ -35,7 +35,7 @@ async def repair(store: SessionStore, session_id: str, *, clock: Clock) -> int:
 
 
 def is_unfinished(message: MessageWithParts) -> bool:
-    """Tell whether an assistant message or one of its parts never ended."""
+    """Return whether an assistant message or one of its parts never ended."""
     info = message.info
     if not isinstance(info, AssistantMessage):
         return False

@@ -110,9 +110,9 @@ class Sessions:
         totals = add_up([await self._store.messages(info.id) for info in family])
         return totals.changed(cost=float(Decimal(str(totals.cost)) + sum(map(hidden_cost, family))))
 
-    async def mend_all(self, mend: Callable[[str], Awaitable[int]]) -> int:
-        """Have `mend` close what killed processes left open in any session of the store; returns how many messages that were."""
-        mended = 0
+    async def recover_all(self, recover: Callable[[str], Awaitable[int]]) -> int:
+        """Have `recover` close what killed processes left open in any session of the store; returns how many messages that were."""
+        recovered = 0
         for session_id in await asyncio.to_thread(self._locks.killed_runs):
             lock = self._locks.session_run(session_id)
             try:
@@ -120,10 +120,10 @@ class Sessions:
             except BusyError:
                 continue
             try:
-                mended += await mend(session_id)
+                recovered += await recover(session_id)
             finally:
                 lock.release()
-        return mended
+        return recovered
 
     def _first_here(self, infos: Sequence[SessionInfo]) -> SessionInfo | None:
         worktree = self._project.worktree

@@ -33,7 +33,7 @@ REPORT = (
 OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__main__")
 """Started as programs, not imported: the one is the only module that loads litellm."""
 
-SCREEN = ("opencode_tui.tui", "opencode_tui.cli.screen_work")
+SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.screen")
 """What draws the screen, and what starts it: the only modules that load textual."""
 
 
@@ -109,5 +109,5 @@ def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path,
 def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[str, str]) -> None:
     others = ["schema.context", "schema.compaction", "schema.file", "schema.trust", "schema.undo", "client.client"]
     names = [f"opencode_tui.{name}" for name in [*others, "cli.session_choice"]]
-    code = f"import opencode_tui.cli.run_turn\nprint([name for name in {names!r} if name in sys.modules])"
+    code = f"import opencode_tui.cli.run.turn\nprint([name for name in {names!r} if name in sys.modules])"
     assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"

@@ -31,7 +31,7 @@ _LEFTOVERS = """
     StepChanges.is_settled StepChanges.settle StepProcessor._take StepProcessor.settle StepRecording.settle
     StepRecording.settle_writes StructuredAnswer.is_settled StructuredAnswer.offer Subagents.offered
     Subscription._offer_growing Subscription._offer_structural Subscription.offer SummaryStep.take TakenPart
-    TellRefusals TellRefusals.settle TerminalLines.forget_typed TerminalReporter._tell_waits
+    ReportRefusals.settle
     ToolCalls._take_form Transcript._settle_queue Transcript.take_changes Transcript.tell_undone
     Turn.taken UndoActs.tell_files UndoFacet.mend ViewRequests.on_completions_taken Viewport.take_changes
     Worktree._take_back WorktreeDoor WriteBehind._settle WriterThread.run.settle WritingActs._is_told

@@ -1,7 +1,7 @@
-"""The command line's frame: global options, the table of commands, errors to exit codes.
+"""The command line: global options, the table of commands, errors to exit codes.
 
-A command's function gets a `Frame` with `@click.pass_obj` and returns its exit code (None counts as 0). It raises OpencodeError for
-whatever a person should read.
+A command's function gets the `GlobalOptions` with `@click.pass_obj` and returns its exit code (None counts as 0). It raises
+OpencodeError for an error that the user should read.
 """
 
 import io
@@ -37,8 +37,8 @@ SCREEN = "screen"
 """The command that one means without naming any."""
 
 
-class Frame(Struct, frozen=True):
-    """What the global options said; the object of click's context."""
+class GlobalOptions(Struct, frozen=True):
+    """The values of the global options; the object of click's context."""
 
     log_level: str | None
 
@@ -47,54 +47,62 @@ class _Commands(LazyGroup):
     sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {
         "Work": {
             SCREEN: Entry(
-                "opencode_tui.cli.screen:screen", "The screen, in DIR or here; what one gets without a command."
+                "opencode_tui.cli.commands.screen:screen",
+                "The screen, in DIR or here; what one gets without a command.",
             ),
             "run": Entry(
-                "opencode_tui.cli.run:run", "One turn without a screen: the agent answers and acts in this folder."
+                "opencode_tui.cli.run.run:run", "One turn without a screen: the agent answers and acts in this folder."
             ),
-            "serve": Entry("opencode_tui.cli.serve:serve", "Serve this folder's sessions to other programs over HTTP."),
-            "attach": Entry("opencode_tui.cli.attach:attach", "The screen of sessions that a server works on."),
-            "agent": Entry("opencode_tui.cli.agent:agent", "The agents that can work for you."),
-            "models": Entry("opencode_tui.cli.models:models", "The models that can be used here."),
+            "serve": Entry(
+                "opencode_tui.cli.commands.serve:serve", "Serve this folder's sessions to other programs over HTTP."
+            ),
+            "attach": Entry(
+                "opencode_tui.cli.commands.attach:attach", "The screen of sessions that a server works on."
+            ),
+            "agent": Entry("opencode_tui.cli.commands.agent:agent", "The agents that can work for you."),
+            "models": Entry("opencode_tui.cli.commands.models:models", "The models that can be used here."),
         },
         "Sessions": {
             "session": Entry(
-                "opencode_tui.cli.session:session", "List, show, rename, delete the sessions of this project."
+                "opencode_tui.cli.commands.session:session", "List, show, rename, delete the sessions of this project."
             ),
-            "export": Entry("opencode_tui.cli.export:export", "A whole session as JSON."),
-            "stats": Entry("opencode_tui.cli.stats:stats", "Tokens and money spent."),
+            "export": Entry("opencode_tui.cli.commands.export:export", "A whole session as JSON."),
+            "stats": Entry("opencode_tui.cli.commands.stats:stats", "Tokens and money spent."),
         },
         "Setup": {
-            "auth": Entry("opencode_tui.cli.auth:auth", "Keys of the providers: list, login, logout."),
+            "auth": Entry("opencode_tui.cli.commands.auth:auth", "Keys of the providers: list, login, logout."),
             "trust": Entry(
-                "opencode_tui.cli.trust:trust", "Let this folder's own files start programs, after you saw them."
+                "opencode_tui.cli.commands.trust:trust",
+                "Let this folder's own files start programs, after you saw them.",
             ),
             "permission": Entry(
-                "opencode_tui.cli.permission:permission",
+                "opencode_tui.cli.commands.permission:permission",
                 "What the agent may do here, and why; what you allowed for good.",
             ),
             "config": Entry(
-                "opencode_tui.cli.config:config", "The settings in force, where they come from, their schema."
+                "opencode_tui.cli.commands.config:config", "The settings in force, where they come from, their schema."
             ),
             "plugin": Entry("opencode_tui.cli.plugin:plugin", "How to write a plugin: hooks, tools and an example."),
             "snapshot": Entry(
-                "opencode_tui.cli.snapshot:snapshot", "How much the recorded states of your files take; clean them."
+                "opencode_tui.cli.commands.snapshot:snapshot",
+                "How much the recorded states of your files take; clean them.",
             ),
             "completion": Entry(
-                "opencode_tui.cli.completion:completion", "A script that completes commands in your shell."
+                "opencode_tui.cli.commands.completion:completion", "A script that completes commands in your shell."
             ),
         },
         "Look inside": {
             "doctor": Entry(
-                "opencode_tui.cli.doctor:doctor", "Check store, git, ripgrep, settings and models; mend with --fix."
+                "opencode_tui.cli.commands.doctor:doctor",
+                "Check store, git, ripgrep, settings and models; mend with --fix.",
             ),
-            "debug": Entry("opencode_tui.cli.debug:debug", "What the program sees, as JSON."),
+            "debug": Entry("opencode_tui.cli.commands.debug:debug", "What the program sees, as JSON."),
         },
     }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the screen's name before a folder, before its options, and where nothing stands."""
-        at = _end_of_frame(args)
+        at = _count_global_options(args)
         first = args[at] if at < len(args) else ""
         is_complete = bool(first) or not ctx.resilient_parsing  # a shell asks what could stand here
         if is_complete and first not in ("-h", "--help", "--version") and self._means_screen(first):
@@ -108,8 +116,8 @@ class _Commands(LazyGroup):
         return is_path and not any(first in entries for entries in self.sections.values())
 
 
-def _end_of_frame(args: Sequence[str]) -> int:
-    """How many of the words are the frame's own options."""
+def _count_global_options(args: Sequence[str]) -> int:
+    """Return how many of the words are global options."""
     at = 0
     while at < len(args) and args[at].startswith("--log-level"):
         at += 1 if "=" in args[at] else 2
@@ -133,7 +141,7 @@ def commands(context: click.Context, log_level: str | None) -> None:
 
     It reads, edits and runs things in your folder, keeps every session, and asks before it does what your rules do not allow.
     """
-    context.obj = Frame(log_level)
+    context.obj = GlobalOptions(log_level)
 
 
 def run_command_line(arguments: Sequence[str]) -> int:

@@ -68,13 +68,13 @@ def _file(file: UndoFile, root: Path, fate: Fate) -> UndoneFile:
         status=_LETTERS.get(file.status or "", " "),
         path=screen_line(_name(file.path, root)),
         fate=fate,
-        note=_note(file, fate),
+        note=_reason(file, fate),
         additions=file.additions,
         deletions=file.deletions,
     )
 
 
-def _note(file: UndoFile, fate: Fate) -> str:
+def _reason(file: UndoFile, fate: Fate) -> str:
     if fate == "deleted" and file.status == "added":
         return "created by the agent"
     if fate == "kept" and file.changed_at is not None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.cli.answer_text import AnswerText
+from opencode_tui.cli.run.answer_text import AnswerText
 from opencode_tui.cli.style import PLAIN, Style
 from opencode_tui.text.cells import width
 from tests.support.hostile import HOSTILE, steering

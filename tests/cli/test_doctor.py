@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.cli import doctor_check, mount
+from opencode_tui.cli import filesystem
+from opencode_tui.cli.commands import doctor
 from opencode_tui.storage.paths import Paths
 from tests.support.hostile import HOSTILE, steering
 
@@ -76,7 +77,7 @@ def test_a_folder_that_cannot_be_written_to_is_amiss(commands, paths: Paths):
 @pytest.mark.parametrize(("free", "sign", "code"), [(10, "✗", 1), (300, "!", 0), (9_000, "✓", 0)])
 def test_a_disk_that_is_nearly_full_is_told(commands, monkeypatch, free, sign, code):
     usage = type(shutil.disk_usage("/"))
-    monkeypatch.setattr(doctor_check.shutil, "disk_usage", lambda _: usage(10**12, 0, free * 1024 * 1024))
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage(10**12, 0, free * 1024 * 1024))
     done = commands.run("doctor")
     assert (done.code, signs(done.stdout)["folder"]) == (code, sign)
     assert (f"{free} MiB" in done.stdout) == (sign != "✓")
@@ -85,7 +86,7 @@ def test_a_disk_that_is_nearly_full_is_told(commands, monkeypatch, free, sign, c
 def test_a_network_mount_is_advice(commands, monkeypatch, tmp_path):
     table = tmp_path / "mountinfo"
     table.write_text("22 1 0:21 / / rw - nfs4 server:/ rw\n")
-    monkeypatch.setattr(mount, "_TABLE", table)
+    monkeypatch.setattr(filesystem, "_TABLE", table)
     done = commands.run("doctor")
     assert (done.code, signs(done.stdout)["folder"]) == (0, "!") and "network mount (nfs4)" in done.stdout
 

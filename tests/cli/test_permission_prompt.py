@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.cli.permission_prompt import Question, render_question
+from opencode_tui.cli.run.permission_prompt import Question, render_question
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.schema.permission import PermissionRequest, Rule, Verdict
 from opencode_tui.text.cells import width

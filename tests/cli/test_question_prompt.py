@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from opencode_tui.cli.question_prompt import read_answer, render_question
+from opencode_tui.cli.run.question_prompt import read_answer, render_question
 from opencode_tui.schema.question import Question, QuestionOption
 from tests.support.cli import CommandLine
 from tests.support.hostile import HOSTILE, steering

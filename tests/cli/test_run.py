@@ -46,7 +46,7 @@ def test_a_no_settles_the_other_questions_of_its_step(line, server):
         terminal.expect("\n> ")
         assert terminal.stays_silent(1.0, "touch two")  # it asks as well meanwhile, and is put after this one
         terminal.send("n\n")
-        terminal.expect("or enter for none: ")
+        terminal.expect("(enter to stop the turn): ")
         terminal.send("\n")
         assert terminal.wait() == 0
         assert terminal.text.count("Run this command?") == 1 and "Rejected" in terminal.text

@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from opencode_tui.cli.answer_text import AnswerText
-from opencode_tui.cli.run_report import TerminalReporter
+from opencode_tui.cli.run.answer_text import AnswerText
+from opencode_tui.cli.run.report import TerminalReporter
 from opencode_tui.cli.style import PLAIN, Style
 from opencode_tui.engine.session.live import LiveText
 from opencode_tui.schema.event import (

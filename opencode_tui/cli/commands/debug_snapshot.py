@@ -1,0 +1,109 @@
+"""`debug snapshot`: states of the files and the way back to them, one JSON value a command.
+
+track → {snapshot, unprotected} · patch ID → {hash, after, files} · revert (patches on stdin) → {before, restored, deleted,
+conflicts, unprotected, failed, after} · unrevert (that report on stdin) → the same · preview (patches on stdin) · diff ID ID ·
+verify → {objects, bytes, damaged}
+"""
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from opencode_tui.cli.engine_access import open_snapshots, with_snapshots
+from opencode_tui.cli.terminal import print_json
+from opencode_tui.schema.error import ConfigError, OpencodeError
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.report import Patch
+
+
+@click.group()
+def snapshot() -> None:
+    """Record the files of this project, tell what changed, undo it."""
+
+
+@snapshot.command()
+def track() -> None:
+    """Record all files as they are: {snapshot, unprotected}; the id is null where undo is off."""
+    snapshots = open_snapshots()
+    if snapshots.unavailable is not None:
+        print_json(
+            {"snapshot": None, "unprotected": [{"path": str(snapshots.worktree), "reason": snapshots.unavailable}]}
+        )
+        return
+    taken = asyncio.run(snapshots.track())
+    print_json({"snapshot": taken.id, "unprotected": [remark.to_dict() for remark in taken.unprotected]})
+
+
+@snapshot.command()
+@click.argument("before", metavar="ID")
+def patch(before: str) -> None:
+    """Print what changed since a snapshot: {hash, after, files}."""
+    print_json(with_snapshots(lambda snapshots: snapshots.patch(before)).to_dict())
+
+
+@snapshot.command()
+def revert() -> None:
+    """Undo the patches on stdin (a JSON list, oldest first) and print the report."""
+    patches = _read_patches()
+    print_json(with_snapshots(lambda snapshots: snapshots.revert(patches)).to_dict())
+
+
+@snapshot.command()
+def unrevert() -> None:
+    """Bring back what the report on stdin says was undone, and print a report."""
+    from opencode_tui.engine.snapshot.report import Report  # pydantic: not for the help
+
+    content = _read_json()
+    try:
+        report = Report.model_validate(content)
+    except ValueError as error:
+        raise ConfigError(_misfit("a report of `debug snapshot revert`", error)) from error
+    print_json(with_snapshots(lambda snapshots: snapshots.unrevert(report)).to_dict())
+
+
+@snapshot.command()
+def preview() -> None:
+    """Print what `revert` would do with the patches on stdin; nothing is changed."""
+    patches = _read_patches()
+    print_json(with_snapshots(lambda snapshots: snapshots.preview(patches)).to_dict())
+
+
+@snapshot.command()
+@click.argument("before")
+@click.argument("after")
+def diff(before: str, after: str) -> None:
+    """Print the files that differ between two snapshots, with their texts and numbers of lines."""
+    print_json([change.to_dict() for change in with_snapshots(lambda snapshots: snapshots.diff(before, after))])
+
+
+@snapshot.command()
+def verify() -> int:
+    """Read every stored object: {objects, bytes, damaged}; exit code 1 when one is damaged."""
+    verdict = with_snapshots(lambda snapshots: snapshots.verify())
+    print_json({"objects": verdict.objects, "bytes": verdict.bytes, "damaged": list(verdict.damaged)})
+    return 1 if verdict.damaged else 0
+
+
+def _read_patches() -> "list[Patch]":
+    from opencode_tui.engine.snapshot.report import Patch  # pydantic: not for the help
+
+    content = _read_json()
+    try:
+        return [Patch.model_validate(item) for item in content]
+    except (ValueError, TypeError) as error:
+        raise ConfigError(_misfit("a list of patches of `debug snapshot patch`", error)) from error
+
+
+def _read_json() -> Any:
+    try:
+        return json.load(sys.stdin)
+    except ValueError as error:
+        raise OpencodeError(f"standard input is not one JSON value: {error}") from error
+
+
+def _misfit(wanted: str, error: Exception) -> str:
+    return f"standard input is not {wanted}: {' '.join(str(error).split())[:200]}"

@@ -1,0 +1,100 @@
+"""`debug agent`: what an agent is made of."""
+
+import os
+
+import click
+
+from opencode_tui.cli.environment import load_settings, read_environment
+from opencode_tui.cli.terminal import print_json
+from opencode_tui.storage.paths import find_paths
+
+
+@click.command()
+@click.argument("name")
+def agent(name: str) -> None:
+    """Print what an agent is made of: {agent, rules, prompt, tools}.
+
+    The rules stand in order, the last that matches decides; the tools are those that the model is offered.
+    """
+    from opencode_tui.cli.engine_access import with_client  # the engine is loaded only when there is work
+    from opencode_tui.cli.terminal import print_json
+    from opencode_tui.client.client import Client
+    from opencode_tui.schema.record import JsonObject
+
+    async def work(client: Client) -> JsonObject:
+        return await client.catalog.describe_agent(name)
+
+    print_json(with_client(work))
+
+
+@click.command()
+def config() -> None:
+    """Print {config, sources, warnings, ignored, extensions}; secrets are covered."""
+    from opencode_tui.config.redact import redact_settings  # with the settings: not for the help
+
+    loaded = load_settings(read_environment())
+    print_json(
+        {
+            "config": redact_settings(loaded.effective),
+            "sources": loaded.sources,
+            "warnings": [notice.to_dict() for notice in loaded.warnings],
+            "ignored": [notice.to_dict() for notice in loaded.ignored],
+            "extensions": [
+                {"kind": one.kind, "path": str(one.path), "origin": one.origin} for one in loaded.extensions
+            ],
+        }
+    )
+
+
+@click.command()
+@click.argument("session_id", metavar="ID")
+def context(session_id: str) -> None:
+    """Print the next request of a session item by item: what each takes, what is left out, why."""
+    from opencode_tui.cli.engine_access import with_client  # the engine is loaded only when there is work
+    from opencode_tui.cli.session_choice import choose_session
+    from opencode_tui.cli.terminal import print_json
+    from opencode_tui.client.client import Client
+    from opencode_tui.schema.context import ContextView
+
+    async def work(client: Client) -> ContextView:
+        return await client.context.items((await choose_session(client, session_id)).id)
+
+    print_json(with_client(work).to_dict())
+
+
+@click.command()
+@click.argument("session_id", metavar="ID")
+def request(session_id: str) -> None:
+    """Print the next request of a session as it would be sent: address, headers, body; keys are covered."""
+    from opencode_tui.cli.engine_access import with_client  # as above
+    from opencode_tui.cli.session_choice import choose_session
+    from opencode_tui.cli.terminal import print_json
+    from opencode_tui.client.client import Client
+    from opencode_tui.schema.context import RequestView
+
+    async def work(client: Client) -> RequestView:
+        return await client.context.request((await choose_session(client, session_id)).id)
+
+    print_json(with_client(work).to_dict())
+
+
+@click.command()
+def paths() -> None:
+    """Print the absolute paths of folders and files; they need not exist."""
+    found = find_paths(os.environ)
+    names = (
+        "home",
+        "config",
+        "data",
+        "state",
+        "cache",
+        "storage",
+        "snapshot",
+        "lock",
+        "log",
+        "tool_output",
+        "auth",
+        "trust",
+    )
+    locations: dict[str, str] = {name: str(getattr(found, name)) for name in names}
+    print_json(locations)

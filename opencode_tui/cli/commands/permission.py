@@ -1,0 +1,166 @@
+"""`opencode-tui permission`: what the agent may do, and why."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.style import style_of
+from opencode_tui.cli.table import render_table
+from opencode_tui.cli.terminal import print_json, print_result, say
+from opencode_tui.client.local import LocalClient
+from opencode_tui.schema.permission import Action, PermissionReport, PermissionRules, Rule, Verdict
+from opencode_tui.schema.project import Places
+from opencode_tui.text.permission import short_source
+from opencode_tui.text.safe_text import make_safe
+
+_ACTIONS = click.Choice(["allow", "ask", "deny"])
+
+
+@click.group()
+def permission() -> None:
+    """What the agent may do here, and why."""
+
+
+@permission.command("list")
+@click.option("--agent", metavar="NAME", help="Of this agent instead of the default one.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="For people, or JSON.")
+def list_rules(agent: str | None, style: str) -> None:
+    """List the rules in force, in order, and what you allowed for good in this worktree."""
+    _list_rules(agent=agent, style=style)
+
+
+@permission.command()
+@click.argument("name", metavar="PERMISSION")
+@click.argument("subject")
+@click.option("--agent", metavar="NAME", help="For this agent instead of the default one.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="For people, or JSON.")
+def explain(name: str, subject: str, agent: str | None, style: str) -> None:
+    """Tell whether an act would be allowed, asked for or denied, and by which rule. Nothing is run.
+
+    \b
+    opencode-tui permission explain bash "npm test && git push"
+    opencode-tui permission explain edit src/main.py
+    """
+    _explain(name, subject, agent=agent, style=style)
+
+
+@permission.command("try")
+@click.argument("name", metavar="PERMISSION")
+@click.argument("pattern")
+@click.argument("action", type=_ACTIONS)
+@click.argument("subject")
+@click.option("--agent", metavar="NAME", help="For this agent instead of the default one.")
+def try_rule(name: str, pattern: str, action: str, subject: str, agent: str | None) -> None:
+    """Try a rule against an act before you put it into the settings.
+
+    \b
+    opencode-tui permission try bash "git push*" deny "git push --force"
+    """
+    _try_rule(name, pattern, action, subject, agent=agent)
+
+
+@permission.command()
+@click.argument("name", metavar="PERMISSION")
+@click.argument("pattern", required=False)
+@click.option("--dry-run", is_flag=True, help="Only say what would be forgotten.")
+def revoke(name: str, pattern: str | None, dry_run: bool) -> int:
+    """Forget what you allowed for good: one pattern, or all of a permission."""
+    return _revoke(name, pattern, dry_run=dry_run)
+
+
+_WORDS: dict[Action, str] = {"allow": "allowed", "ask": "asked for", "deny": "denied"}
+
+
+def _list_rules(*, agent: str | None, style: str) -> None:
+    """Print the rules in order and the grants."""
+
+    async def work(client: LocalClient) -> tuple[PermissionRules, Places]:
+        return await client.rules.list(agent), await client.project.places()
+
+    found, places = with_client(work)
+    if style == "json":
+        print_json(found.to_dict())
+        return
+    look = style_of(sys.stdout, os.environ)
+    print_result(f"Rules of agent {found.agent}, the last that matches wins")
+    stands = [short_source(source, places) or "built in" for source in found.sources]
+    rows = [[*_row(rule), place] for rule, place in zip(found.rules, stands, strict=True)]
+    sys.stdout.write(render_table(["PERMISSION", "PATTERN", "ACTION", "FROM"], rows, look) + "\n")
+    if found.grants:
+        print_result("\nAllowed for good in this worktree (`permission revoke` forgets it)")
+        rows = [_row(rule)[:2] for rule in found.grants]
+        sys.stdout.write(render_table(["PERMISSION", "PATTERN"], rows, look) + "\n")
+
+
+def _explain(name: str, subject: str, *, agent: str | None, style: str) -> None:
+    """Print the verdicts on an act."""
+
+    async def work(client: LocalClient) -> tuple[PermissionReport, Places]:
+        return await client.rules.explain(name, subject, agent=agent), await client.project.places()
+
+    report, places = with_client(work)
+    if style == "json":
+        print_json(report.to_dict())
+    else:
+        print_result(_render(report, places))
+
+
+def _try_rule(name: str, pattern: str, action: str, subject: str, *, agent: str | None) -> None:
+    """Print what a rule would change."""
+    rule = Rule.model_validate({"permission": name, "pattern": pattern, "action": action})
+
+    async def work(client: LocalClient) -> tuple[PermissionReport, PermissionReport, Places]:
+        now = await client.rules.explain(name, subject, agent=agent)
+        then = await client.rules.explain(name, subject, agent=agent, extra=[rule])
+        return now, then, await client.project.places()
+
+    now, then, places = with_client(work)
+    print_result(f"now: {_WORDS[now.action]}; with this rule last: {_WORDS[then.action]}\n\n{_render(then, places)}")
+    if now.to_dict() == then.to_dict():
+        say("the rule changes nothing for this act")
+
+
+def _revoke(name: str, pattern: str | None, *, dry_run: bool) -> int:
+    """Forget grants; returns 1 when there was none."""
+
+    async def work(client: LocalClient) -> Sequence[Rule]:
+        return await (client.rules.grants(name, pattern) if dry_run else client.rules.revoke(name, pattern))
+
+    found = with_client(work)
+    for rule in found:
+        print_result(f"{'would forget' if dry_run else 'forgot'} {rule.permission} {rule.pattern}")
+    if not found:
+        say(
+            f"nothing was allowed for good for {name}{f' {pattern}' if pattern else ''}; see `opencode-tui permission list`"
+        )
+        return 1
+    return 0
+
+
+def _render(report: PermissionReport, places: Places) -> str:
+    lines = [f"{_WORDS[report.action]}"]
+    for verdict in report.verdicts:
+        lines.append(f"  {verdict.action.ljust(5)}  {verdict.permission}  {make_safe(verdict.pattern)}")
+        lines.append(f"         {_reason(verdict, places)}")
+    if report.action == "ask" and report.always:
+        lines.append(f"\n`always` would allow: {', '.join(make_safe(pattern) for pattern in report.always)}")
+    return "\n".join(lines)
+
+
+def _reason(verdict: Verdict, places: Places) -> str:
+    if verdict.grant is not None:
+        return f"you allowed {make_safe(verdict.grant.pattern)} for good"
+    if verdict.note is not None:
+        return verdict.note
+    if verdict.rule is None:
+        return "no rule speaks of it, so it is asked for"
+    place = f"in {short_source(verdict.source, places)}" if verdict.source else "built in"
+    rule = verdict.rule
+    return f"rule {rule.permission} {make_safe(rule.pattern)}: {rule.action}, {make_safe(place)}"
+
+
+def _row(rule: Rule) -> list[str]:
+    return [rule.permission, rule.pattern, rule.action]

@@ -1,0 +1,117 @@
+"""`opencode-tui serve`: the HTTP server."""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import sys
+
+import click
+
+from opencode_tui.cli.environment import Environment
+from opencode_tui.cli.errors import DONE, INTERRUPTED
+from opencode_tui.cli.log import start_log
+from opencode_tui.cli.main import GlobalOptions
+from opencode_tui.cli.terminal import print_result, say
+from opencode_tui.client.local import LocalClients, open_clients
+from opencode_tui.schema.header import DEFAULT_USERNAME
+from opencode_tui.server.address import Listening
+from opencode_tui.server.credentials import Credentials
+from opencode_tui.server.serving import open_socket, serving
+
+HOSTNAME = "127.0.0.1"
+PORT = 4096
+
+
+@click.command(
+    epilog="The password is OPENCODE_SERVER_PASSWORD; without it one is made for the run and said on stderr."
+)
+@click.option(
+    "--hostname", help=f"The address to listen on: this, else server.hostname of the settings, else {HOSTNAME}."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"The port, 0 takes a free one: this, else server.port of the settings, else {PORT}.",
+)
+@click.pass_obj
+def serve(frame: GlobalOptions, /, hostname: str | None, port: int | None) -> int:
+    """Serve this folder's sessions to other programs over HTTP, to OpenCode's own clients as well.
+
+    Every request needs the password (basic authorization, user opencode, or bearer). Ctrl-C ends it in order.
+    """
+    from opencode_tui.cli.environment import load_settings, read_environment  # not for the help
+    from opencode_tui.config.settings.service import ServerSettings
+    from opencode_tui.server.address import Listening, check_reach
+
+    environment = read_environment()
+    settings = load_settings(environment).settings.server or ServerSettings()
+    listening = Listening(
+        host=next(name for name in (hostname, settings.hostname, HOSTNAME) if name is not None),
+        port=next(number for number in (port, settings.port, PORT) if number is not None),
+        origins=frozenset(settings.cors or ()),
+    )
+    check_reach(listening.host, has_password=environment.flags.server_password is not None)
+    return _serve_here(environment, listening, log_level=frame.log_level)
+
+
+_EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: DONE}
+
+
+def _serve_here(environment: Environment, listening: Listening, *, log_level: str | None) -> int:
+    """Serve until a signal ends it, and return the exit code. Raises ConfigError, or OpencodeError when it cannot listen."""
+    start_log(environment.paths.log, log_level)
+    _adopt_log("uvicorn")
+    return asyncio.run(_serve(environment, listening))
+
+
+def _adopt_log(name: str) -> None:
+    """Send what a library says to our log instead of the terminal."""
+    ours, theirs = logging.getLogger("opencode_tui"), logging.getLogger(name)
+    theirs.handlers, theirs.propagate = ours.handlers, False
+    theirs.setLevel(ours.level)
+
+
+async def _serve(environment: Environment, listening: Listening) -> int:
+    ended = _end_on_signals()
+    async with open_clients(os.environ, environment.directory) as clients:
+        await _report_notices(clients)
+        opened = open_socket(listening)
+        credentials = _credentials(environment)
+        async with serving(clients, opened, listening=listening, credentials=credentials) as address:
+            print_result(f"opencode server listening on {address.url}")
+            sys.stdout.flush()
+            return await ended
+
+
+def _end_on_signals() -> "asyncio.Future[int]":
+    """Return a future of the exit code; a second signal ends the process without order."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[int] = loop.create_future()
+
+    def end(number: signal.Signals) -> None:
+        for other in _EXIT_CODES:
+            loop.remove_signal_handler(other)
+        ended.set_result(_EXIT_CODES[number])
+
+    for number in _EXIT_CODES:
+        loop.add_signal_handler(number, end, number)
+    return ended
+
+
+async def _report_notices(clients: LocalClients) -> None:
+    """Say what is strange in the settings; they must be usable before anything listens."""
+    notices = await (await clients.at()).settings.notices()
+    for line in [*notices.warnings, *notices.ignored]:
+        say(line)
+
+
+def _credentials(environment: Environment) -> Credentials:
+    """Return the person's password, else one made for this run, which is said once."""
+    username = environment.environ.get("OPENCODE_SERVER_USERNAME", "").strip() or DEFAULT_USERNAME
+    password = environment.flags.server_password
+    if password is None:
+        password = secrets.token_urlsafe(24)
+        say(f"password of this run (user {username}): {password}  (OPENCODE_SERVER_PASSWORD sets one that stays)")
+    return Credentials(password, username)

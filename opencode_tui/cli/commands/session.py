@@ -1,0 +1,306 @@
+"""`opencode-tui session`: look at, rename and delete the sessions of this project."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from opencode_tui.cli.conversation import render_conversation
+from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.session_choice import choose_session
+from opencode_tui.cli.session_tree import grow_tree
+from opencode_tui.cli.style import style_of
+from opencode_tui.cli.table import render_table
+from opencode_tui.cli.terminal import print_json, say
+from opencode_tui.client.client import Client
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.fork import fork_origin
+from opencode_tui.schema.ids import system_clock
+from opencode_tui.schema.request import UpdateSession
+from opencode_tui.schema.session import SessionInfo
+from opencode_tui.text.quantity import age, plural
+
+
+@click.group()
+def session() -> None:
+    """Look at, rename and delete the sessions of this project."""
+
+
+@session.command("list")
+@click.option("-n", "--max-count", "limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="For people, or JSON.")
+def list_sessions(limit: int | None, style: str) -> None:
+    """List the sessions, the last used first."""
+    _list_sessions(limit=limit, style=style)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option("-n", "--max-count", "limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N messages.")
+def show(session_id: str, limit: int | None) -> None:
+    """Print the conversation of a session."""
+    _show_session(session_id, limit=limit)
+
+
+@session.command()
+def tree() -> None:
+    """Show forks and the sessions of agents below what they came from."""
+    _show_tree()
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.argument("title")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+def rename(session_id: str, title: str, dry_run: bool) -> None:
+    """Give a session another title."""
+    _rename_session(session_id, title, dry_run=dry_run)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option(
+    "--message", "message_id", metavar="ID", help="Take over what stands before this message; else everything."
+)
+@click.option("--worktree", is_flag=True, help="Work in a new git worktree beside this one, on a branch of its own.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+def fork(session_id: str, message_id: str | None, worktree: bool, dry_run: bool) -> None:
+    """Begin a second attempt: a new session with the conversation so far; prints its id.
+
+    The first one stays as it is. Both work on the same files, unless --worktree gives the fork its own: a git worktree
+    with the files as they are now, uncommitted changes included, ignored files left out.
+    """
+    from opencode_tui.cli.commands.session_fork import fork_session as work
+
+    work(session_id, message_id=message_id, worktree=worktree, dry_run=dry_run)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def delete(session_id: str, dry_run: bool, yes: bool) -> int:
+    """Delete a session for good, with the sessions of its agents.
+
+    It says first what goes, and asks. Your files stay as they are.
+    """
+    return _delete_session(session_id, dry_run=dry_run, is_sure=yes)
+
+
+_STYLE = click.option(
+    "--format", "style", type=click.Choice(["text", "json"]), default="text", help="For people, or JSON."
+)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--message", "message_id", metavar="ID", help="From this message on; without it your last turn.")
+@click.option("--part", "part_id", metavar="ID", help="From this part of the message on.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be undone.")
+@_STYLE
+def revert(session_id: str, message_id: str | None, part_id: str | None, dry_run: bool, style: str) -> int:
+    """Undo a turn, or everything from a message on, with what it did to files.
+
+    Files that somebody changed since are kept. `session unrevert` brings everything back until you go on with the session.
+    """
+    from opencode_tui.cli.commands.session_undo import revert_session as work
+
+    return work(session_id, message_id, part_id, dry_run=dry_run, style=style)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--dry-run", is_flag=True, help="Only say what would come back.")
+@_STYLE
+def unrevert(session_id: str, dry_run: bool, style: str) -> int:
+    """Bring back what `session revert` undid."""
+    from opencode_tui.cli.commands.session_undo import unrevert_session as work
+
+    return work(session_id, dry_run=dry_run, style=style)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Which model writes the summary.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be summarised and what stays word for word.")
+@_STYLE
+def compact(session_id: str, model: str | None, dry_run: bool, style: str) -> None:
+    """Put a summary in the place of a session's older messages, so that the model has room again.
+
+    The messages stay in the session; the model is no longer sent them.
+    """
+    from opencode_tui.cli.commands.session_context import compact_session as work
+
+    work(session_id, model=model, dry_run=dry_run, style=style)
+
+
+_PARTS = click.option(
+    "--part", "part_ids", multiple=True, metavar="ID", help="Only this call; may be given several times."
+)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@_PARTS
+@click.option("--dry-run", is_flag=True, help="Only say what would be pruned.")
+@_STYLE
+def prune(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str) -> None:
+    """Leave old tool outputs out of what the model is given.
+
+    Without --part those behind the newest two turns and 40 k tokens, if that frees 20 k. They stay in the session.
+    """
+    from opencode_tui.cli.commands.session_context import prune_session as work
+
+    work(session_id, part_ids, dry_run=dry_run, style=style)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@_PARTS
+@click.option("--dry-run", is_flag=True, help="Only say what would come back.")
+@_STYLE
+def restore(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str) -> None:
+    """Give pruned tool outputs to the model again, all or those named; they are not pruned by themselves any more."""
+    from opencode_tui.cli.commands.session_context import restore_session as work
+
+    work(session_id, part_ids, dry_run=dry_run, style=style)
+
+
+@session.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--message", "message_id", metavar="ID", help="Only what this message's turn changed.")
+@_STYLE
+def diff(session_id: str, message_id: str | None, style: str) -> None:
+    """Show what a session changed in files."""
+    from opencode_tui.cli.commands.session_undo import show_diff as work
+
+    work(session_id, message_id, style=style)
+
+
+_NONE_YET = 'no sessions in this project yet; begin one with: opencode-tui run "explain this folder"'
+
+
+def _list_sessions(*, limit: int | None, style: str) -> None:
+    """Print the sessions, the last used first."""
+    infos = sorted(with_client(_all), key=lambda info: info.time.updated, reverse=True)[:limit]
+    if style == "json":
+        print_json([info.to_dict() for info in infos])
+    elif not infos:
+        say(_NONE_YET)
+    else:
+        now = system_clock()
+        rows = [[info.id, _title(info), age(info.time.updated, now), *_changes(info)] for info in infos]
+        heads = ["ID", "TITLE", "USED", "+", "−"]
+        _print_table(heads if any(row[3] for row in rows) else heads[:3], rows)
+
+
+def _show_session(session_id: str, *, limit: int | None) -> None:
+    """Print a conversation."""
+
+    async def work(client: Client) -> str:
+        info = await choose_session(client, session_id)
+        messages = await client.messages.list(info.id, limit)
+        return render_conversation(info, messages, style_of(sys.stdout, os.environ))
+
+    sys.stdout.write(with_client(work) + "\n")
+
+
+def _show_tree() -> None:
+    """Print the sessions as a tree."""
+    twigs = grow_tree(with_client(_all))
+    if not twigs:
+        say(_NONE_YET)
+        return
+    now = system_clock()
+    rows = [
+        [
+            twig.info.id,
+            f"{twig.branch}{twig.kind}{' ' if twig.kind else ''}{_title(twig.info)}",
+            age(twig.info.time.updated, now),
+        ]
+        for twig in twigs
+    ]
+    _print_table(["ID", "TITLE", "USED"], rows)
+
+
+def _rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
+    """Change the title; white space in it becomes single blanks."""
+    wanted = " ".join(title.split())
+    if not wanted:
+        raise ConfigError("the new title is empty; give one")
+
+    async def work(client: Client) -> SessionInfo:
+        info = await choose_session(client, session_id)
+        if not dry_run:
+            await client.sessions.update(info.id, UpdateSession(title=wanted))
+        return info
+
+    before = with_client(work)
+    say(f'{"would rename" if dry_run else "renamed"} {before.id}: "{_title(before)}" to "{wanted}"')
+
+
+def _delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
+    """Delete after a preview; without a terminal only with --yes."""
+
+    async def preview(client: Client) -> tuple[list[SessionInfo], int]:
+        info = await choose_session(client, session_id)
+        doomed = [info, *await _descendants(client, info.id)]
+        ids = {one.id for one in doomed}
+        origins = [fork_origin(one) for one in await client.sessions.list() if one.id not in ids]
+        return doomed, sum(origin is not None and origin.session_id in ids for origin in origins)
+
+    doomed, forks = with_client(preview)
+    now = system_clock()
+    for info in doomed:
+        verb = "would delete" if dry_run else "deleting" if is_sure else "to delete"
+        say(f'{verb} {info.id}  "{_title(info)}", used {age(info.time.updated, now)} ago')
+    if forks:
+        say(f"{plural(forks, 'fork')} of it {'stays' if forks == 1 else 'stay'} whole")
+    if dry_run:
+        return 0
+    if not is_sure and not _confirm(len(doomed)):
+        say("nothing was deleted")
+        return 1
+
+    async def work(client: Client) -> None:
+        await client.sessions.remove(session_id)
+
+    with_client(work)
+    say(f"deleted {plural(len(doomed), 'session')}; your files stay as they are")
+    return 0
+
+
+def _confirm(count: int) -> bool:
+    """Ask; only a typed yes is one. Raises ConfigError where nobody can be asked."""
+    if not (sys.stdin is not None and sys.stdin.isatty()):  # pyright: ignore[reportUnnecessaryComparison] - None when closed
+        raise ConfigError("deleting asks first and there is no terminal to ask at; add --yes")
+    return click.confirm(f"Delete {plural(count, 'session')} for good?", default=False, err=True)
+
+
+def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    style = style_of(sys.stdout, os.environ)
+    sys.stdout.write(
+        render_table(heads, [row[: len(heads)] for row in rows], style, numbers={"USED", "+", "−"}, whole={"ID"}) + "\n"
+    )
+
+
+async def _all(client: Client) -> Sequence[SessionInfo]:
+    return await client.sessions.list()
+
+
+async def _descendants(client: Client, session_id: str) -> list[SessionInfo]:
+    found: list[SessionInfo] = []
+    for child in await client.sessions.children(session_id):
+        found += [child, *await _descendants(client, child.id)]
+    return found
+
+
+def _title(info: SessionInfo) -> str:
+    return " ".join(info.title.split()) or "(no title)"
+
+
+def _changes(info: SessionInfo) -> list[str]:
+    if info.summary is None or not (info.summary.additions or info.summary.deletions):
+        return ["", ""]
+    return [f"+{info.summary.additions}", f"−{info.summary.deletions}"]

@@ -1,0 +1,147 @@
+"""What `session revert`, `session unrevert` and `session diff` do."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from opencode_tui.cli.diff_view import render_diff
+from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.session_choice import choose_session
+from opencode_tui.cli.style import Style, Token, style_of
+from opencode_tui.cli.terminal import print_json, say
+from opencode_tui.client.client import Client
+from opencode_tui.engine.tool.text_diff import compare
+from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.undo import UndoFiles, UndoScope
+from opencode_tui.text.cells import pad, width
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.safe_text import make_safe
+from opencode_tui.text.undo import Fate, UndoneFile, undone_files
+
+_SIGNS = {"added": "A", "deleted": "D", "modified": "M"}
+
+
+def revert_session(session_id: str, message_id: str | None, part_id: str | None, *, dry_run: bool, style: str) -> int:
+    """Undo, or say what would be undone; 1 when the disk refused a file."""
+    if part_id is not None and message_id is None:
+        raise ConfigError("--part needs its message; add --message ID")
+
+    async def work(client: Client) -> int:
+        info = await choose_session(client, session_id)
+        if dry_run:
+            preview = await client.undo.preview(info.id, message_id, part_id)
+            return _report(preview, preview.scope, client, words=("would undo", ""), style=style)
+        report = await client.undo.revert(info.id, message_id, part_id)
+        after = f"until you go on there, bring it back with: opencode-tui session unrevert {info.id}"
+        return _report(report, report.scope, client, words=("undid", after), style=style)
+
+    return with_client(work)
+
+
+def unrevert_session(session_id: str, *, dry_run: bool, style: str) -> int:
+    """Bring back what was undone, or say what would come back; 1 when the disk refused a file."""
+
+    async def work(client: Client) -> int:
+        info = await choose_session(client, session_id)
+        if dry_run:
+            preview = await client.undo.preview_unrevert(info.id)
+            return _report(preview, None, client, words=("would bring back what was undone", ""), style=style)
+        report = await client.undo.unrevert(info.id)
+        return _report(report, None, client, words=("brought back what was undone", ""), style=style)
+
+    return with_client(work)
+
+
+def show_diff(session_id: str, message_id: str | None, *, style: str) -> None:
+    """Print what a session, or one turn of it, changed in files."""
+
+    async def work(client: Client) -> list[FileDiff]:
+        info = await choose_session(client, session_id)
+        if message_id is not None:
+            await client.messages.get(info.id, message_id)
+        return list(await client.sessions.diff(info.id, message_id))
+
+    changes = with_client(work)
+    if style == "json":
+        print_json([change.to_dict() for change in changes])
+    elif not changes:
+        say("no file was changed")
+    else:
+        look = style_of(sys.stdout, os.environ)
+        sys.stdout.write("\n\n".join(_file(change, look) for change in changes) + "\n")
+
+
+def _report(files: UndoFiles, scope: UndoScope | None, client: Client, *, words: tuple[str, str], style: str) -> int:
+    if style == "json":
+        print_json(files.to_dict())
+        return 1 if files.failed else 0
+    look = style_of(sys.stdout, os.environ)
+    head = words[0] if scope is None else f"{words[0]} {scope_line(scope)}"
+    lines = [look.paint(head[0].upper() + head[1:], "bold"), *file_lines(files, client.directory, look)]
+    sys.stdout.write("\n".join(lines) + "\n")
+    if files.failed:
+        say(f"{plural(len(files.failed), 'file')} could not be written; make room or access, then run it again")
+        return 1
+    if words[1]:
+        say(words[1])
+    return 0
+
+
+def _file(change: FileDiff, style: Style) -> str:
+    counts = [(f"+{change.additions}", "added")] if change.additions else []
+    counts += [(f"−{change.deletions}", "removed")] if change.deletions else []
+    shown = " ".join(style.paint(style.words(text), "added" if kind == "added" else "removed") for text, kind in counts)
+    facts = style.paint(style.words(make_safe(change.note)), "muted") if change.note else ""
+    sign = style.paint(_SIGNS[change.status or "modified"], "muted")
+    head = "  ".join(filter(None, (f"{sign} {style.paint(make_safe(change.file), 'bold')}", shown, facts)))
+    text = compare(change.file, change.before, change.after).text
+    return "\n".join([head, *render_diff(text, style, limit=sys.maxsize - 1)])
+
+
+_LISTED = 20
+"""Files that undo does not cover are listed up to this many: whole folders of ignored files can be among them."""
+
+_FATES: dict[Fate, tuple[str, Token]] = {
+    "restored": (" ", "success"),
+    "deleted": (" ", "success"),
+    "kept": ("!", "warning"),
+    "failed": ("!", "error"),
+    "not covered": ("!", "warning"),
+}
+
+
+def scope_line(scope: UndoScope) -> str:
+    """Return `3 messages, 1 of yours`, or what is removed of the message that stays."""
+    parts = plural(len(scope.parts), "part")
+    if scope.part_id is not None and not scope.messages:
+        return f"{parts} of the last answer"
+    messages = f"{plural(len(scope.messages), 'message')}, {scope.requests} of yours"
+    return messages if scope.part_id is None else f"{messages}, and {parts} of the answer before"
+
+
+def file_lines(files: UndoFiles, folder: Path, style: Style) -> list[str]:
+    """Return a line a file: what becomes of it, its changed lines, why it is left alone."""
+    rows = undone_files(files, folder)
+    uncovered = [row for row in rows if row.fate == "not covered"]
+    rows = [row for row in rows if row not in uncovered[_LISTED:]]
+    room = min(max((width(row.path) for row in rows), default=0), 60)
+    lines = [_line(row, room, style) for row in rows]
+    left = len(uncovered) - _LISTED
+    if left > 0:
+        more = f"  … {plural(left, 'file')} more that undo does not cover; --format json"
+        lines.append(style.paint(style.words(more), "muted"))
+    return lines
+
+
+def _line(row: UndoneFile, room: int, style: Style) -> str:
+    sign, token = _FATES[row.fate]
+    counts = style.words(" ".join(_counts(row)))
+    why = style.paint(style.words(row.note), "muted") if row.note else ""
+    fate = style.paint(pad(row.fate, 11), token)
+    return f"{style.paint(sign, token)} {fate} {pad(row.path, room)}  {pad(counts, 9, is_right=True)}  {why}".rstrip()
+
+
+def _counts(row: UndoneFile) -> Sequence[str]:
+    return [f"{sign}{count}" for sign, count in (("+", row.additions), ("−", row.deletions)) if count]

@@ -1,0 +1,134 @@
+"""Open the engine for a command: here or on a server, or only the snapshots of the folder; close it at the end."""
+
+import asyncio
+import gc
+import os
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from opencode_tui.cli.environment import load_settings, read_environment
+from opencode_tui.cli.log import start_log
+from opencode_tui.cli.main import GlobalOptions
+from opencode_tui.storage.paths import find_paths
+
+if TYPE_CHECKING:
+    from opencode_tui.client.client import Client
+    from opencode_tui.client.local import LocalClient
+    from opencode_tui.client.remote import RemoteClient
+    from opencode_tui.engine.permission.policy import Policy
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
+
+T = TypeVar("T")
+
+
+def with_client(work: "Callable[[LocalClient], Awaitable[T]]", *, policy: "Policy | None" = None) -> T:
+    """Open the client for the current folder, run the work with it, close it; return what the work returned.
+
+    Ctrl-C, a hang-up and SIGTERM cancel the work and raise KeyboardInterrupt.
+    """
+
+    async def main() -> T:
+        from opencode_tui.client.local import open_client  # the engine is loaded only when there is work
+
+        async with open_client(os.environ, Path.cwd(), policy=policy) as client:
+            return await work(client)
+
+    return _run(main)
+
+
+def with_server(work: "Callable[[RemoteClient], Awaitable[T]]", url: str) -> T:
+    """Run the work with the client of a server, for the folder that it was started in; as `with_client`."""
+
+    async def main() -> T:
+        async with _remote(url, None, None) as client:
+            return await work(client)
+
+    return _run(main)
+
+
+def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]") -> T:
+    """Return the result of the work with the snapshots of the current folder; raises OpencodeError."""
+
+    async def main() -> T:
+        return await work(open_snapshots())
+
+    return asyncio.run(main())
+
+
+def open_here(directory: Path) -> "AbstractAsyncContextManager[Client]":
+    """Open the engine in this process."""
+    from opencode_tui.client.local import open_client  # as above
+
+    return open_client(os.environ, directory)
+
+
+def open_there(url: str, password: str | None, directory: str | None) -> "AbstractAsyncContextManager[Client]":
+    """Connect to a server."""
+    return _remote(url, password, directory)
+
+
+def start_screen_log(level: str | None) -> None:
+    """Send log lines to the program's log; nothing of it may reach the terminal that the screen draws on."""
+    start_log(find_paths(os.environ).log, None if level == "debug" else level)
+
+
+def open_snapshots() -> "Snapshots":
+    """Return the snapshots of the current folder's worktree; `unavailable` is set when the settings turn them off."""
+    from opencode_tui.engine.project.discover import discover  # the engine is loaded only when there is work
+    from opencode_tui.engine.snapshot.quota import SnapshotSettings
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
+    from opencode_tui.schema.ids import system_clock
+    from opencode_tui.storage.locks import Locks
+
+    environment = read_environment()
+    options = click.get_current_context().find_object(GlobalOptions)
+    start_log(environment.paths.log, options.log_level if options else None)
+    settings = load_settings(environment).settings
+    project = discover(environment.directory, paths=environment.paths, environ=environment.environ)
+    return Snapshots(
+        worktree=project.worktree,
+        project_id=project.id,
+        paths=environment.paths,
+        locks=Locks(environment.paths),
+        clock=system_clock,
+        settings=SnapshotSettings(is_on=settings.snapshot is not False),
+    )
+
+
+def _remote(url: str, password: str | None, directory: str | None) -> "AbstractAsyncContextManager[RemoteClient]":
+    from opencode_tui.client.remote import open_remote  # only for an attached command
+    from opencode_tui.schema.header import DEFAULT_USERNAME
+
+    given = password or os.environ.get("OPENCODE_SERVER_PASSWORD", "").strip() or None
+    username = os.environ.get("OPENCODE_SERVER_USERNAME", "").strip() or DEFAULT_USERNAME
+    return open_remote(url, password=given, username=username, directory=directory)
+
+
+def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    options = click.get_current_context().find_object(GlobalOptions)
+    start_log(find_paths(os.environ).log, options.log_level if options else None)
+
+    async def begin() -> T:
+        _cancel_on_signals()
+        return await main()
+
+    try:
+        return asyncio.run(begin())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        gc.freeze()  # the process ends: Python's last collection takes longer than any other step
+
+
+def _cancel_on_signals() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    loop = asyncio.get_running_loop()
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        with suppress(NotImplementedError):  # Windows: Ctrl-C ends the loop there without a handler
+            loop.add_signal_handler(getattr(signal, name, signal.SIGINT), task.cancel)

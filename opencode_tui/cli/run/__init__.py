@@ -1,0 +1,1 @@
+"""One turn without a screen: the request, the progress report, the questions."""

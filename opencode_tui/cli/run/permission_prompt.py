@@ -1,0 +1,220 @@
+"""Ask the user at the terminal whether a call may run: question, object, reasons, keys.
+
+Source: design, visual, section 2 and the picture `permission-bash`. Nothing is preselected: an empty line only asks again, and what
+was typed before the question appeared does not answer it.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from opencode_tui.cli.diff_view import render_diff
+from opencode_tui.cli.run.terminal_lines import TerminalLines
+from opencode_tui.cli.style import Style, Token
+from opencode_tui.cli.terminal import say
+from opencode_tui.cli.tool_line import described
+from opencode_tui.client.client import Client
+from opencode_tui.schema.error import OpencodeError, StorageError
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.permission import Action, PermissionRequest, Reply, Verdict
+from opencode_tui.schema.project import Places
+from opencode_tui.text.cells import clip, pad, width, wrap
+from opencode_tui.text.permission import (
+    REJECT,
+    always_of,
+    once_of,
+    reason_of,
+    reasons_of,
+    subject_of,
+    title_of,
+)
+from opencode_tui.text.safe_text import make_safe
+
+_WORDS: dict[str, Reply] = {
+    "y": "once",
+    "yes": "once",
+    "once": "once",
+    "a": "always",
+    "always": "always",
+    "n": "reject",
+    "no": "reject",
+    "reject": "reject",
+}
+
+_DIFF_LINES = 40
+
+_VERDICTS: dict[Action, tuple[str, Token, str]] = {
+    "allow": ("✓", "success", "allowed"),
+    "ask": ("!", "warning", "needs approval"),
+    "deny": ("✗", "error", "denied"),
+}
+
+
+class Question(Struct, frozen=True):
+    """What is asked, the verdicts of the rules, the folder of the session, the call and its agent as far as they are known.
+
+    Without `places` files are named by their whole paths.
+    """
+
+    request: PermissionRequest
+    verdicts: Sequence[Verdict]
+    directory: Path
+    call: ToolPart | None = None
+    agent: str = ""
+    places: Places | None = None
+
+
+class PermissionPrompt:
+    """Puts questions one after another and sends the answers."""
+
+    def __init__(self, terminal: TerminalLines | None, client: Client, style: Style) -> None:
+        self._terminal = terminal
+        self._client = client
+        self._style = style
+
+    async def is_open(self, request: PermissionRequest) -> bool:
+        """Return whether a question still waits: the answer to another one may have resolved it."""
+        return any(pending.id == request.id for pending in await self._client.permissions.pending())
+
+    async def ask(self, request: PermissionRequest) -> None:
+        """Show a question, wait for the answer, send it, and leave a line that says it; a terminal that is gone rejects."""
+        terminal = self._terminal
+        if terminal is None:
+            await self._client.permissions.reply(request.id, "reject")
+            return
+        question = await self._question(request)
+        terminal.drop_typed()
+        terminal.show(render_question(question, self._style))
+        reply, word = await self._read_answer(terminal, request)
+        try:
+            await self._client.permissions.reply(request.id, reply, word or None)
+        except StorageError as error:
+            say(f"{error}; allowed this once")
+            reply = "once"
+        terminal.show(self._decision(question, reply, word))
+
+    async def _question(self, request: PermissionRequest) -> Question:
+        call, agent = await self._call(request)
+        question = Question(request, (), Path.cwd(), call, agent)
+        subject = subject_of(request, call)
+        try:
+            places = await self._client.project.places()
+            report = await self._client.rules.explain(request.permission, subject, agent=agent or None)
+        except OpencodeError:
+            return question  # an agent that is gone: the question is shown without its rules
+        return replace(question, verdicts=report.verdicts, places=places)
+
+    async def _call(self, request: PermissionRequest) -> tuple[ToolPart | None, str]:
+        """Return the call that asks, and its agent; None and empty where they cannot be read."""
+        if request.tool is None:
+            return None, ""
+        try:
+            message = await self._client.messages.get(request.session_id, request.tool.message_id)
+        except OpencodeError:
+            return None, ""
+        calls = (part for part in message.parts if isinstance(part, ToolPart))
+        call = next((part for part in calls if part.call_id == request.tool.call_id), None)
+        agent = (message.info.agent or message.info.mode) if isinstance(message.info, AssistantMessage) else ""
+        return call, agent
+
+    async def _read_answer(self, terminal: TerminalLines, request: PermissionRequest) -> tuple[Reply, str]:
+        """Return the answer, with a word to the agent if it is a no; the end of input is one."""
+        while line := await terminal.read("> "):
+            reply = _WORDS.get(line.strip().lower())
+            if reply == "reject":
+                return reply, (
+                    await terminal.read("  What should the agent do instead? (enter to stop the turn): ")
+                ).strip()
+            if reply is not None and (reply == "once" or request.always):
+                return reply, ""
+            terminal.show("\n".join(render_keys(request, self._style)) + "\n")
+        terminal.show("\n")
+        return "reject", ""
+
+    def _decision(self, question: Question, reply: Reply, word: str) -> str:
+        sign, token, text = _DECISIONS[reply]
+        subject = (
+            ", ".join(question.request.always) if reply == "always" else subject_of(question.request, question.call)
+        )
+        shown = f"{text}  {make_safe(_first(subject))}" + (f": {make_safe(word)}" if word else "")
+        shown = clip(shown, (self._style.columns() or 200) - 2, self._style.words("…"))
+        return f"{self._style.paint(self._style.words(sign), token)} {self._style.paint(shown, 'muted')}\n"
+
+
+_DECISIONS: dict[Reply, tuple[str, Token, str]] = {
+    "once": ("✓", "success", "Allowed once"),
+    "always": ("✓", "success", "Always allowed"),
+    "reject": ("■", "warning", "Rejected"),
+}
+
+
+def _first(text: str) -> str:
+    lines: Sequence[str] = text.strip().splitlines()
+    return lines[0] if lines else ""
+
+
+def render_question(question: Question, style: Style) -> str:
+    """Return the lines, safe, each with its line feed."""
+    request = question.request
+    lines = [
+        f"{style.paint('!', 'warning')} {style.paint(make_safe(title_of(request)), 'bold')}",
+        *_object(question, style),
+    ]
+    lines += render_diff(str(request.metadata.get("diff") or ""), style, limit=_DIFF_LINES)
+    if len(question.verdicts) > 1 and request.permission == "bash":
+        lines += _verdicts(question, style)
+    for sentence in _why(question):
+        lines += [style.paint(f"  {line}", "muted") for line in wrap(make_safe(sentence), (style.columns() or 80) - 2)]
+    return "\n".join([*lines, *render_keys(request, style)]) + "\n"
+
+
+def _object(question: Question, style: Style) -> list[str]:
+    room = (style.columns() or 80) - 4
+    pieces = [
+        piece
+        for line in subject_of(question.request, question.call).strip("\n").split("\n")
+        for piece in wrap(make_safe(line.expandtabs(4)), room)
+    ]
+    return [style.paint(f"    {piece}", "bold") for piece in pieces]
+
+
+def _verdicts(question: Question, style: Style) -> list[str]:
+    verdicts = question.verdicts
+    names = [make_safe(verdict.pattern) for verdict in verdicts]
+    widest = max(width(name) for name in names)
+    lines: list[str] = []
+    for verdict, name in zip(verdicts, names, strict=True):
+        sign, token, word = _VERDICTS[verdict.action]
+        reason = style.paint(make_safe(reason_of(verdict, question.places)), "muted")
+        shown = f"{style.paint(style.words(sign), token)} {pad(name, widest)}  {style.paint(pad(word, 14), token)}"
+        lines.append(f"  {shown}  {reason}")
+    return lines
+
+
+def _why(question: Question) -> list[str]:
+    reasons = reasons_of(
+        question.request, question.verdicts, question.directory, agent=question.agent, places=question.places
+    )
+    sentences = [" ".join(reasons)]
+    if question.call is not None and question.request.permission not in ("bash", "edit"):
+        sentences.append(f"Needed by {described(question.call)}")
+    return sentences
+
+
+def render_keys(request: PermissionRequest, style: Style) -> list[str]:
+    """Return the keys that answer a question, with what each does."""
+    yes, no = ("y", once_of(request)), ("n", REJECT)
+    patterns = [make_safe(pattern) for pattern in request.always]
+    keys = [yes, ("a", make_safe(always_of(request))), no] if patterns else [yes, no]
+    if not patterns or width("   ".join(f"{key} {text}" for key, text in keys)) <= (style.columns() or 80) - 2:
+        return [_key_row(keys, style)]
+    room = (style.columns() or 80) - 6
+    listed = [style.paint(f"      {piece}", "muted") for pattern in patterns for piece in wrap(pattern, room)]
+    return [_key_row([yes], style), _key_row([("a", "always allow")], style), *listed, _key_row([no], style)]
+
+
+def _key_row(keys: Sequence[tuple[str, str]], style: Style) -> str:
+    return "  " + "   ".join(f"{style.paint(key, 'accent', 'bold')} {text}" for key, text in keys)

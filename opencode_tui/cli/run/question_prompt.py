@@ -1,0 +1,84 @@
+"""Asks the person at the terminal what a tool wants to know: numbered answers, or words of their own.
+
+Nothing is preselected: an empty line only shows the keys again, and what was typed before the question appeared answers nothing.
+"""
+
+from opencode_tui.cli.run.terminal_lines import TerminalLines
+from opencode_tui.cli.style import Style
+from opencode_tui.client.client import Client
+from opencode_tui.schema.event import QuestionAsked
+from opencode_tui.schema.question import Question
+from opencode_tui.text.cells import wrap
+from opencode_tui.text.safe_text import make_safe
+
+DISMISS = "-"
+
+
+class QuestionPrompt:
+    """Puts the questions of tools one after another and sends the answers."""
+
+    def __init__(self, terminal: TerminalLines | None, client: Client, style: Style) -> None:
+        self._terminal = terminal
+        self._client = client
+        self._style = style
+
+    async def ask(self, event: QuestionAsked) -> None:
+        """Show what is asked, wait for the answers, send them; `-` and a terminal that is gone dismiss."""
+        if not any(pending.id == event.id for pending in await self._client.questions.pending()):
+            return
+        answers: list[list[str]] = []
+        if self._terminal is not None:
+            self._terminal.drop_typed()
+            for written in event.questions:
+                answer = await self._one(self._terminal, Question.model_validate(written))
+                if answer is None:
+                    break
+                answers.append(answer)
+        if len(answers) == len(event.questions):
+            await self._client.questions.reply(event.id, answers)
+        else:
+            await self._client.questions.reject(event.id)
+
+    async def _one(self, terminal: TerminalLines, question: Question) -> list[str] | None:
+        """Return what the person chose, None when they dismissed it."""
+        terminal.show(render_question(question, self._style))
+        while line := await terminal.read("> "):
+            text = line.strip()
+            if text == DISMISS:
+                return None
+            if text:
+                return read_answer(text, question)
+            terminal.show(_keys(question, self._style))
+        terminal.show("\n")
+        return None
+
+
+def render_question(question: Question, style: Style) -> str:
+    """Return the lines of a question, safe, each with its line feed."""
+    room = (style.columns() or 80) - 2
+    first, *rest = wrap(make_safe(question.question), room) or [""]
+    lines = [f"{style.paint('?', 'accent')} {style.paint(first, 'bold')}", *(f"  {line}" for line in rest)]
+    for number, option in enumerate(question.options, start=1):
+        described = f"  {style.paint(make_safe(option.description), 'muted')}" if option.description else ""
+        lines.append(f"  {style.paint(str(number), 'accent', 'bold')} {make_safe(option.label)}{described}")
+    return "\n".join(lines) + "\n" + _keys(question, style)
+
+
+def read_answer(text: str, question: Question) -> list[str]:
+    """Return the labels that a typed line chooses: by number or by label, else the line itself."""
+    pieces = [piece.strip() for piece in text.split(",")] if question.multiple else [text]
+    labels = [_label(piece, question) for piece in pieces if piece]
+    known = [label for label in labels if label is not None]
+    return known if known and len(known) == len(labels) else [text]
+
+
+def _label(piece: str, question: Question) -> str | None:
+    if piece.isascii() and piece.isdigit() and 1 <= int(piece) <= len(question.options):
+        return question.options[int(piece) - 1].label
+    return next((option.label for option in question.options if option.label.lower() == piece.lower()), None)
+
+
+def _keys(question: Question, style: Style) -> str:
+    numbers = "numbers, with commas" if question.multiple else "a number"
+    choice = f"{numbers}, or your own words" if question.options else "your own words"
+    return style.paint(f"  {choice}; {DISMISS} dismisses the question and ends the turn", "muted") + "\n"

@@ -1,0 +1,232 @@
+"""`run` for people: the answer as it is written to stdout; tools, waits and the bill to stderr.
+
+One line moves: the activity line, in a terminal only. Everything else stays where it was printed.
+Source: design, visual, sections 2, 6 and 7.
+"""
+
+import time
+from decimal import Decimal
+from typing import Literal, TextIO
+
+from opencode_tui.cli.run.activity import Activity
+from opencode_tui.cli.run.answer_text import AnswerText
+from opencode_tui.cli.style import Style, Token
+from opencode_tui.cli.tool_line import activity_of, tool_lines
+from opencode_tui.schema.event import (
+    BusLagged,
+    Event,
+    MessageUpdated,
+    PartGrowth,
+    PartRemoved,
+    PartUpdated,
+    SessionCompacted,
+    SessionFailed,
+    SessionStatusChanged,
+)
+from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
+from opencode_tui.schema.status import BusyStatus, RetryStatus
+from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
+from opencode_tui.text.quantity import amount, duration, money, plural
+from opencode_tui.text.safe_text import make_safe
+
+_Block = Literal["head", "prose", "work", "question", "end"]
+
+
+class TerminalReporter:
+    """Follows one session. `style` is that of `err`."""
+
+    def __init__(self, session_id: str, *, answer: AnswerText, err: TextIO, style: Style) -> None:
+        self._session_id = session_id
+        self._answer = answer
+        self._err = err
+        self._style = style
+        self._activity = Activity(err, style, is_alone=not answer.is_read_by_others)
+        self._began = time.monotonic()
+        self._block: _Block | None = None
+        self._summaries: set[str] = set()
+        self._texts: set[str] = set()
+        self._streamed: set[str] = set()
+        self._running: dict[str, str] = {}
+        self._waits: list[tuple[str, float]] = []
+        self._is_interrupted = False
+        self._tools = 0
+        self._tokens = 0
+        self._cost = Decimal(0)
+
+    def show(self, event: Event) -> None:
+        """Print what the event tells."""
+        match event:
+            case MessageUpdated(info=AssistantMessage() as info) if info.session_id == self._session_id:
+                self._message(info)
+            case PartGrowth() if event.session_id == self._session_id:
+                self._grow(event)
+            case PartUpdated() if event.part.session_id == self._session_id:
+                self._part(event)
+            case PartRemoved() if event.part_id in self._streamed:
+                self._print_line("↻", "The answer broke off; it begins anew.")
+            case SessionStatusChanged() if event.session_id == self._session_id:
+                self._status(event)
+            case SessionCompacted() if event.session_id == self._session_id:
+                self._print_line("≡", "The context was full: a summary took the place of older messages (compacted).")
+            case SessionFailed() if event.session_id == self._session_id:
+                self._is_interrupted = event.error.name == "MessageAbortedError"
+            case BusLagged():
+                self._print_line("!", f"Some of it was not shown; see `opencode-tui session show {self._session_id}`.")
+            case _:
+                pass
+
+    def pause(self) -> None:
+        """Leave the terminal to a question."""
+        self._open_block("question")
+
+    def end(self, answer: MessageWithParts | None) -> None:
+        """Print the bill; without an answer the turn has failed or was interrupted, which the caller says."""
+        self._report_waits()
+        if self._block is None:
+            return  # nothing had begun
+        info = answer.info if answer is not None else None
+        finish = getattr(info, "finish", None)
+        self._open_block("end")
+        if finish == "length":
+            self._print(self._style.paint("! The answer was cut off at the model's output limit.", "warning"))
+        if info is None or getattr(info, "error", None) is not None:
+            self._print_summary("■" if self._is_interrupted else "✗", "Stopped")
+        else:
+            self._print_summary("", "Stopped" if finish in (None, "tool-calls", "unknown") else "Done")
+
+    def close(self) -> None:
+        """Leave the terminal tidy."""
+        self._activity.stop()
+        self._answer.end()
+
+    def _message(self, info: AssistantMessage) -> None:
+        if info.time.completed is not None:
+            return
+        if self._block is None:
+            self._open_block("head")
+            head = f"{info.agent or info.mode} · {info.provider_id}/{info.model_id}"
+            self._print(self._style.paint(self._style.words(make_safe(head)), "muted"))
+        if info.summary:
+            self._summaries.add(info.id)
+        self._activity.start("Summarising" if info.summary else "Thinking")
+
+    def _grow(self, event: PartGrowth) -> None:
+        if self._answer.is_terminal and event.part_id in self._texts:
+            self._prose(event.part_id, event.delta)
+
+    def _prose(self, part_id: str, text: str) -> None:
+        if part_id not in self._streamed:
+            if not text.strip():
+                return  # the line stays free until there is something to read
+            self._streamed.add(part_id)
+            self._open_block("prose")
+        self._activity.stop()
+        self._answer.write(text)
+
+    def _part(self, event: PartUpdated) -> None:
+        part = event.part
+        match part:
+            case TextPart() if part.synthetic or part.time is None:
+                pass
+            case TextPart() | ReasoningPart() if part.message_id in self._summaries:
+                pass
+            case TextPart() if part.time is not None and part.time.end is None:
+                self._report_waits()
+                self._texts.add(part.id)
+            case TextPart():
+                if part.id not in self._streamed:
+                    self._prose(part.id, part.text)
+                self._answer.end()
+                self._activity.start("Thinking")
+            case ReasoningPart():
+                self._thought(part)
+            case ToolPart():
+                self._tool(part)
+            case StepFinishPart():
+                self._tokens += part.tokens.context
+                self._cost += Decimal(str(part.cost))
+            case _:
+                pass
+
+    def _thought(self, part: ReasoningPart) -> None:
+        self._report_waits()
+        if part.time.end is None:
+            self._activity.start("Thinking")
+            return
+        seconds = (part.time.end - part.time.start) / 1000
+        if seconds >= 1:
+            self._open_block("work")
+            self._print(self._style.paint(f"  Thought for {duration(seconds)}", "muted", "italic"))
+
+    def _tool(self, part: ToolPart) -> None:
+        self._report_waits()
+        if isinstance(part.state, ToolStateRunning):
+            self._running[part.id] = activity_of(part)
+        elif isinstance(part.state, ToolStateCompleted | ToolStateError):
+            self._running.pop(part.id, None)
+            self._tools += 1
+            self._open_block("work")
+            self._print("\n".join(tool_lines(part, self._style)))
+        labels = list(self._running.values())
+        if not self._answer.is_open:
+            self._activity.start(
+                labels[0] if len(labels) == 1 else f"Running {len(labels)} tools" if labels else "Thinking"
+            )
+
+    def _status(self, event: SessionStatusChanged) -> None:
+        status = event.status
+        if isinstance(status, RetryStatus):
+            reason = make_safe(" ".join(status.message.split()))
+            seconds = max(0.0, status.next / 1000 - time.time())
+            self._waits.append((reason, seconds))
+            attempt = f", attempt {status.attempt + 1}" + (f" of {status.attempts}" if status.attempts else "")
+            if self._activity.is_possible:
+                self._answer.end()
+                self._activity.wait(reason, seconds=seconds, after=attempt)
+            else:
+                self._print_line("↻", f"{reason}  next try in {duration(seconds + 0.999)}{attempt}")
+        elif isinstance(status, BusyStatus) and self._waits:
+            self._activity.start("Thinking")
+
+    def _report_waits(self) -> None:
+        """Keep one line of the waits that the activity line has shown."""
+        waits, self._waits = self._waits, []
+        if waits and self._activity.is_possible:
+            waited = duration(sum(seconds for _, seconds in waits))
+            self._print_line("↻", f"{waits[-1][0]}  waited {waited}, tried {plural(len(waits), 'time')} more")
+
+    def _print_line(self, sign: str, text: str) -> None:
+        self._open_block("work")
+        self._print(
+            f"{self._style.paint(self._style.words(sign), 'warning')} {self._style.paint(self._style.words(text), 'muted')}"
+        )
+
+    def _print_summary(self, sign: str, word: str) -> None:
+        seconds = time.monotonic() - self._began
+        facts = [duration(seconds)] if seconds >= 1 else []
+        if self._tools:
+            facts.append(plural(self._tools, "tool"))
+        if self._cost:
+            facts.append(money(self._cost))
+        elif self._tokens:
+            facts.append(f"{amount(self._tokens)} tokens")
+        token: Token = "error" if sign == "✗" else "muted"
+        mark = f"{self._style.paint(self._style.words(sign), token)} " if sign else ""
+        self._print(mark + self._style.paint(self._style.words(f"{word}  {' · '.join(facts)}".rstrip()), "muted"))
+
+    def _open_block(self, block: _Block) -> None:
+        """Clear the last line and keep the rhythm: one empty line between prose and everything else, in a terminal."""
+        self._activity.stop()
+        self._answer.end()
+        if block == "prose" and not self._answer.is_terminal:
+            return
+        is_apart = self._block is not None and (block != self._block or block in ("prose", "question"))
+        if is_apart and self._style.is_terminal:
+            self._print("")
+        self._block = block
+
+    def _print(self, line: str) -> None:
+        self._err.write(line + "\n")
+        self._err.flush()

@@ -1,0 +1,59 @@
+"""Lines that a person types at the terminal, read apart from standard input, which may be a pipe."""
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+from typing import TextIO
+
+
+def open_terminal() -> int | None:
+    """Return a descriptor of the person's terminal, None when there is none to ask at."""
+    if not sys.stderr.isatty():
+        return None
+    if sys.stdin is not None and sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] - None when closed
+        return sys.stdin.fileno()
+    try:
+        return os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return None
+
+
+class TerminalLines:
+    """Reads lines from a terminal without blocking the event loop; labels and questions go to `err`."""
+
+    def __init__(self, terminal: int, *, err: TextIO) -> None:
+        self._terminal = terminal
+        self._err = err
+
+    def show(self, text: str) -> None:
+        """Write at once."""
+        self._err.write(text)
+        self._err.flush()
+
+    def drop_typed(self) -> None:
+        """Drop what was typed so far, so that it does not answer what is asked next."""
+        try:
+            import termios  # absent on Windows
+        except ImportError:
+            return
+        with suppress(termios.error):
+            termios.tcflush(self._terminal, termios.TCIFLUSH)
+
+    async def read(self, label: str) -> str:
+        """Return the next line with its line feed, empty at the end of input or when the terminal is gone; can be cancelled."""
+        self.show(label)
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self._terminal, lambda: None if ready.done() else ready.set_result(None))
+        try:
+            await ready
+        except asyncio.CancelledError:
+            self.show("\n")
+            raise
+        finally:
+            loop.remove_reader(self._terminal)
+        try:
+            return os.read(self._terminal, 4096).decode("utf-8", "replace")
+        except OSError:
+            return ""

@@ -102,7 +102,7 @@ def open_snapshots() -> "Snapshots":
 
 def _remote(url: str, password: str | None, directory: str | None) -> "AbstractAsyncContextManager[RemoteClient]":
     from opencode_tui.client.remote import open_remote  # only for an attached command
-    from opencode_tui.schema.header import DEFAULT_USERNAME
+    from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 
     given = password or os.environ.get("OPENCODE_SERVER_PASSWORD", "").strip() or None
     username = os.environ.get("OPENCODE_SERVER_USERNAME", "").strip() or DEFAULT_USERNAME

@@ -9,7 +9,7 @@ from opencode_tui.bus import Bus, Subscription
 from opencode_tui.client.remote_events import RemoteEvents
 from opencode_tui.client.remote_facets import RemoteFacets
 from opencode_tui.client.remote_link import Link, open_link
-from opencode_tui.schema.header import DEFAULT_USERNAME
+from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 from opencode_tui.schema.project import Places
 
 

@@ -36,8 +36,8 @@ from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.fork import ForkPreview
-from opencode_tui.schema.header import MESSAGE_HEADER, OWN
 from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.http_headers import MESSAGE_HEADER, OWN
 from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.part import PART, AnyPart

@@ -10,7 +10,7 @@ import httpx
 
 from opencode_tui.client.remote_error import status_error
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.header import KIND_HEADER
+from opencode_tui.schema.http_headers import KIND_HEADER
 from opencode_tui.schema.record import Record
 
 R = TypeVar("R", bound=Record)

@@ -6,7 +6,7 @@ import hmac
 
 from msgspec import Struct
 
-from opencode_tui.schema.header import DEFAULT_USERNAME
+from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 
 
 class Credentials(Struct, frozen=True):

@@ -22,7 +22,7 @@ from opencode_tui.schema.error import (
     ToolError,
     TrustError,
 )
-from opencode_tui.schema.header import KIND_HEADER
+from opencode_tui.schema.http_headers import KIND_HEADER
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.server.answer import answer_value, error_body, value_bytes
 

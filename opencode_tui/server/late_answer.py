@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from opencode_tui.schema.header import MESSAGE_HEADER
+from opencode_tui.schema.http_headers import MESSAGE_HEADER
 from opencode_tui.server.answer import JSON_TYPE
 
 

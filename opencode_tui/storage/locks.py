@@ -7,12 +7,14 @@ copies the records of that fork.
 Source: SPEC, section 3, locks.
 """
 
+import os
 import threading
 
 from opencode_tui.schema.error import StorageError
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import check_key, is_segment
 from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.process_identity import is_alive
 from opencode_tui.storage.process_lock import ProcessLock
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.run_lock import OWNER_SUFFIX, RunLock, RunOwner, read_owner
@@ -57,7 +59,7 @@ class Locks:
             return run_lock
 
     def is_running(self, session_id: str) -> bool:
-        """Tell whether somebody, here or in another process, has the session's run lock at this moment."""
+        """Return whether somebody, here or in another process, has the session's run lock at this moment."""
         lock = self._lock(f"{session_id}.run")
         if not lock.try_acquire():
             return True
@@ -73,12 +75,14 @@ class Locks:
             raise storage_error(error, "read", path) from error
 
     def killed_runs(self) -> list[str]:
-        """Return the ids of sessions whose run was killed, sorted; blocks."""
-        from opencode_tui.storage.killed_runs import (
-            find_killed_runs,
-        )  # nobody asks before the first request is under way
-
-        return find_killed_runs(self._paths)
+        """Return the ids of sessions whose run was killed, sorted; an owner file that cannot be read counts as none. Blocks."""
+        try:
+            names = sorted(os.listdir(self._folder))
+        except OSError:
+            return []
+        return [
+            name.removesuffix(OWNER_SUFFIX) for name in names if name.endswith(OWNER_SUFFIX) and self._is_dead(name)
+        ]
 
     def store(self) -> ProcessLock:
         """Return the lock for what belongs to no session: permission, project, credentials, migration, index."""
@@ -87,6 +91,14 @@ class Locks:
     def worktree(self, name: str) -> ProcessLock:
         """Return the lock of a worktree's files and snapshots; `name` is a safe name made from its path."""
         return self._lock(f"{name}.worktree")
+
+    def _is_dead(self, owner_file: str) -> bool:
+        """Return whether the process that an owner file names has ended without giving its lock back."""
+        try:
+            owner = read_owner(self._files, f"{self._folder}/{owner_file}")
+        except OSError:
+            return False
+        return owner is not None and owner.is_set and not is_alive(owner.process)
 
     def _lock(self, name: str) -> ProcessLock:
         with self._guard:

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.event import PermissionAsked, QuestionAsked, StructuralEvent
-from opencode_tui.schema.header import OWN
+from opencode_tui.schema.http_headers import OWN
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.frame import Frame
 from opencode_tui.server.late_answer import until_disconnected

@@ -10,7 +10,7 @@ from opencode_tui.schema.compaction import CompactionReport, CompactSession
 from opencode_tui.schema.context import ContextView, PartChoice, PruneReport, RequestView
 from opencode_tui.schema.file import LineMatch
 from opencode_tui.schema.fork import ForkPreview
-from opencode_tui.schema.header import OWN
+from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
 from opencode_tui.schema.record import Record, absent

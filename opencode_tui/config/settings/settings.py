@@ -179,8 +179,16 @@ class Settings(Section):
 UNSUPPORTED = (
     "mcp", "lsp", "formatter", "share", "autoupdate", "watcher", "enterprise", "layout", "shell", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
+    "experimental.disable_paste_summary", "logLevel", "provider.*.options.setCacheKey", "provider.*.models.*.modalities",
+    "provider.*.models.*.interleaved",
 )  # fmt: skip
 """Keys that are OpenCode's and have no effect here yet; each is named once when it asks for something."""
+
+FORMER = ("autoshare", "mode", "tools", "agent.*.tools", "agent.*.maxSteps")
+"""Former names of other keys, which still work."""
+
+DESCRIPTIVE = tuple(f"provider.*.models.*.{name}" for name in ("family", "release_date", "status", "experimental"))
+"""Keys that describe a model and ask for nothing."""
 
 SILENT_VALUES = (False, None, "disabled", "manual")
 """Values of an unsupported key that ask for nothing, as empty objects and lists do."""

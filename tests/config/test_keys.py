@@ -1,0 +1,66 @@
+"""Every key of the settings either does something and stands in the example, or is named as without effect."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import opencode_tui
+from opencode_tui.config.check.types import list_keys
+from opencode_tui.config.settings.settings import DESCRIPTIVE, FORMER, UNSUPPORTED
+from opencode_tui.config.sources.jsonc import KeyPath, parse
+
+PACKAGE = Path(opencode_tui.__file__).parent
+EXAMPLE = PACKAGE.parent / "config.example.jsonc"
+
+
+def is_below(key: str, names: tuple[str, ...]) -> bool:
+    return any(key == name or key.startswith(f"{name}.") for name in names)
+
+
+def working_keys() -> list[str]:
+    return [key for key in list_keys() if not is_below(key, (*UNSUPPORTED, *FORMER, *DESCRIPTIVE))]
+
+
+def example_keys(value: Any, path: KeyPath = ()) -> Iterator[KeyPath]:
+    if path:
+        yield path
+    if isinstance(value, dict):
+        for key, inner in cast("dict[str, Any]", value).items():
+            yield from example_keys(inner, (*path, key))
+
+
+def matches(key: str, path: KeyPath) -> bool:
+    parts = key.split(".")
+    return len(parts) == len(path) and all(part in ("*", own) for part, own in zip(parts, path, strict=True))
+
+
+def test_the_example_holds_every_key_that_does_something():
+    shown = list(example_keys(parse(EXAMPLE.read_text("utf-8")).value))
+    assert len(shown) > 80
+    assert [key for key in working_keys() if not any(matches(key, path) for path in shown)] == []
+
+
+def test_the_example_holds_no_key_without_effect():
+    shown = list(example_keys(parse(EXAMPLE.read_text("utf-8")).value))
+    silent = [key for key in list_keys() if is_below(key, (*UNSUPPORTED, *FORMER, *DESCRIPTIVE))]
+    assert len(silent) > 40
+    assert [key for key in silent if any(matches(key, path) for path in shown)] == []
+
+
+def test_what_does_something_is_read_outside_the_settings_and_what_does_nothing_is_not():
+    sources = [path for path in PACKAGE.rglob("*.py") if not path.is_relative_to(PACKAGE / "config")]
+    text = "\n".join(path.read_text("utf-8") for path in sources)
+
+    def is_read(key: str) -> bool:
+        name = re.escape(key.rpartition(".")[2])
+        return re.search(rf"\.{name}\b|[\"']{name}[\"']", text) is not None
+
+    assert [key for key in working_keys() if not is_read(key) and key != "$schema"] == []
+    distinct = [key for key in UNSUPPORTED if re.search(r"[A-Z_]", key.rpartition(".")[2])]
+    assert len(distinct) > 5
+    assert [key for key in distinct if is_read(key)] == []
+
+
+def test_every_name_in_the_lists_is_a_key():
+    assert [name for name in (*UNSUPPORTED, *FORMER, *DESCRIPTIVE) if name not in list_keys()] == []

@@ -17,7 +17,7 @@ FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
 def start_log(folder: Path, level: str | None) -> None:
     """Send log lines of this level (default: warning) and above to `opencode-tui.log` in the folder; a debug run shows them too.
 
-    A later call takes the place of an earlier one.
+    A later call replaces an earlier one. A level that is given here is kept, whatever the settings say later (`logLevel`).
     """
     root = logging.getLogger("opencode_tui")
     for handler in [one for one in root.handlers if isinstance(one.formatter, _SafeFormatter)]:
@@ -28,6 +28,7 @@ def start_log(folder: Path, level: str | None) -> None:
         handlers.append(logging.StreamHandler(sys.stderr))
     for handler in handlers:
         handler.setFormatter(_SafeFormatter(FORMAT))
+        handler.setLevel((level or "notset").upper())
         root.addHandler(handler)
 
 

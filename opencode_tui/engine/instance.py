@@ -95,6 +95,10 @@ class Instance(Struct, frozen=True):
         await self.providers.close()
 
 
+_PROGRAM_LOG = logging.getLogger("opencode_tui")
+"""The parent of all loggers here; its handlers have a level when the command line gave one, which wins then."""
+
+
 async def open_instance(core: Core, directory: Path) -> Instance:
     """Return the instance of a folder. Raises ConfigError when its settings cannot be used."""
     config, project, has_leftovers = await asyncio.to_thread(_read_folder, core, directory)
@@ -114,6 +118,8 @@ async def open_instance(core: Core, directory: Path) -> Instance:
 def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bool]:
     """Return the folder's settings, its project, and whether an undo of its files was cut short. Blocks."""
     config = load_config(paths=core.paths, flags=core.flags, directory=directory, environ=core.environ)
+    if config.settings.logLevel is not None and not any(handler.level for handler in _PROGRAM_LOG.handlers):
+        _PROGRAM_LOG.setLevel(config.settings.logLevel)
     project = discover(directory, paths=core.paths, environ=core.environ)
     place = find_place(core.paths, project_id=project.id, worktree=project.worktree)
     return config, project, place.has_leftovers

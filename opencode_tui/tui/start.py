@@ -49,6 +49,7 @@ async def put_in_force(screen: "ChatScreen", control: Control) -> Places:
         glyphs = ASCII if wishes.get("ascii") else app.look.glyphs
         app.wear(replace(app.look, glyphs=glyphs, is_still=bool(wishes.get("reduced_motion"))))
     control.wheel = _wheel(wishes)
+    screen.prompt.editor.writes_out_pastes = _writes_out_pastes(settings)
     control.is_stacked = wishes.get("diff_style") == "stacked"
     theme = settings.get("theme")
     if isinstance(theme, str):
@@ -79,6 +80,11 @@ def _wheel(wishes: JsonObject) -> Wheel:
     speed, acceleration = wishes.get("scroll_speed"), wishes.get("scroll_acceleration")
     accelerates = isinstance(acceleration, dict) and bool(cast("JsonObject", acceleration).get("enabled"))
     return Wheel(float(speed) if isinstance(speed, int | float) else LINES, accelerates=accelerates)
+
+
+def _writes_out_pastes(settings: JsonObject) -> bool:
+    found = settings.get("experimental")
+    return isinstance(found, dict) and bool(cast("JsonObject", found).get("disable_paste_summary"))
 
 
 def _keybinds(settings: JsonObject) -> dict[str, str]:

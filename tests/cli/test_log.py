@@ -6,6 +6,7 @@ import pytest
 from opencode_tui.cli import log
 from opencode_tui.cli.log import start_log
 from tests.support.hostile import HOSTILE, steering
+from tests.support.opened import opened
 
 LOGGER = logging.getLogger("opencode_tui.test")
 
@@ -46,3 +47,17 @@ def test_a_disk_that_refuses_costs_the_log_only(tmp_path, capsys):
     start_log(tmp_path / "log", None)
     LOGGER.warning("lost")
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"), [(None, ["info", "error"]), ("error", ["error"]), ("debug", ["info", "error"])]
+)
+async def test_the_settings_choose_the_level_unless_the_command_line_does(environ, tmp_path, given, wanted):
+    start_log(tmp_path / "log", given)
+    level = "ERROR" if given == "debug" else "INFO"
+    async with opened(environ, tmp_path, settings={"logLevel": level}):
+        LOGGER.info("info")
+        LOGGER.error("error")
+    start_log(tmp_path / "other", None)
+    lines = (tmp_path / "log" / "opencode-tui.log").read_text().splitlines()
+    assert [line.rpartition(": ")[2] for line in lines if "opencode_tui.test" in line] == wanted

@@ -63,6 +63,7 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
         self.cursor_blink = False
         self.match_cursor_bracket = False
         self._acts = self._table()
+        self.writes_out_pastes = False
 
     def on_key(self, event: events.Key) -> None:
         """Take a first `?` for a question about the keys."""
@@ -163,7 +164,10 @@ class Editor(Lasting, TextArea, inherit_bindings=False):
         self.paste(event.text)
 
     def paste(self, text: str) -> None:
-        """Write a pasted text; a large one becomes an attachment."""
+        """Write a pasted text; a large one becomes an attachment, unless the settings want it written out."""
+        if self.writes_out_pastes:
+            self.put_in(text)
+            return
         if len(text) > BIG_PASTE_LENGTH or text.count("\n") >= BIG_PASTE_LINES or text.count("\r") >= BIG_PASTE_LINES:
             self.post_message(self.Pasted(text))
             return

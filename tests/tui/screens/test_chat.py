@@ -85,6 +85,14 @@ async def test_a_turn_that_a_rejection_ended_is_not_done(environ: dict[str, str]
         assert [line for line in shown.splitlines() if "Bash" in line and line.rstrip().endswith("rejected")]
 
 
+async def test_a_long_paste_is_written_out_where_the_settings_want_it(environ: dict[str, str], folder: Path) -> None:
+    settings = {"experimental": {"disable_paste_summary": True}}
+    async with screen(environ, folder, settings=settings) as page:
+        page.app.chat.prompt.paste("\n".join(f"line {number}" for number in range(40)))
+        shown = await page.sees("line 39")
+        assert "[Pasted" not in shown
+
+
 async def test_several_questions_are_counted(environ: dict[str, str], folder: Path) -> None:
     two = (
         Call("bash", {"command": "touch a", "description": "x"}),

@@ -37,7 +37,7 @@ async def client_of(
     directory: Annotated[str | None, Query(description="The folder to work in; an absolute path.")] = None,
     x_opencode_directory: Annotated[str | None, Header(description="The same, percent-encoded.")] = None,
 ) -> Client:
-    """Return the door for the folder of a request."""
+    """Return the client of the folder of a request."""
     return await services.clients.at(directory or unquote(x_opencode_directory or "") or None)
 
 

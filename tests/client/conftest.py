@@ -1,4 +1,4 @@
-"""Every test of the contract runs twice: with the door inside the process, and with the one over HTTP."""
+"""Every test of the contract runs twice: with the client inside the process and with the one over HTTP."""
 
 import json
 from collections.abc import AsyncIterator, Iterator
@@ -24,7 +24,7 @@ SETTINGS = {"permission": {"webfetch": "ask", "bash": {"*": "allow", "rm *": "as
 
 
 @dataclass
-class Door:
+class Api:
     """A client of one of the two kinds, and short ways to use it."""
 
     client: Client
@@ -56,7 +56,7 @@ def project(tmp_path) -> Repo:
 
 
 @pytest_asyncio.fixture(params=["in the process", "over HTTP"])
-async def door(request, project: Repo, environ: dict[str, str], model: ModelServer) -> AsyncIterator[Door]:
+async def api(request, project: Repo, environ: dict[str, str], model: ModelServer) -> AsyncIterator[Api]:
     async with AsyncExitStack() as stack:
         if request.param == "in the process":
             content = {**SETTINGS, "provider": model.config()}
@@ -67,4 +67,4 @@ async def door(request, project: Repo, environ: dict[str, str], model: ModelServ
                 served(project.path, environ, provider=model.config(), settings=SETTINGS)
             )
             client = await stack.enter_async_context(open_remote(face.address.url, password=PASSWORD))
-        yield Door(client, model, project)
+        yield Api(client, model, project)

@@ -1,4 +1,4 @@
-"""The folder, through either door."""
+"""The folder, through either api."""
 
 import pytest
 
@@ -7,53 +7,51 @@ from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.screen_event import ScreenTextAppended
 
 
-async def test_the_folder_is_the_one_that_was_opened(door):
-    places = await door.client.project.places()
-    assert door.client.directory == door.project.path and places.worktree == str(door.project.path)
-    current = await door.client.project.current()
-    assert current.vcs == "git" and current.id in [one.id for one in await door.client.project.all()]
-    assert await door.client.project.branch() == door.project.git("branch", "--show-current").strip()
+async def test_the_folder_is_the_one_that_was_opened(api):
+    places = await api.client.project.places()
+    assert api.client.directory == api.project.path and places.worktree == str(api.project.path)
+    current = await api.client.project.current()
+    assert current.vcs == "git" and current.id in [one.id for one in await api.client.project.all()]
+    assert await api.client.project.branch() == api.project.git("branch", "--show-current").strip()
 
 
-async def test_rules_are_listed_explained_and_tried(door):
-    rules = await door.client.rules.list(None)
+async def test_rules_are_listed_explained_and_tried(api):
+    rules = await api.client.rules.list(None)
     assert rules.agent == "build" and Rule(permission="webfetch", pattern="*", action="ask") in rules.rules
-    asked = await door.client.rules.explain("bash", "rm -rf x")
-    denied = await door.client.rules.explain(
-        "bash", "ls", extra=[Rule(permission="bash", pattern="ls*", action="deny")]
-    )
+    asked = await api.client.rules.explain("bash", "rm -rf x")
+    denied = await api.client.rules.explain("bash", "ls", extra=[Rule(permission="bash", pattern="ls*", action="deny")])
     assert (asked.action, denied.action) == ("ask", "deny")
     with pytest.raises(ConfigError, match="nobody"):
-        await door.client.rules.list("nobody")
+        await api.client.rules.list("nobody")
 
 
-async def test_files_that_differ_from_the_last_commit_are_told_with_their_lines(door):
-    door.project.write("a.py", "x = 1\ny = 2\n")
-    door.project.write("gone.py", "1\n2\n")
-    door.project.commit()
-    assert await door.client.files.changed() == []
-    door.project.write("a.py", "x = 1\nz = 3\nlast")
-    (door.project.path / "gone.py").unlink()
-    door.project.write("new/ä.py", "one\ntwo")
-    told = {one.path: (one.added, one.removed, one.status) for one in await door.client.files.changed()}
+async def test_files_that_differ_from_the_last_commit_are_told_with_their_lines(api):
+    api.project.write("a.py", "x = 1\ny = 2\n")
+    api.project.write("gone.py", "1\n2\n")
+    api.project.commit()
+    assert await api.client.files.changed() == []
+    api.project.write("a.py", "x = 1\nz = 3\nlast")
+    (api.project.path / "gone.py").unlink()
+    api.project.write("new/ä.py", "one\ntwo")
+    told = {one.path: (one.added, one.removed, one.status) for one in await api.client.files.changed()}
     assert told == {"a.py": (2, 1, "modified"), "gone.py": (0, 2, "deleted"), "new/ä.py": (2, 0, "added")}
 
 
-async def test_there_is_nothing_to_revoke_at_first(door):
-    assert (await door.client.rules.grants("bash", None), await door.client.rules.revoke("bash", None)) == ([], [])
+async def test_there_is_nothing_to_revoke_at_first(api):
+    assert (await api.client.rules.grants("bash", None), await api.client.rules.revoke("bash", None)) == ([], [])
 
 
-async def test_models_are_told_in_full(door):
-    [model] = [one for one in await door.client.catalog.models() if one.provider_id == "fake"]
+async def test_models_are_told_in_full(api):
+    [model] = [one for one in await api.client.catalog.models() if one.provider_id == "fake"]
     assert model.model_id == "fake-model" and model.limit.context > 0
-    assert len(await door.client.catalog.all_models()) > len(await door.client.catalog.models())
-    assert (await door.client.catalog.default_model()).provider_id
-    [provider] = [one for one in await door.client.catalog.providers(only_ready=True) if one.id == "fake"]
+    assert len(await api.client.catalog.all_models()) > len(await api.client.catalog.models())
+    assert (await api.client.catalog.default_model()).provider_id
+    [provider] = [one for one in await api.client.catalog.providers(only_ready=True) if one.id == "fake"]
     assert provider.is_ready and provider.source == "config"
 
 
-async def test_agents_commands_tools_and_skills_can_be_chosen(door):
-    catalog = door.client.catalog
+async def test_agents_commands_tools_and_skills_can_be_chosen(api):
+    catalog = api.client.catalog
     assert (await catalog.agents())[0].name == "build"
     assert "init" in [command.name for command in await catalog.commands()]
     assert "bash" in [tool.id for tool in await catalog.tools()]
@@ -63,8 +61,8 @@ async def test_agents_commands_tools_and_skills_can_be_chosen(door):
         await catalog.describe_agent("nobody")
 
 
-async def test_settings_tell_what_is_in_force_and_keep_keys(door):
-    settings = door.client.settings
+async def test_settings_tell_what_is_in_force_and_keep_keys(api):
+    settings = api.client.settings
     assert (await settings.effective())["permission"]["webfetch"] == "ask"
     assert (await settings.notices()).ignored == []
     assert await settings.delete_key("groq") is False
@@ -72,8 +70,8 @@ async def test_settings_tell_what_is_in_force_and_keep_keys(door):
     assert await settings.delete_key("groq") is True
 
 
-async def test_files_are_found_listed_and_read(door):
-    files = door.client.files
+async def test_files_are_found_listed_and_read(api):
+    files = api.client.files
     assert next(iter(await files.find("c.py", kind="file"))) == "b/c.py"
     assert [entry.name for entry in await files.list("b")] == ["c.py"]
     assert (await files.read("a.py")).content.strip() == "x = 1"
@@ -84,8 +82,8 @@ async def test_files_are_found_listed_and_read(door):
         await files.search("(")
 
 
-async def test_screens_are_told(door):
-    with door.client.events() as events:
-        await door.client.screen.publish(ScreenTextAppended(text="hello"))
+async def test_screens_are_told(api):
+    with api.client.events() as events:
+        await api.client.screen.publish(ScreenTextAppended(text="hello"))
         envelope = await anext(events)
     assert envelope.event == ScreenTextAppended(text="hello")

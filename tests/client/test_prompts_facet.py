@@ -1,4 +1,4 @@
-"""The conversation, through either door."""
+"""The conversation, through either api."""
 
 import asyncio
 
@@ -40,22 +40,22 @@ async def waited(events, kind):
     raise AssertionError(f"no {kind}")
 
 
-async def test_the_answer_is_the_last_message_and_the_request_is_told_when_it_is_stored(door):
-    session = await door.new_session()
+async def test_the_answer_is_the_last_message_and_the_request_is_told_when_it_is_stored(api):
+    session = await api.new_session()
     stored = []
-    answer = await door.client.prompts.prompt(session.id, door.request("hello"), stored=stored.append)
-    user, assistant = await door.client.messages.list(session.id)
+    answer = await api.client.prompts.prompt(session.id, api.request("hello"), stored=stored.append)
+    user, assistant = await api.client.messages.list(session.id)
     assert answer == assistant and text_of(answer) == "Echo: hello"
     assert stored == [user.info.id]
-    found = await door.client.messages.get(session.id, user.info.id)
+    found = await api.client.messages.get(session.id, user.info.id)
     assert (found.info.id, found.parts) == (user.info.id, user.parts)  # its summary may come in between
-    assert await door.client.messages.list(session.id, 1) == [assistant]
+    assert await api.client.messages.list(session.id, 1) == [assistant]
 
 
-async def test_all_events_of_a_turn_have_come_when_it_is_answered(door):
-    session = await door.new_session()
-    with door.client.events() as events:
-        await door.say(session, "hello <<words 30>>")
+async def test_all_events_of_a_turn_have_come_when_it_is_answered(api):
+    session = await api.new_session()
+    with api.client.events() as events:
+        await api.say(session, "hello <<words 30>>")
         seen = []
         while (envelope := events.poll()) is not None:
             seen.append(envelope.event)
@@ -64,10 +64,10 @@ async def test_all_events_of_a_turn_have_come_when_it_is_answered(door):
     assert kinds.index(SessionStatusChanged) < kinds.index(PartGrowth) < kinds.index(SessionIdle)
 
 
-async def test_what_grew_is_what_is_stored_in_the_end(door):
-    session = await door.new_session()
-    with door.client.events() as events:
-        await door.say(session, "hello <<words 200>> <<slow 1>>")
+async def test_what_grew_is_what_is_stored_in_the_end(api):
+    session = await api.new_session()
+    with api.client.events() as events:
+        await api.say(session, "hello <<words 200>> <<slow 1>>")
         grown: dict[str, str] = {}
         closed = {}
         while (envelope := events.poll()) is not None:
@@ -83,97 +83,97 @@ async def test_what_grew_is_what_is_stored_in_the_end(door):
     assert closed[part_id].strip() == text.strip() and "200" in text
 
 
-async def test_a_turn_that_fails_raises_what_made_it_fail(door):
-    session = await door.new_session()
+async def test_a_turn_that_fails_raises_what_made_it_fail(api):
+    session = await api.new_session()
     with pytest.raises(ProviderError, match="no such thing"):
-        await door.say(session, "hello <<error 400 no such thing>>")
-    assert (await door.client.messages.list(session.id))[-1].info.error is not None
+        await api.say(session, "hello <<error 400 no such thing>>")
+    assert (await api.client.messages.list(session.id))[-1].info.error is not None
 
 
-async def test_an_interrupted_turn_says_so_and_abort_tells_whether_anything_ran(door):
-    session = await door.new_session()
-    assert await door.client.prompts.abort(session.id) is False
-    with door.client.events() as events:
-        turn = asyncio.create_task(door.say(session, "hello <<slow 200>> <<words 100>>"))
+async def test_an_interrupted_turn_says_so_and_abort_tells_whether_anything_ran(api):
+    session = await api.new_session()
+    assert await api.client.prompts.abort(session.id) is False
+    with api.client.events() as events:
+        turn = asyncio.create_task(api.say(session, "hello <<slow 200>> <<words 100>>"))
         await waited(events, PartGrowth)
-        assert set(await door.client.prompts.status()) == {session.id}
-        assert await door.client.prompts.abort(session.id) is True
+        assert set(await api.client.prompts.status()) == {session.id}
+        assert await api.client.prompts.abort(session.id) is True
         with pytest.raises(RunAborted):
             await turn
-    assert await door.client.prompts.status() == {}
+    assert await api.client.prompts.status() == {}
 
 
-async def test_a_request_that_cannot_be_answered_is_refused_before(door):
-    session = await door.new_session()
+async def test_a_request_that_cannot_be_answered_is_refused_before(api):
+    session = await api.new_session()
     with pytest.raises(ModelNotFoundError) as raised:
-        await door.client.prompts.check(PromptInput(model=NOBODY, parts=[TextInput(text="x")]))
+        await api.client.prompts.check(PromptInput(model=NOBODY, parts=[TextInput(text="x")]))
     assert (raised.value.provider_id, raised.value.model_id) == ("nobody", "x")
     with pytest.raises(ConfigError, match="nobody"):
-        await door.client.prompts.prompt(session.id, PromptInput(agent="nobody", parts=[TextInput(text="x")]))
+        await api.client.prompts.prompt(session.id, PromptInput(agent="nobody", parts=[TextInput(text="x")]))
     with pytest.raises(NotFoundError):
-        await door.client.prompts.prompt("ses_000000000000AAAAAAAAAAAAAA", door.request("x"))
-    assert await door.client.messages.list(session.id) == []
+        await api.client.prompts.prompt("ses_000000000000AAAAAAAAAAAAAA", api.request("x"))
+    assert await api.client.messages.list(session.id) == []
 
 
-async def test_a_request_that_wants_no_answer_is_stored(door):
-    session = await door.new_session()
+async def test_a_request_that_wants_no_answer_is_stored(api):
+    session = await api.new_session()
     request = PromptInput(no_reply=True, parts=[TextInput(text="note")])
-    stored = await door.client.prompts.prompt(session.id, request)
+    stored = await api.client.prompts.prompt(session.id, request)
     assert stored.info.role == "user" and text_of(stored) == "note"
-    assert door.model.requests == []
+    assert api.model.requests == []
 
 
-async def test_a_command_is_sent_as_its_prompt(door):
-    session = await door.new_session()
-    answer = await door.client.prompts.command(session.id, CommandInput(command="init", model="fake/fake-model"))
+async def test_a_command_is_sent_as_its_prompt(api):
+    session = await api.new_session()
+    answer = await api.client.prompts.command(session.id, CommandInput(command="init", model="fake/fake-model"))
     assert "AGENTS.md" in text_of(answer)
     with pytest.raises(ConfigError, match="nonsense"):
-        await door.client.prompts.command(session.id, CommandInput(command="nonsense"))
+        await api.client.prompts.command(session.id, CommandInput(command="nonsense"))
 
 
-async def test_a_shell_line_brings_its_output(door):
-    session = await door.new_session()
-    message = await door.client.prompts.shell(session.id, ShellInput(command="echo said"))
+async def test_a_shell_line_brings_its_output(api):
+    session = await api.new_session()
+    message = await api.client.prompts.shell(session.id, ShellInput(command="echo said"))
     assert "said" in message.parts[-1].state.output
 
 
-async def test_at_signs_become_files(door):
-    parts = await door.client.prompts.expand("look at @a.py")
+async def test_at_signs_become_files(api):
+    parts = await api.client.prompts.expand("look at @a.py")
     assert [part.type for part in parts] == ["text", "file"] and parts[1].filename == "a.py"
 
 
-async def test_a_permission_question_is_answered_once(door):
-    session = await door.new_session()
-    with door.client.events() as events:
-        turn = asyncio.create_task(door.say(session, '<<tool bash {"command":"rm -f zzz","description":"d"}>>'))
+async def test_a_permission_question_is_answered_once(api):
+    session = await api.new_session()
+    with api.client.events() as events:
+        turn = asyncio.create_task(api.say(session, '<<tool bash {"command":"rm -f zzz","description":"d"}>>'))
         asked = await waited(events, PermissionAsked)
-        [pending] = await door.client.permissions.pending()
+        [pending] = await api.client.permissions.pending()
         assert (pending.id, pending.patterns) == (asked.id, ["rm -f zzz"])
-        assert await door.client.permissions.reply(asked.id, "once") is True
+        assert await api.client.permissions.reply(asked.id, "once") is True
         await turn
-    assert await door.client.permissions.reply(asked.id, "once") is False
+    assert await api.client.permissions.reply(asked.id, "once") is False
 
 
-async def test_a_question_is_answered_or_dismissed_once(door):
-    session = await door.new_session()
+async def test_a_question_is_answered_or_dismissed_once(api):
+    session = await api.new_session()
     call = '<<tool question {"questions":[{"question":"Which?","header":"h","options":[{"label":"Red"}]}]}>>'
-    with door.client.events() as events:
-        turn = asyncio.create_task(door.say(session, call))
+    with api.client.events() as events:
+        turn = asyncio.create_task(api.say(session, call))
         asked = await waited(events, QuestionAsked)
-        assert [one.id for one in await door.client.questions.pending()] == [asked.id]
-        assert await door.client.questions.reply(asked.id, [["Red"]]) is True
+        assert [one.id for one in await api.client.questions.pending()] == [asked.id]
+        assert await api.client.questions.reply(asked.id, [["Red"]]) is True
         assert "Red" in text_of(await turn)
-        assert await door.client.questions.reject(asked.id) is False
+        assert await api.client.questions.reject(asked.id) is False
 
 
-async def test_a_part_is_changed_and_removed(door):
-    session = await door.new_session()
-    answer = await door.say(session, "hello")
+async def test_a_part_is_changed_and_removed(api):
+    session = await api.new_session()
+    answer = await api.say(session, "hello")
     [part] = [part for part in answer.parts if isinstance(part, TextPart)]
-    changed = await door.client.messages.update_part(part.changed(text="other"))
+    changed = await api.client.messages.update_part(part.changed(text="other"))
     assert changed.text == "other"
-    await door.client.messages.remove_part(session.id, answer.info.id, part.id)
-    kept = await door.client.messages.get(session.id, answer.info.id)
+    await api.client.messages.remove_part(session.id, answer.info.id, part.id)
+    kept = await api.client.messages.get(session.id, answer.info.id)
     assert part.id not in [one.id for one in kept.parts]
     with pytest.raises(NoSuchMessageError):
-        await door.client.messages.get(session.id, "msg_000000000000AAAAAAAAAAAAAA")
+        await api.client.messages.get(session.id, "msg_000000000000AAAAAAAAAAAAAA")

@@ -1,4 +1,4 @@
-"""The door over HTTP by itself: who may enter, and what happens when the connection breaks."""
+"""The client over HTTP by itself: who may enter, and what happens when the connection breaks."""
 
 import asyncio
 import json

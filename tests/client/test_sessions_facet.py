@@ -1,4 +1,4 @@
-"""Sessions, through either door."""
+"""Sessions, through either api."""
 
 import json
 
@@ -11,96 +11,96 @@ from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSessio
 UNKNOWN = "ses_000000000000AAAAAAAAAAAAAA"
 
 
-async def test_a_session_is_made_as_asked_and_found_again(door):
+async def test_a_session_is_made_as_asked_and_found_again(api):
     rules = [Rule(permission="bash", pattern="*", action="deny")]
-    made = await door.client.sessions.create(CreateSession(title="first", permission=rules))
-    assert (made.title, made.permission, made.directory) == ("first", rules, str(door.project.path))
-    assert await door.client.sessions.get(made.id) == made
+    made = await api.client.sessions.create(CreateSession(title="first", permission=rules))
+    assert (made.title, made.permission, made.directory) == ("first", rules, str(api.project.path))
+    assert await api.client.sessions.get(made.id) == made
 
 
-async def test_the_list_has_the_newest_first_and_children_stand_with_their_parent(door):
-    parent = await door.new_session(title="parent")
-    child = await door.new_session(parent_id=parent.id)
-    other = await door.new_session()
-    assert [info.id for info in await door.client.sessions.list()] == [other.id, child.id, parent.id]
-    assert [info.id for info in await door.client.sessions.children(parent.id)] == [child.id]
+async def test_the_list_has_the_newest_first_and_children_stand_with_their_parent(api):
+    parent = await api.new_session(title="parent")
+    child = await api.new_session(parent_id=parent.id)
+    other = await api.new_session()
+    assert [info.id for info in await api.client.sessions.list()] == [other.id, child.id, parent.id]
+    assert [info.id for info in await api.client.sessions.children(parent.id)] == [child.id]
 
 
-async def test_the_latest_is_the_one_worked_on_last_without_children_and_archived_ones(door):
-    assert await door.client.sessions.latest() is None
-    first, second = await door.new_session(), await door.new_session()
-    await door.say(first, "hello")
-    await door.new_session(parent_id=first.id)
-    archived = await door.new_session()
-    await door.client.sessions.update(archived.id, UpdateSession(archived=5))
-    latest = await door.client.sessions.latest()
+async def test_the_latest_is_the_one_worked_on_last_without_children_and_archived_ones(api):
+    assert await api.client.sessions.latest() is None
+    first, second = await api.new_session(), await api.new_session()
+    await api.say(first, "hello")
+    await api.new_session(parent_id=first.id)
+    archived = await api.new_session()
+    await api.client.sessions.update(archived.id, UpdateSession(archived=5))
+    latest = await api.client.sessions.latest()
     assert latest is not None and latest.id == first.id != second.id
 
 
-async def test_a_session_is_renamed_and_put_away(door):
-    session = await door.new_session(title="old")
-    renamed = await door.client.sessions.update(session.id, UpdateSession(title="new"))
-    archived = await door.client.sessions.update(session.id, UpdateSession(archived=7))
+async def test_a_session_is_renamed_and_put_away(api):
+    session = await api.new_session(title="old")
+    renamed = await api.client.sessions.update(session.id, UpdateSession(title="new"))
+    archived = await api.client.sessions.update(session.id, UpdateSession(archived=7))
     assert (renamed.title, renamed.time.archived) == ("new", None)
     assert (archived.title, archived.time.archived) == ("new", 7)
 
 
-async def test_a_session_is_deleted_with_its_children(door):
-    parent = await door.new_session()
-    child = await door.new_session(parent_id=parent.id)
-    await door.client.sessions.remove(parent.id)
+async def test_a_session_is_deleted_with_its_children(api):
+    parent = await api.new_session()
+    child = await api.new_session(parent_id=parent.id)
+    await api.client.sessions.remove(parent.id)
     for session in (parent, child):
         with pytest.raises(NotFoundError, match=session.id):
-            await door.client.sessions.get(session.id)
+            await api.client.sessions.get(session.id)
 
 
-async def test_what_is_not_there_is_named(door):
+async def test_what_is_not_there_is_named(api):
     with pytest.raises(NotFoundError, match=UNKNOWN):
-        await door.client.sessions.get(UNKNOWN)
+        await api.client.sessions.get(UNKNOWN)
     with pytest.raises(SessionError):
-        await door.client.sessions.get("nonsense")
+        await api.client.sessions.get("nonsense")
 
 
-async def test_totals_add_up_what_was_used(door):
-    session = await door.new_session()
-    await door.say(session, "hello <<usage 100 20 40>>")
-    totals = await door.client.sessions.totals(session.id)
+async def test_totals_add_up_what_was_used(api):
+    session = await api.new_session()
+    await api.say(session, "hello <<usage 100 20 40>>")
+    totals = await api.client.sessions.totals(session.id)
     assert (totals.steps, totals.input, totals.output, totals.cached) == (1, 60, 20, 40)
 
 
-async def test_each_session_tells_what_it_cost_by_itself(door):
-    session, free = await door.new_session(title="costly"), await door.new_session()
-    await door.say(session, "hello <<usage 1000 200>>")
-    child = await door.new_session(parent_id=session.id)
-    await door.say(child, "hello <<usage 500 0>>")
-    fork = await door.client.sessions.fork(session.id, ForkSession())
-    await door.client.sessions.wait_copied(fork.id)
-    costs = await door.client.sessions.costs()
+async def test_each_session_tells_what_it_cost_by_itself(api):
+    session, free = await api.new_session(title="costly"), await api.new_session()
+    await api.say(session, "hello <<usage 1000 200>>")
+    child = await api.new_session(parent_id=session.id)
+    await api.say(child, "hello <<usage 500 0>>")
+    fork = await api.client.sessions.fork(session.id, ForkSession())
+    await api.client.sessions.wait_copied(fork.id)
+    costs = await api.client.sessions.costs()
     assert costs == {session.id: pytest.approx(1_400 / 1e6), child.id: pytest.approx(500 / 1e6)}
-    assert free.id not in costs and (await door.client.sessions.totals(session.id)).cost == pytest.approx(1_900 / 1e6)
+    assert free.id not in costs and (await api.client.sessions.totals(session.id)).cost == pytest.approx(1_900 / 1e6)
 
 
-async def test_todos_are_those_that_the_agent_wrote(door):
-    session = await door.new_session()
+async def test_todos_are_those_that_the_agent_wrote(api):
+    session = await api.new_session()
     todo = {"id": "1", "content": "think", "status": "pending", "priority": "high"}
-    await door.say(session, f"<<tool todowrite {json.dumps({'todos': [todo]})}>>")
-    assert [one.content for one in await door.client.sessions.todos(session.id)] == ["think"]
+    await api.say(session, f"<<tool todowrite {json.dumps({'todos': [todo]})}>>")
+    assert [one.content for one in await api.client.sessions.todos(session.id)] == ["think"]
 
 
-async def test_nothing_is_to_mend_where_nothing_died(door):
-    await door.new_session()
-    assert await door.client.sessions.recover_all() == 0
+async def test_nothing_is_to_mend_where_nothing_died(api):
+    await api.new_session()
+    assert await api.client.sessions.recover_all() == 0
 
 
-async def test_a_session_is_forked_as_the_preview_said(door):
-    session = await door.new_session(title="X")
-    await door.say(session, "one")
-    await door.say(session, "two")
-    boundary = ForkSession(message_id=(await door.client.messages.list(session.id))[2].info.id)
-    preview = await door.client.sessions.preview_fork(session.id, boundary)
-    fork = await door.client.sessions.fork(session.id, boundary)
-    await door.client.sessions.wait_copied(fork.id)
+async def test_a_session_is_forked_as_the_preview_said(api):
+    session = await api.new_session(title="X")
+    await api.say(session, "one")
+    await api.say(session, "two")
+    boundary = ForkSession(message_id=(await api.client.messages.list(session.id))[2].info.id)
+    preview = await api.client.sessions.preview_fork(session.id, boundary)
+    fork = await api.client.sessions.fork(session.id, boundary)
+    await api.client.sessions.wait_copied(fork.id)
     assert (preview.title, preview.messages, preview.directory) == (fork.title, 2, fork.directory)
-    assert len(await door.client.messages.list(fork.id)) == 2
+    assert len(await api.client.messages.list(fork.id)) == 2
     with pytest.raises((NoSuchMessageError, NotFoundError), match="has no message"):
-        await door.client.sessions.fork(session.id, ForkSession(message_id="msg_000000000000doesnotexist00"))
+        await api.client.sessions.fork(session.id, ForkSession(message_id="msg_000000000000doesnotexist00"))

@@ -1,4 +1,4 @@
-"""Undo through the door: the same for both kinds."""
+"""Undo through the client: the same in the process and over HTTP."""
 
 import pytest
 
@@ -9,57 +9,57 @@ from tests.support.model_script import Answer, Call
 UNKNOWN = "ses_000000000000doesnotexist00"
 
 
-async def test_a_turn_is_looked_at_undone_and_brought_back(door):
-    made = door.project.path / "new.txt"
-    door.model.script(Answer(calls=(Call("write", {"filePath": str(made), "content": "x\n"}),)), Answer(text="done"))
-    session = await door.new_session()
-    await door.say(session, "make it")
-    preview = await door.client.undo.preview(session.id)
+async def test_a_turn_is_looked_at_undone_and_brought_back(api):
+    made = api.project.path / "new.txt"
+    api.model.script(Answer(calls=(Call("write", {"filePath": str(made), "content": "x\n"}),)), Answer(text="done"))
+    session = await api.new_session()
+    await api.say(session, "make it")
+    preview = await api.client.undo.preview(session.id)
     assert [(file.path, file.additions) for file in preview.deleted] == [(str(made), 1)] and made.exists()
-    report = await door.client.undo.revert(session.id)
+    report = await api.client.undo.revert(session.id)
     assert (report.deleted, report.scope) == (preview.deleted, preview.scope) and not made.exists()
-    assert [file.path for file in (await door.client.undo.preview_unrevert(session.id)).restored] == [str(made)]
-    await door.client.undo.unrevert(session.id)
-    assert made.read_text() == "x\n" and (await door.client.sessions.get(session.id)).revert is None
-    assert [diff.file for diff in await door.client.sessions.diff(session.id)] == ["new.txt"]
+    assert [file.path for file in (await api.client.undo.preview_unrevert(session.id)).restored] == [str(made)]
+    await api.client.undo.unrevert(session.id)
+    assert made.read_text() == "x\n" and (await api.client.sessions.get(session.id)).revert is None
+    assert [diff.file for diff in await api.client.sessions.diff(session.id)] == ["new.txt"]
 
 
-async def test_a_message_or_a_part_can_be_named(door):
-    session = await door.new_session()
+async def test_a_message_or_a_part_can_be_named(api):
+    session = await api.new_session()
     for text in ("one", "two"):
-        await door.say(session, text)
-    messages = await door.client.messages.list(session.id)
-    report = await door.client.undo.revert(session.id, messages[0].info.id)
+        await api.say(session, text)
+    messages = await api.client.messages.list(session.id)
+    report = await api.client.undo.revert(session.id, messages[0].info.id)
     assert report.scope is not None and len(report.scope.messages) == 4
     with pytest.raises(NoSuchMessageError):
-        await door.client.undo.revert(session.id, messages[0].info.id, "prt_0000000000000000")
+        await api.client.undo.revert(session.id, messages[0].info.id, "prt_0000000000000000")
     with pytest.raises(NoSuchMessageError):
-        await door.client.undo.preview(session.id, "msg_0000000000000000")
+        await api.client.undo.preview(session.id, "msg_0000000000000000")
 
 
-async def test_what_cannot_be_undone_is_said_by_its_class(door, paths):
-    session = await door.new_session()
+async def test_what_cannot_be_undone_is_said_by_its_class(api, paths):
+    session = await api.new_session()
     with pytest.raises(NothingToRevertError):
-        await door.client.undo.revert(session.id)
+        await api.client.undo.revert(session.id)
     with pytest.raises(NothingToRevertError):
-        await door.client.undo.unrevert(session.id)
+        await api.client.undo.unrevert(session.id)
     with pytest.raises(NotFoundError):
-        await door.client.undo.preview(UNKNOWN)
+        await api.client.undo.preview(UNKNOWN)
     lock = Locks(paths).session_run(session.id)
     lock.try_acquire()
     with pytest.raises(BusyError):
-        await door.client.undo.revert(session.id)
+        await api.client.undo.revert(session.id)
     lock.release()
 
 
-async def test_nothing_is_to_mend_in_a_whole_session_and_nobody_mends_where_another_works(door, paths):
-    session = await door.new_session()
-    await door.say(session, "one")
-    before = await door.client.messages.list(session.id)
-    await door.client.undo.recover(session.id)
-    assert await door.client.messages.list(session.id) == before
+async def test_nothing_is_to_mend_in_a_whole_session_and_nobody_mends_where_another_works(api, paths):
+    session = await api.new_session()
+    await api.say(session, "one")
+    before = await api.client.messages.list(session.id)
+    await api.client.undo.recover(session.id)
+    assert await api.client.messages.list(session.id) == before
     lock = Locks(paths).session_run(session.id)
     lock.try_acquire()
     with pytest.raises(BusyError):
-        await door.client.undo.recover(session.id)
+        await api.client.undo.recover(session.id)
     lock.release()

@@ -14,7 +14,7 @@ JsonObject = dict[str, Any]
 """A JSON object at a border of the program."""
 
 
-def wire_name(name: str) -> str:
+def json_name(name: str) -> str:
     """Return the camel-case name of a field as OpenCode writes it: `parent_id` is `parentID`."""
     head, *rest = name.rstrip("_").split("_")
     return head + "".join("ID" if word == "id" else word.capitalize() for word in rest)
@@ -33,7 +33,7 @@ class Record(BaseModel):
     """An immutable record; a changed one is a copy (`changed`)."""
 
     model_config = ConfigDict(
-        alias_generator=wire_name,
+        alias_generator=json_name,
         populate_by_name=True,
         extra="allow",
         frozen=True,

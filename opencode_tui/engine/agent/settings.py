@@ -12,7 +12,7 @@ from opencode_tui.engine.permission.ruleset import EDIT_TOOLS, from_config
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import parse_model_ref
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.record import JsonObject, wire_name
+from opencode_tui.schema.record import JsonObject, json_name
 
 _FIELDS = ("name", "description", "mode", "hidden", "top_p", "temperature", "color", "variant", "prompt", "steps")
 _HANDLED = frozenset({*_FIELDS, "maxSteps", "model", "options", "permission", "tools", "disable"})
@@ -20,7 +20,7 @@ _HANDLED = frozenset({*_FIELDS, "maxSteps", "model", "options", "permission", "t
 
 def apply_entry(agent: AgentInfo, key: str, entry: JsonObject) -> AgentInfo:
     """Return the agent with the entry's fields; its rules stay as they are. Raises ConfigError that names the key."""
-    fields: dict[str, Any] = {wire_name(name): entry[name] for name in _FIELDS if entry.get(name) is not None}
+    fields: dict[str, Any] = {json_name(name): entry[name] for name in _FIELDS if entry.get(name) is not None}
     if "steps" not in fields and entry.get("maxSteps") is not None:
         fields["steps"] = entry["maxSteps"]
     if entry.get("model") is not None:

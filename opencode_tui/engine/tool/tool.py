@@ -9,14 +9,14 @@ from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict
 
 from opencode_tui.schema.question import Question
-from opencode_tui.schema.record import wire_name
+from opencode_tui.schema.record import json_name
 
 
 class Parameters(BaseModel):
     """The base of every tool's parameters: camel-case names as the model writes them, unknown ones ignored."""
 
     model_config = ConfigDict(
-        alias_generator=wire_name, populate_by_name=True, extra="ignore", frozen=True, defer_build=True
+        alias_generator=json_name, populate_by_name=True, extra="ignore", frozen=True, defer_build=True
     )
 
 

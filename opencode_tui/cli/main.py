@@ -24,12 +24,12 @@ COMPLETION_VARIABLE = "_OPENCODE_TUI_COMPLETE"
 
 _EXAMPLES = """\b
 Examples:
-  opencode-tui                                   the screen, in this folder
-  opencode-tui ~/src/csvkit -c                   the screen there, with the last session
-  opencode-tui run "explain this folder"         one turn, no key needed: the built-in demo model answers
-  opencode-tui auth login anthropic              store a key
-  git diff | opencode-tui run "review this"      what comes in by the pipe is appended to the message
-  opencode-tui session list                      what was done here before
+  opencode-tui                                   the TUI, in this folder
+  opencode-tui ~/src/csvkit -c                   the TUI there, with the latest session
+  opencode-tui run "explain this folder"         one prompt; without a key the demo model responds
+  opencode-tui auth login anthropic              save an API key
+  git diff | opencode-tui run "review this"      piped input is appended to the message
+  opencode-tui session list                      list sessions
   opencode-tui completion bash > ~/.opencode-tui-completion
 """
 
@@ -45,58 +45,46 @@ class GlobalOptions(Struct, frozen=True):
 
 class _Commands(LazyGroup):
     sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {
-        "Work": {
+        "Run": {
             SCREEN: Entry(
                 "opencode_tui.cli.commands.screen:screen",
-                "The screen, in DIR or here; what one gets without a command.",
+                "Open the TUI in DIR (default command).",
             ),
-            "run": Entry(
-                "opencode_tui.cli.run.run:run", "One turn without a screen: the agent answers and acts in this folder."
-            ),
-            "serve": Entry(
-                "opencode_tui.cli.commands.serve:serve", "Serve this folder's sessions to other programs over HTTP."
-            ),
-            "attach": Entry(
-                "opencode_tui.cli.commands.attach:attach", "The screen of sessions that a server works on."
-            ),
-            "agent": Entry("opencode_tui.cli.commands.agent:agent", "The agents that can work for you."),
-            "models": Entry("opencode_tui.cli.commands.models:models", "The models that can be used here."),
+            "run": Entry("opencode_tui.cli.run.run:run", "Run one prompt non-interactively."),
+            "serve": Entry("opencode_tui.cli.commands.serve:serve", "Serve sessions over HTTP."),
+            "attach": Entry("opencode_tui.cli.commands.attach:attach", "Open the TUI against a running server."),
+            "agent": Entry("opencode_tui.cli.commands.agent:agent", "List agents."),
+            "models": Entry("opencode_tui.cli.commands.models:models", "List available models."),
         },
         "Sessions": {
-            "session": Entry(
-                "opencode_tui.cli.commands.session:session", "List, show, rename, delete the sessions of this project."
-            ),
-            "export": Entry("opencode_tui.cli.commands.export:export", "A whole session as JSON."),
-            "stats": Entry("opencode_tui.cli.commands.stats:stats", "Tokens and money spent."),
+            "session": Entry("opencode_tui.cli.commands.session:session", "Manage sessions (list, show, fork, …)."),
+            "export": Entry("opencode_tui.cli.commands.export:export", "Print a session as JSON."),
+            "stats": Entry("opencode_tui.cli.commands.stats:stats", "Show tokens and cost."),
         },
         "Setup": {
-            "auth": Entry("opencode_tui.cli.commands.auth:auth", "Keys of the providers: list, login, logout."),
+            "auth": Entry("opencode_tui.cli.commands.auth:auth", "Manage API keys."),
             "trust": Entry(
                 "opencode_tui.cli.commands.trust:trust",
-                "Let this folder's own files start programs, after you saw them.",
+                "Review and trust this folder's config.",
             ),
             "permission": Entry(
                 "opencode_tui.cli.commands.permission:permission",
-                "What the agent may do here, and why; what you allowed for good.",
+                "Show, test and revoke permission rules.",
             ),
-            "config": Entry(
-                "opencode_tui.cli.commands.config:config", "The settings in force, where they come from, their schema."
-            ),
-            "plugin": Entry("opencode_tui.cli.plugin:plugin", "How to write a plugin: hooks, tools and an example."),
+            "config": Entry("opencode_tui.cli.commands.config:config", "Show effective settings and their sources."),
+            "plugin": Entry("opencode_tui.cli.commands.plugin:plugin", "Show how to write a plugin."),
             "snapshot": Entry(
                 "opencode_tui.cli.commands.snapshot:snapshot",
-                "How much the recorded states of your files take; clean them.",
+                "Show and clean up undo snapshots.",
             ),
-            "completion": Entry(
-                "opencode_tui.cli.commands.completion:completion", "A script that completes commands in your shell."
-            ),
+            "completion": Entry("opencode_tui.cli.commands.completion:completion", "Print shell completion script."),
         },
-        "Look inside": {
+        "Diagnostics": {
             "doctor": Entry(
                 "opencode_tui.cli.commands.doctor:doctor",
-                "Check store, git, ripgrep, settings and models; mend with --fix.",
+                "Check the installation; --fix repairs.",
             ),
-            "debug": Entry("opencode_tui.cli.commands.debug:debug", "What the program sees, as JSON."),
+            "debug": Entry("opencode_tui.cli.commands.debug:debug", "Internal state as JSON."),
         },
     }
 
@@ -137,9 +125,9 @@ def _count_global_options(args: Sequence[str]) -> int:
 @click.version_option(__version__, "--version", message="opencode-tui %(version)s")
 @click.pass_context
 def commands(context: click.Context, log_level: str | None) -> None:
-    """A coding agent for the terminal. Without a command its screen opens: `opencode-tui [DIR] [-c] [-s ID] [--prompt TEXT] …`.
+    """A coding agent for the terminal. Run without a command to open the TUI: `opencode-tui [DIR] [-c] [-s ID] [--prompt TEXT] …`.
 
-    It reads, edits and runs things in your folder, keeps every session, and asks before it does what your rules do not allow.
+    Reads, edits and runs code in your project, saves every session, and asks before doing anything your rules don't allow.
     """
     context.obj = GlobalOptions(log_level)
 

@@ -33,10 +33,10 @@ def test_help_names_every_command_with_its_summary(capsys: pytest.CaptureFixture
     assert run_command_line(["--help"]) == 0
     text = capsys.readouterr().out
     for word in (
-        "Work:",
+        "Run:",
         "Sessions:",
         "Setup:",
-        "Look inside:",
+        "Diagnostics:",
         "run ",
         "session ",
         "auth ",

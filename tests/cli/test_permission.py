@@ -53,7 +53,7 @@ def test_a_file_of_secrets_is_asked_for(line):
 
 def test_a_rule_can_be_tried_before_it_is_stored(line):
     done = line.run("permission", "try", "bash", "touch *", "allow", "touch a")
-    assert done.stdout.startswith("now: asked for; with this rule last: allowed")
+    assert done.stdout.startswith("before: ask → after: allow")
     assert explain(line, "bash", "touch a")["action"] == "ask"
 
 
@@ -117,4 +117,4 @@ def test_the_list_tells_where_each_rule_stands(line):
 
 def test_a_rule_that_is_tried_stands_nowhere_yet(line):
     done = line.run("permission", "try", "bash", "touch *", "allow", "touch a")
-    assert "rule bash touch *: allow, in what you try" in done.stdout
+    assert "rule bash touch *: allow, in the rule being tested" in done.stdout

@@ -9,7 +9,7 @@ def agent() -> None:
 
 
 @agent.command("list")
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="For people, or JSON.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def list_agents(style: str) -> None:
     """List the agents, the default one first.
 

@@ -13,12 +13,12 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("url", metavar="URL")
-@click.option("--password", help="The server's; better given by OPENCODE_SERVER_PASSWORD, where nobody reads along.")
+@click.option("--password", help="Server password. Prefer OPENCODE_SERVER_PASSWORD.")
 @click.option("--dir", "folder", metavar="DIR", help="The folder to work in, an absolute path on the server's machine.")
-@click.option("-s", "--session", "session_id", metavar="ID", help="Go on in this session.")
+@click.option("-s", "--session", "session_id", metavar="ID", help="Resume this session.")
 @click.pass_obj
 def attach(frame: GlobalOptions, /, url: str, **options: str | None) -> int:
-    """Open the screen of the server at URL. Leaving it ends nothing there."""
+    """Open the TUI for the server at URL. Quitting does not stop the server."""
     from opencode_tui.cli.commands.screen import attach_screen  # the libraries of the screen are loaded only for it
 
     return attach_screen(url, options, frame.log_level)

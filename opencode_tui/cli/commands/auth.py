@@ -17,7 +17,7 @@ def auth() -> None:
 
 @auth.command("list")
 def list_credentials() -> None:
-    """List the providers with a stored key; never a key."""
+    """List providers with stored keys."""
     paths = read_environment().paths
     stored = AuthStore(paths=paths).read()
     if stored.corrected:
@@ -31,26 +31,26 @@ def list_credentials() -> None:
 @auth.command()
 @click.argument("provider")
 def login(provider: str) -> None:
-    """Store the key of PROVIDER: asked for in a terminal, else the first line of standard input."""
+    """Store an API key (prompted, or read from stdin)."""
     store = AuthStore(paths=read_environment().paths)
     store.login(provider, _ask_for_key(provider))
-    say(f"the key of {provider} is stored; `opencode-tui models {provider}` lists what it opens")
+    say(f"saved API key for {provider}; list its models with `opencode-tui models {provider}`")
 
 
 @auth.command()
 @click.argument("provider")
 def logout(provider: str) -> int:
-    """Forget the key of PROVIDER."""
+    """Delete a stored key."""
     if AuthStore(paths=read_environment().paths).logout(provider):
-        say(f"the key of {provider} is forgotten")
+        say(f"deleted API key for {provider}")
         return 0
-    say(f"no key of {provider} is stored; `opencode-tui auth list` names those that are")
+    say(f"no key stored for {provider}; see `opencode-tui auth list`")
     return 1
 
 
 def _ask_for_key(provider: str) -> str:
     if sys.stdin.isatty():
-        key: str = click.prompt(f"Key of {provider}", hide_input=True, err=True)
+        key: str = click.prompt(f"API key for {provider}", hide_input=True, err=True)
     else:
         key = sys.stdin.readline(1 << 16)
     if not key.strip():

@@ -28,7 +28,10 @@ from opencode_tui.text.safe_text import make_safe
 
 @click.command()
 @click.option(
-    "--fix", "is_fixing", is_flag=True, help="Mend what can be mended; damaged records are set aside, not deleted."
+    "--fix",
+    "is_fixing",
+    is_flag=True,
+    help="Repair what can be repaired; damaged records are quarantined, not deleted.",
 )
 def doctor(is_fixing: bool) -> int:
     """Check the data folder, the store, keys, git, ripgrep, settings and models.

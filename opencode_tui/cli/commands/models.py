@@ -20,7 +20,7 @@ from opencode_tui.text.quantity import amount
 @click.command()
 @click.argument("provider", required=False)
 @click.option("--all", "is_all", is_flag=True, help="Also the models of providers without a key.")
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="For people, or JSON.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def models(provider: str | None, is_all: bool, style: str) -> None:
     """List the models that can be used here, of one PROVIDER or of all.
 

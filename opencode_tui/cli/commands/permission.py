@@ -26,7 +26,7 @@ def permission() -> None:
 
 @permission.command("list")
 @click.option("--agent", metavar="NAME", help="Of this agent instead of the default one.")
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="For people, or JSON.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def list_rules(agent: str | None, style: str) -> None:
     """List the rules in force, in order, and what you allowed for good in this worktree."""
     _list_rules(agent=agent, style=style)
@@ -36,9 +36,9 @@ def list_rules(agent: str | None, style: str) -> None:
 @click.argument("name", metavar="PERMISSION")
 @click.argument("subject")
 @click.option("--agent", metavar="NAME", help="For this agent instead of the default one.")
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="For people, or JSON.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def explain(name: str, subject: str, agent: str | None, style: str) -> None:
-    """Tell whether an act would be allowed, asked for or denied, and by which rule. Nothing is run.
+    """Show whether a call would be allowed, asked or denied, and by which rule. Nothing is executed.
 
     \b
     opencode-tui permission explain bash "npm test && git push"
@@ -54,7 +54,7 @@ def explain(name: str, subject: str, agent: str | None, style: str) -> None:
 @click.argument("subject")
 @click.option("--agent", metavar="NAME", help="For this agent instead of the default one.")
 def try_rule(name: str, pattern: str, action: str, subject: str, agent: str | None) -> None:
-    """Try a rule against an act before you put it into the settings.
+    """Test a rule before adding it.
 
     \b
     opencode-tui permission try bash "git push*" deny "git push --force"
@@ -65,9 +65,9 @@ def try_rule(name: str, pattern: str, action: str, subject: str, agent: str | No
 @permission.command()
 @click.argument("name", metavar="PERMISSION")
 @click.argument("pattern", required=False)
-@click.option("--dry-run", is_flag=True, help="Only say what would be forgotten.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 def revoke(name: str, pattern: str | None, dry_run: bool) -> int:
-    """Forget what you allowed for good: one pattern, or all of a permission."""
+    """Revoke "always allow" grants: one pattern, or all of a permission."""
     return _revoke(name, pattern, dry_run=dry_run)
 
 
@@ -85,12 +85,12 @@ def _list_rules(*, agent: str | None, style: str) -> None:
         print_json(found.to_dict())
         return
     look = style_of(sys.stdout, os.environ)
-    print_result(f"Rules of agent {found.agent}, the last that matches wins")
+    print_result(f"Rules for agent {found.agent} (last match wins)")
     stands = [short_source(source, places) or "built in" for source in found.sources]
     rows = [[*_row(rule), place] for rule, place in zip(found.rules, stands, strict=True)]
     sys.stdout.write(render_table(["PERMISSION", "PATTERN", "ACTION", "FROM"], rows, look) + "\n")
     if found.grants:
-        print_result("\nAllowed for good in this worktree (`permission revoke` forgets it)")
+        print_result("\nAlways allowed in this project (`permission revoke` revokes it)")
         rows = [_row(rule)[:2] for rule in found.grants]
         sys.stdout.write(render_table(["PERMISSION", "PATTERN"], rows, look) + "\n")
 
@@ -118,9 +118,9 @@ def _try_rule(name: str, pattern: str, action: str, subject: str, *, agent: str 
         return now, then, await client.project.places()
 
     now, then, places = with_client(work)
-    print_result(f"now: {_WORDS[now.action]}; with this rule last: {_WORDS[then.action]}\n\n{_render(then, places)}")
+    print_result(f"before: {now.action} → after: {then.action}\n\n{_render(then, places)}")
     if now.to_dict() == then.to_dict():
-        say("the rule changes nothing for this act")
+        say("this rule has no effect here")
 
 
 def _revoke(name: str, pattern: str | None, *, dry_run: bool) -> int:
@@ -156,7 +156,7 @@ def _reason(verdict: Verdict, places: Places) -> str:
     if verdict.note is not None:
         return verdict.note
     if verdict.rule is None:
-        return "no rule speaks of it, so it is asked for"
+        return "no matching rule, so it asks"
     place = f"in {short_source(verdict.source, places)}" if verdict.source else "built in"
     rule = verdict.rule
     return f"rule {rule.permission} {make_safe(rule.pattern)}: {rule.action}, {make_safe(place)}"

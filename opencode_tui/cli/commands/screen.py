@@ -37,12 +37,12 @@ Examples:
 
 @click.command("opencode-tui", epilog=_EXAMPLES)
 @click.argument("folder", required=False, metavar="[DIR]", type=click.Path(exists=True, file_okay=False))
-@click.option("-c", "--continue", "is_continued", is_flag=True, help="Go on in the last session of this project.")
-@click.option("-s", "--session", "session_id", metavar="ID", help="Go on in this session.")
-@click.option("--fork", "is_forked", is_flag=True, help="With -c or -s: go on in a copy of it.")
-@click.option("--prompt", metavar="TEXT", help="Send this at once.")
-@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Which model answers.")
-@click.option("--agent", metavar="NAME", help="Which agent works.")
+@click.option("-c", "--continue", "is_continued", is_flag=True, help="Resume the latest session.")
+@click.option("-s", "--session", "session_id", metavar="ID", help="Resume this session.")
+@click.option("--fork", "is_forked", is_flag=True, help="With -c or -s: fork the session first.")
+@click.option("--prompt", metavar="TEXT", help="Send this prompt on start.")
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model to use.")
+@click.option("--agent", metavar="NAME", help="Agent to use.")
 @click.pass_obj
 def screen(frame: GlobalOptions, /, **options: object) -> int:
     """Open the screen in DIR, or in the current folder."""

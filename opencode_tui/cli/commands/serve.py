@@ -24,22 +24,18 @@ HOSTNAME = "127.0.0.1"
 PORT = 4096
 
 
-@click.command(
-    epilog="The password is OPENCODE_SERVER_PASSWORD; without it one is made for the run and said on stderr."
-)
-@click.option(
-    "--hostname", help=f"The address to listen on: this, else server.hostname of the settings, else {HOSTNAME}."
-)
+@click.command(epilog="Set OPENCODE_SERVER_PASSWORD, or a random password is printed to stderr.")
+@click.option("--hostname", help=f"Address to listen on. Default: server.hostname or {HOSTNAME}.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help=f"The port, 0 takes a free one: this, else server.port of the settings, else {PORT}.",
+    help=f"Port (0 = any free port). Default: server.port or {PORT}.",
 )
 @click.pass_obj
 def serve(frame: GlobalOptions, /, hostname: str | None, port: int | None) -> int:
     """Serve this folder's sessions to other programs over HTTP, to OpenCode's own clients as well.
 
-    Every request needs the password (basic authorization, user opencode, or bearer). Ctrl-C ends it in order.
+    Every request needs the password (basic authorization, user opencode, or bearer). Ctrl+C shuts down cleanly.
     """
     from opencode_tui.cli.environment import load_settings, read_environment  # not for the help
     from opencode_tui.config.settings.service import ServerSettings

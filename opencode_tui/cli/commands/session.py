@@ -29,7 +29,7 @@ def session() -> None:
 
 @session.command("list")
 @click.option("-n", "--max-count", "limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="For people, or JSON.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def list_sessions(limit: int | None, style: str) -> None:
     """List the sessions, the last used first."""
     _list_sessions(limit=limit, style=style)
@@ -45,28 +45,26 @@ def show(session_id: str, limit: int | None) -> None:
 
 @session.command()
 def tree() -> None:
-    """Show forks and the sessions of agents below what they came from."""
+    """Show sessions as a tree."""
     _show_tree()
 
 
 @session.command()
 @click.argument("session_id", metavar="ID")
 @click.argument("title")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 def rename(session_id: str, title: str, dry_run: bool) -> None:
-    """Give a session another title."""
+    """Rename a session."""
     _rename_session(session_id, title, dry_run=dry_run)
 
 
 @session.command()
 @click.argument("session_id", metavar="ID")
-@click.option(
-    "--message", "message_id", metavar="ID", help="Take over what stands before this message; else everything."
-)
+@click.option("--message", "message_id", metavar="ID", help="Fork at this message (default: all).")
 @click.option("--worktree", is_flag=True, help="Work in a new git worktree beside this one, on a branch of its own.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be made.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 def fork(session_id: str, message_id: str | None, worktree: bool, dry_run: bool) -> None:
-    """Begin a second attempt: a new session with the conversation so far; prints its id.
+    """Fork a session and print its ID.
 
     The first one stays as it is. Both work on the same files, unless --worktree gives the fork its own: a git worktree
     with the files as they are now, uncommitted changes included, ignored files left out.
@@ -79,7 +77,7 @@ def fork(session_id: str, message_id: str | None, worktree: bool, dry_run: bool)
 @session.command()
 @click.argument("session_id", metavar="ID")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
 def delete(session_id: str, dry_run: bool, yes: bool) -> int:
     """Delete a session for good, with the sessions of its agents.
 
@@ -88,16 +86,14 @@ def delete(session_id: str, dry_run: bool, yes: bool) -> int:
     return _delete_session(session_id, dry_run=dry_run, is_sure=yes)
 
 
-_STYLE = click.option(
-    "--format", "style", type=click.Choice(["text", "json"]), default="text", help="For people, or JSON."
-)
+_STYLE = click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 
 
 @session.command()
 @click.argument("session_id", metavar="ID")
 @click.option("--message", "message_id", metavar="ID", help="From this message on; without it your last turn.")
 @click.option("--part", "part_id", metavar="ID", help="From this part of the message on.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be undone.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
 def revert(session_id: str, message_id: str | None, part_id: str | None, dry_run: bool, style: str) -> int:
     """Undo a turn, or everything from a message on, with what it did to files.
@@ -126,7 +122,7 @@ def unrevert(session_id: str, dry_run: bool, style: str) -> int:
 @click.option("--dry-run", is_flag=True, help="Only say what would be summarised and what stays word for word.")
 @_STYLE
 def compact(session_id: str, model: str | None, dry_run: bool, style: str) -> None:
-    """Put a summary in the place of a session's older messages, so that the model has room again.
+    """Summarize older messages to free context.
 
     The messages stay in the session; the model is no longer sent them.
     """
@@ -146,7 +142,7 @@ _PARTS = click.option(
 @click.option("--dry-run", is_flag=True, help="Only say what would be pruned.")
 @_STYLE
 def prune(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str) -> None:
-    """Leave old tool outputs out of what the model is given.
+    """Drop old tool output from the context.
 
     Without --part those behind the newest two turns and 40 k tokens, if that frees 20 k. They stay in the session.
     """
@@ -161,7 +157,7 @@ def prune(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str)
 @click.option("--dry-run", is_flag=True, help="Only say what would come back.")
 @_STYLE
 def restore(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str) -> None:
-    """Give pruned tool outputs to the model again, all or those named; they are not pruned by themselves any more."""
+    """Restore pruned tool output (it won't be auto-pruned again)."""
     from opencode_tui.cli.commands.session_context import restore_session as work
 
     work(session_id, part_ids, dry_run=dry_run, style=style)
@@ -228,7 +224,7 @@ def _rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
     """Change the title; white space in it becomes single blanks."""
     wanted = " ".join(title.split())
     if not wanted:
-        raise ConfigError("the new title is empty; give one")
+        raise ConfigError("title must not be empty")
 
     async def work(client: Client) -> SessionInfo:
         info = await choose_session(client, session_id)
@@ -274,8 +270,8 @@ def _delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
 def _confirm(count: int) -> bool:
     """Ask; only a typed yes is one. Raises ConfigError where nobody can be asked."""
     if not (sys.stdin is not None and sys.stdin.isatty()):  # pyright: ignore[reportUnnecessaryComparison] - None when closed
-        raise ConfigError("deleting asks first and there is no terminal to ask at; add --yes")
-    return click.confirm(f"Delete {plural(count, 'session')} for good?", default=False, err=True)
+        raise ConfigError("not a terminal: pass --yes to delete")
+    return click.confirm(f"Delete {plural(count, 'session')} permanently?", default=False, err=True)
 
 
 def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -15,7 +15,7 @@ def snapshot() -> None:
 
 @snapshot.command()
 def size() -> None:
-    """Print how much room this project's snapshots take, and of how much."""
+    """Show disk usage of snapshots."""
     usage = with_snapshots(lambda snapshots: snapshots.size())
     print_result(
         f"{usage.bytes / _MIB:.1f} of {usage.limit / _MIB:.0f} MiB in {_counted(usage.snapshots)}\n{usage.folder}"

@@ -25,7 +25,7 @@ from opencode_tui.text.quantity import amount, money, plural
 
 @click.command()
 @click.option("--days", type=click.IntRange(min=1), metavar="N", help="Only sessions used in the last N days.")
-@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="For people, or JSON.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def stats(days: int | None, style: str) -> None:
     """Add up this project's sessions: tokens and money by model, calls by tool."""
     _show_stats(days=days, style=style)

@@ -66,7 +66,7 @@ class TurnOptions(Struct, frozen=True):
     def from_command_line(cls, options: Mapping[str, Any]) -> Self:
         """Return the options with the piped-in text. Raises ConfigError for what makes no sense."""
         if options["is_continued"] and options["session_id"]:
-            raise ConfigError("--continue and --session exclude each other; give one of them")
+            raise ConfigError("use either --continue or --session")
         if options["is_fork"] and not (options["is_continued"] or options["session_id"]):
             raise ConfigError("--fork needs --continue or --session ID: it forks that session and goes on in the fork")
         model = parse_model_ref(options["model"]) if options["model"] else None
@@ -76,7 +76,7 @@ class TurnOptions(Struct, frozen=True):
             )
         message, piped = " ".join(options["message"]), _piped_text()
         if not (message.strip() or piped.strip() or options["files"] or options["command"]):
-            raise ConfigError('nothing to do; give a message: opencode-tui run "explain this folder"')
+            raise ConfigError('no message given, e.g. opencode-tui run "explain this folder"')
         fields = {
             name: options[name]
             for name in (

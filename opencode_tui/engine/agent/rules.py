@@ -14,7 +14,7 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
 from opencode_tui.schema.record import JsonObject
 
-TRIED = "what you try"
+TRIED = "the rule being tested"
 """The origin of a rule that is only tried, and set nowhere."""
 
 

@@ -179,7 +179,7 @@ class Settings(Section):
 UNSUPPORTED = (
     "mcp", "lsp", "formatter", "share", "autoupdate", "watcher", "enterprise", "layout", "shell", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
-    "experimental.disable_paste_summary", "logLevel", "provider.*.options.setCacheKey", "provider.*.models.*.modalities",
+    "experimental.disable_paste_summary", "logLevel", "provider.*.options.setCacheKey",
     "provider.*.models.*.interleaved",
 )  # fmt: skip
 """Keys that are OpenCode's and have no effect here yet; each is named once when it asks for something."""
@@ -187,7 +187,9 @@ UNSUPPORTED = (
 FORMER = ("autoshare", "mode", "tools", "agent.*.tools", "agent.*.maxSteps")
 """Former names of other keys, which still work."""
 
-DESCRIPTIVE = tuple(f"provider.*.models.*.{name}" for name in ("family", "release_date", "status", "experimental"))
+DESCRIPTIVE = tuple(
+    f"provider.*.models.*.{name}" for name in ("family", "release_date", "status", "experimental", "modalities")
+)
 """Keys that describe a model and ask for nothing."""
 
 SILENT_VALUES = (False, None, "disabled", "manual")

@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Literal, cast
+from typing import Literal
 
 from opencode_tui.schema.session import SessionInfo, is_default_title
 from opencode_tui.schema.status import RetryStatus
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.session_tree import origin_of
 from opencode_tui.tui.folder_state import FolderState
 from opencode_tui.tui.theme.glyphs import Glyphs
 
@@ -47,7 +48,7 @@ def session_rows(folder: FolderState, now: int, glyphs: Glyphs) -> list[SessionR
     newest = sorted(infos, key=lambda info: info.time.updated, reverse=True)
     below: dict[str, list[SessionInfo]] = {}
     for info in newest:
-        below.setdefault(_origin(info) if _origin(info) in known else "", []).append(info)
+        below.setdefault(origin_of(info) if origin_of(info) in known else "", []).append(info)
     grower = _Grower(below, folder, glyphs)
     roots = sorted(below.get("", []), key=lambda info: grower.latest(info), reverse=True)
     rows: list[SessionRow] = []
@@ -96,7 +97,7 @@ def name_of(info: SessionInfo) -> tuple[str, str]:
     found = _AGENT_TITLE.match(title)
     if info.parent_id:
         return (screen_line(found["agent"]), screen_line(found["title"])) if found else ("agent", screen_line(title))
-    return "fork" if _origin(info) else "", screen_line(title)
+    return "fork" if origin_of(info) else "", screen_line(title)
 
 
 def state_of(info: SessionInfo, folder: FolderState) -> State:
@@ -138,10 +139,3 @@ def _date(moment: int) -> date:
         return datetime.fromtimestamp(moment / 1000).date()
     except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar
         return datetime.fromtimestamp(0).date()
-
-
-def _origin(info: SessionInfo) -> str:
-    if info.parent_id:
-        return info.parent_id
-    forked: object = (info.metadata or {}).get("forkedFrom")
-    return str(cast("dict[str, object]", forked).get("sessionID", "")) if isinstance(forked, dict) else ""

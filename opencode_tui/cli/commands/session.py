@@ -9,7 +9,6 @@ import click
 from opencode_tui.cli.conversation import render_conversation
 from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.session_choice import choose_session
-from opencode_tui.cli.session_tree import grow_tree
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
@@ -20,6 +19,7 @@ from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.request import UpdateSession
 from opencode_tui.schema.session import SessionInfo
 from opencode_tui.text.quantity import age, plural
+from opencode_tui.text.session_tree import build_tree
 
 
 @click.group()
@@ -204,18 +204,18 @@ def _show_session(session_id: str, *, limit: int | None) -> None:
 
 def _show_tree() -> None:
     """Print the sessions as a tree."""
-    twigs = grow_tree(with_client(_all))
-    if not twigs:
+    tree_rows = build_tree(with_client(_all))
+    if not tree_rows:
         say(_NONE_YET)
         return
     now = system_clock()
     rows = [
         [
-            twig.info.id,
-            f"{twig.branch}{twig.kind}{' ' if twig.kind else ''}{_title(twig.info)}",
-            age(twig.info.time.updated, now),
+            row.info.id,
+            f"{row.branch}{row.kind}{' ' if row.kind else ''}{_title(row.info)}",
+            age(row.info.time.updated, now),
         ]
-        for twig in twigs
+        for row in tree_rows
     ]
     _print_table(["ID", "TITLE", "USED"], rows)
 

@@ -113,7 +113,7 @@ class SessionActs:
         self._open(TextPanel(ask, done=done, back=self._close))
 
     async def _export(self, info: SessionInfo, name: str) -> None:
-        from opencode_tui.tui.markdown_export import to_markdown
+        from opencode_tui.text.conversation import to_markdown
 
         messages = await self._control.client.messages.list(info.id)
         text = to_markdown(info, messages)

@@ -78,7 +78,7 @@ async def test_a_turn_that_a_rejection_ended_is_not_done(environ: dict[str, str]
         await page.send("make it")
         await page.sees("run once")
         await page.answer("n")
-        await page.sees("A word to the agent?")
+        await page.sees("what should the agent do instead?")
         await page.press("enter")
         shown = await page.sees("Stopped  you rejected a tool call")
         assert "✓ Done" not in shown and "You rejected permission" in shown

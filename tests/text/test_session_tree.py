@@ -1,6 +1,6 @@
 from opencode_tui.cli.session_choice import nearest
-from opencode_tui.cli.session_tree import grow_tree
 from opencode_tui.schema.session import SessionInfo, SessionTime
+from opencode_tui.text.session_tree import build_tree
 
 
 def info(
@@ -20,7 +20,7 @@ def info(
 
 
 def drawn(*infos: SessionInfo) -> list[str]:
-    return [f"{twig.branch}{twig.info.title}{f' ({twig.kind})' if twig.kind else ''}" for twig in grow_tree(infos)]
+    return [f"{row.branch}{row.info.title}{f' ({row.kind})' if row.kind else ''}" for row in build_tree(infos)]
 
 
 def test_forks_and_agents_stand_below_what_they_came_from_newest_first():

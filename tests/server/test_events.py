@@ -73,7 +73,7 @@ async def test_a_tool_turn_tells_each_state_and_a_message_for_each_step(serve, m
         await face.say(session_id, "write it")
         seen = await events.until("session.idle")
     assert words(seen)[words(seen).index("step-start") :] == [
-        "step-start", "tool pending", "tool running", "patch", "file.edited", "tool completed",
+        "step-start", "tool pending", "tool running", "step-start", "patch", "file.edited", "tool completed",
         "step-finish", "assistant finished", "assistant done", "busy",
         "assistant", "step-start", "text", "text +", "text", "step-finish", "assistant finished", "assistant done",
         "busy", "idle", "session.idle",

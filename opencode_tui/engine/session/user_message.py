@@ -120,8 +120,6 @@ class UserMessages:
         for part in prompt.parts:
             if isinstance(part, AgentInput):
                 self._agent(part.name)
-            elif isinstance(part, SubtaskInput):
-                self._agent(part.agent)
 
     def _message_id(self, prompt: PromptInput) -> str:
         if prompt.message_id is None:

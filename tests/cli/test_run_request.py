@@ -1,10 +1,10 @@
 """What `run` makes of its words: `@` references, slash commands, and what comes in by a pipe."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from tests.support.cli import CommandLine
 from tests.support.model_script import Answer, content_text

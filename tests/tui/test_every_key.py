@@ -35,4 +35,4 @@ async def test_a_name_without_an_act_is_told_once(environ: dict[str, str], tmp_p
         notices = await page.world.client.settings.notices()
         told = [one for one in notices.warnings if "keybinds" in one]
         assert len(told) == 1
-        assert "keybinds.session_share" in told[0] and "no effect" in told[0]
+        assert "keybinds.session_share" in told[0] and "not available here" in told[0]

@@ -1,6 +1,6 @@
 """What a person has of a provider that fails: it is tried again, or one line says why not."""
 
-from msgspec.structs import replace
+from dataclasses import replace
 
 from tests.support.cli import kill_session
 from tests.support.model_script import Answer, failure

@@ -1,7 +1,8 @@
 """What the command refuses, and how: one line that names the thing and the remedy, on stderr, and an exit code."""
 
+from dataclasses import replace
+
 import pytest
-from msgspec.structs import replace
 
 from tests.support.model_script import content_text
 

@@ -2,9 +2,9 @@
 
 import os
 import sys
+from dataclasses import replace
 
 import pytest
-from msgspec.structs import replace
 
 from tests.support.model_script import content_text
 from tests.support.stored import read_store

@@ -107,7 +107,7 @@ def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path,
 
 
 def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[str, str]) -> None:
-    others = ["schema.context", "schema.compaction", "schema.file", "schema.trust", "schema.undo", "client.client"]
+    others = ["schema.api.context", "schema.api.file", "schema.api.trust", "schema.session.undo", "client.client"]
     names = [f"opencode_tui.{name}" for name in [*others, "cli.session_choice"]]
     code = f"import opencode_tui.cli.run.turn\nprint([name for name in {names!r} if name in sys.modules])"
     assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"

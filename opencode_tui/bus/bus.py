@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from opencode_tui.schema.event import (
+from opencode_tui.schema.event.event import (
     BusLagged,
     Envelope,
     Event,

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from opencode_tui.cli.style import Style
 from opencode_tui.cli.tool_line import tool_lines
+from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import PROGRAM_ENDED, StoredError
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import UserMessage
-from opencode_tui.schema.part import (
+from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.part import (
     AnyPart,
     CompactionPart,
     FilePart,
@@ -18,7 +18,7 @@ from opencode_tui.schema.part import (
     TextPart,
     ToolPart,
 )
-from opencode_tui.schema.session import RevertState, SessionInfo
+from opencode_tui.schema.session.session import RevertState, SessionInfo
 from opencode_tui.text.quantity import duration
 from opencode_tui.text.safe_text import make_safe
 

@@ -80,7 +80,7 @@ def start_screen_log(level: str | None) -> None:
 def open_snapshots() -> "Snapshots":
     """Return the snapshots of the current folder's worktree; `unavailable` is set when the settings turn them off."""
     from opencode_tui.engine.project.discover import discover  # the engine is loaded only when there is work
-    from opencode_tui.engine.snapshot.quota import SnapshotSettings
+    from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.schema.ids import system_clock
     from opencode_tui.storage.locks import Locks

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from opencode_tui.schema.error import NotFoundError, SessionError
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.style import Style, Token
-from opencode_tui.schema.part import ToolPart
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text import tool as words
 from opencode_tui.text.cells import clip, pad, width, wrap
 from opencode_tui.text.safe_text import make_safe, output_line

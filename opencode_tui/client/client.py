@@ -20,7 +20,7 @@ from opencode_tui.client.facets import (
     SettingsFacet,
     UndoFacet,
 )
-from opencode_tui.schema.event import Envelope
+from opencode_tui.schema.event.event import Envelope
 
 
 class EventReader(Protocol):

@@ -7,7 +7,7 @@ A facet's method raises the OpencodeError that names what went wrong. The same P
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from opencode_tui.schema.catalog import (
+from opencode_tui.schema.api.catalog import (
     AgentSummary,
     CommandSummary,
     Notices,
@@ -15,19 +15,18 @@ from opencode_tui.schema.catalog import (
     SkillSummary,
     ToolSummary,
 )
-from opencode_tui.schema.compaction import CompactionReport, CompactSession
-from opencode_tui.schema.context import ContextView, PruneReport, RequestView
-from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
-from opencode_tui.schema.fork import ForkPreview
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.part import AnyPart
-from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
-from opencode_tui.schema.project import Places, ProjectInfo
-from opencode_tui.schema.question import QuestionRequest
-from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.request import (
+from opencode_tui.schema.api.context import (
+    CompactionReport,
+    CompactSession,
+    ContextView,
+    MessageWithParts,
+    PruneReport,
+    RequestView,
+)
+from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.project import Places, ProjectInfo
+from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.request import (
     CommandInput,
     CreateSession,
     ForkSession,
@@ -36,13 +35,16 @@ from opencode_tui.schema.request import (
     ShellInput,
     UpdateSession,
 )
-from opencode_tui.schema.screen_event import ScreenEvent
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.status import AnyStatus
-from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.api.trust import TrustReport
+from opencode_tui.schema.event.screen_event import ScreenEvent
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.part import AnyPart
+from opencode_tui.schema.session.session import AnyStatus, ForkPreview, SessionInfo, Todo
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport
 from opencode_tui.schema.totals import SessionTotals
-from opencode_tui.schema.trust import TrustReport
-from opencode_tui.schema.undo import RevertPreview, RevertReport
 
 
 class SessionsFacet(Protocol):

@@ -16,7 +16,7 @@ from opencode_tui.engine.engine import Engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.skill.skills import Skill
-from opencode_tui.schema.catalog import (
+from opencode_tui.schema.api.catalog import (
     AgentSummary,
     CommandSummary,
     Notices,
@@ -24,18 +24,17 @@ from opencode_tui.schema.catalog import (
     SkillSummary,
     ToolSummary,
 )
-from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.api.project import Places, ProjectInfo
+from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.request import CommandInput, ForkSession, PromptInput
 from opencode_tui.schema.error import NoSuchMessageError, ToolError
-from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.project import Places, ProjectInfo
-from opencode_tui.schema.question import QuestionRequest
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.request import CommandInput, ForkSession, PromptInput
-from opencode_tui.schema.screen_event import ScreenEvent
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.status import AnyStatus
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.session import AnyStatus, SessionInfo
 
 if TYPE_CHECKING:
     from opencode_tui.client.facets import (
@@ -54,13 +53,12 @@ if TYPE_CHECKING:
         UndoFacet,
     )
     from opencode_tui.engine.file.browser import FileBrowser
-    from opencode_tui.engine.file.finder import FileFinder
-    from opencode_tui.schema.compaction import CompactionReport, CompactSession
-    from opencode_tui.schema.context import ContextView, PruneReport, RequestView
-    from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
-    from opencode_tui.schema.fork import ForkPreview
-    from opencode_tui.schema.trust import TrustReport
-    from opencode_tui.schema.undo import RevertPreview, RevertReport
+    from opencode_tui.engine.file.search import FileFinder
+    from opencode_tui.schema.api.context import CompactionReport, CompactSession, ContextView, PruneReport, RequestView
+    from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+    from opencode_tui.schema.api.trust import TrustReport
+    from opencode_tui.schema.session.session import ForkPreview
+    from opencode_tui.schema.session.undo import RevertPreview, RevertReport
 
 Stored = Callable[[str], None]
 
@@ -260,7 +258,7 @@ class _Files:
 
     @cached_property
     def _finder(self) -> "FileFinder":
-        from opencode_tui.engine.file.finder import FileFinder
+        from opencode_tui.engine.file.search import FileFinder
 
         return FileFinder(directory=self._project.directory, clock=self._core.clock)
 
@@ -274,7 +272,7 @@ class _Files:
         return await self._finder.find(query, kind=kind, limit=limit)
 
     async def search(self, pattern: str, *, limit: int = 100) -> Sequence["LineMatch"]:
-        from opencode_tui.engine.file.line_search import search_lines
+        from opencode_tui.engine.file.search import search_lines
 
         return await search_lines(self._project.directory, pattern, limit=limit)
 

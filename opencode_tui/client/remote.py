@@ -9,8 +9,8 @@ from opencode_tui.bus import Bus, Subscription
 from opencode_tui.client.remote_events import RemoteEvents
 from opencode_tui.client.remote_facets import RemoteFacets
 from opencode_tui.client.remote_link import Link, open_link
+from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
-from opencode_tui.schema.project import Places
 
 
 class RemoteClient(RemoteFacets):

@@ -21,7 +21,7 @@ from opencode_tui.client.facets import (
 from opencode_tui.client.remote_error import answer_failure, body_error
 from opencode_tui.client.remote_events import RemoteEvents
 from opencode_tui.client.remote_link import Link
-from opencode_tui.schema.catalog import (
+from opencode_tui.schema.api.catalog import (
     AgentSummary,
     CommandSummary,
     Notices,
@@ -30,22 +30,19 @@ from opencode_tui.schema.catalog import (
     SkillSummary,
     ToolSummary,
 )
-from opencode_tui.schema.compaction import CompactionReport, CompactSession
-from opencode_tui.schema.context import ContextView, PartChoice, PruneReport, RequestView
-from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.error import NotFoundError, OpencodeError
-from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
-from opencode_tui.schema.fork import ForkPreview
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.http_headers import MESSAGE_HEADER, OWN
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.part import PART, AnyPart
-from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
-from opencode_tui.schema.project import Places, ProjectInfo
-from opencode_tui.schema.question import QuestionRequest
-from opencode_tui.schema.record import JsonObject, Record
-from opencode_tui.schema.request import (
+from opencode_tui.schema.api.context import (
+    CompactionReport,
+    CompactSession,
+    ContextView,
+    MessageWithParts,
+    PartChoice,
+    PruneReport,
+    RequestView,
+)
+from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
+from opencode_tui.schema.api.project import Places, ProjectInfo
+from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.request import (
     PROMPT_PARTS,
     CommandInput,
     CreateSession,
@@ -55,13 +52,19 @@ from opencode_tui.schema.request import (
     ShellInput,
     UpdateSession,
 )
-from opencode_tui.schema.screen_event import ScreenEvent
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.status import STATUSES, AnyStatus
-from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.api.trust import TrustGrant, TrustReport
+from opencode_tui.schema.error import NotFoundError, OpencodeError
+from opencode_tui.schema.event.screen_event import ScreenEvent
+from opencode_tui.schema.http_headers import MESSAGE_HEADER, OWN
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
+from opencode_tui.schema.record import JsonObject, Record
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import PART, AnyPart
+from opencode_tui.schema.session.session import STATUSES, AnyStatus, ForkPreview, SessionInfo, Todo
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoTarget
 from opencode_tui.schema.totals import SessionTotals
-from opencode_tui.schema.trust import TrustGrant, TrustReport
-from opencode_tui.schema.undo import RevertPreview, RevertReport, UndoTarget
 
 LAST_EVENTS_S = 1.0
 """Seconds that a turn's last events may come after its answer."""

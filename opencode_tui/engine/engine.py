@@ -8,10 +8,10 @@ from pathlib import Path
 from opencode_tui.bus import Bus
 from opencode_tui.engine.instance import Instance, open_instance
 from opencode_tui.engine.services.core import Core, build_core
-from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.error import BusyError
-from opencode_tui.schema.event import InstanceDisposed
+from opencode_tui.schema.event.event import InstanceDisposed
 from opencode_tui.schema.ids import Clock, Identifier, system_clock
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import find_paths

@@ -25,28 +25,27 @@ from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.services.sessions import SessionServices
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.maintenance import SessionMaintenance
-from opencode_tui.engine.session.part_edits import PartEdits
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.question import QuestionService
+from opencode_tui.engine.session.references import ReferencePlace, expand_prompt
+from opencode_tui.engine.session.session_lock import PartEdits
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.shell import SessionShell
-from opencode_tui.engine.session.template import ReferencePlace, expand_prompt
 from opencode_tui.engine.session.todo_store import SessionTodos
-from opencode_tui.engine.skill.places import search_of
-from opencode_tui.engine.skill.skills import Skills, discover_skills
-from opencode_tui.engine.snapshot.place import find_place
+from opencode_tui.engine.skill.skills import Skills, discover_skills, search_of
+from opencode_tui.engine.snapshot.worktree_paths import find_place
 from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.schema.api.request import PromptPart
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.request import PromptPart
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.session.compaction.prune import SessionPruning
+    from opencode_tui.engine.session.context.report import SessionContext
     from opencode_tui.engine.session.costs import SessionCosts
-    from opencode_tui.engine.session.fork import SessionForks
+    from opencode_tui.engine.session.fork.fork import SessionForks
     from opencode_tui.engine.session.manual_compaction import ManualCompaction
-    from opencode_tui.engine.session.pruning import SessionPruning
-    from opencode_tui.engine.session.revert import SessionRevert
-    from opencode_tui.engine.session.session_context import SessionContext
-    from opencode_tui.engine.session.summary import SessionSummaries
+    from opencode_tui.engine.session.revert.revert import SessionRevert
+    from opencode_tui.engine.session.revert.summary import SessionSummaries
 
 logger = logging.getLogger(__name__)
 

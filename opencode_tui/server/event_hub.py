@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from opencode_tui.client.client import EventReader
-from opencode_tui.schema.event import BusLagged, Envelope
+from opencode_tui.schema.event.event import BusLagged, Envelope
 from opencode_tui.server.frame import Frame, own_event
 from opencode_tui.server.listener import Listener
 from opencode_tui.server.part_merger import PartMerger

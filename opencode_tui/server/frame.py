@@ -10,7 +10,7 @@ from functools import cached_property, partial
 
 from pydantic_core import PydanticSerializationError
 
-from opencode_tui.schema.event import StructuralEvent, to_wire
+from opencode_tui.schema.event.event import StructuralEvent, to_wire
 from opencode_tui.server.answer import value_bytes
 
 _PART_UPDATED = b'{"type":"message.part.updated","properties":{"part":'

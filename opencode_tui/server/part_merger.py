@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from opencode_tui.schema.event import (
+from opencode_tui.schema.event.event import (
     BusLagged,
     Envelope,
     PartGrowth,

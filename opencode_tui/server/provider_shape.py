@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from opencode_tui.schema.catalog import ProviderSummary
+from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.model import Cost, Model, Prices
 from opencode_tui.schema.record import JsonObject
 

@@ -10,7 +10,7 @@ import logging
 
 from pydantic import TypeAdapter, ValidationError
 
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.atomic import AtomicWriter
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.record_file import storage_error

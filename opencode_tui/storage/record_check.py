@@ -9,11 +9,11 @@ from typing import cast
 
 from pydantic import ValidationError
 
+from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import CorruptRecordError
-from opencode_tui.schema.message import MESSAGE
-from opencode_tui.schema.part import PART
-from opencode_tui.schema.project import ProjectInfo
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.message import MESSAGE
+from opencode_tui.schema.session.part import PART
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.record_file import checked
 from opencode_tui.storage.session_record import describe_mismatch, parse_session

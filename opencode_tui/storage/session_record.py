@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from opencode_tui.schema.error import CorruptRecordError
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.keys import segment_of
 from opencode_tui.storage.record_file import checked
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import AnyPart, FilePart, ReasoningPart, TextPart, ToolPart
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import AnyPart, FilePart, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 
 
 def to_markdown(info: SessionInfo, messages: Sequence[MessageWithParts]) -> str:

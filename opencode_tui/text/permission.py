@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from opencode_tui.schema.part import ToolPart
+from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.permission import PermissionRequest, Rule, Verdict
-from opencode_tui.schema.project import Places
+from opencode_tui.schema.session.part import ToolPart
 
 _TITLES = {
     "bash": "Run this command?",

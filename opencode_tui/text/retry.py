@@ -1,6 +1,6 @@
 """Why a request to a model is retried, in a few words: for past attempts, and for the one that is waited for."""
 
-from opencode_tui.schema.part import RetryPart
+from opencode_tui.schema.session.part import RetryPart
 from opencode_tui.text.safe_text import screen_line
 
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from opencode_tui.schema.fork import fork_origin
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo, fork_origin
 
 
 class TreeRow(Struct, frozen=True):

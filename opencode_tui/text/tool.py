@@ -11,9 +11,9 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion
 from opencode_tui.text.cells import clip, clip_front, width
 from opencode_tui.text.quantity import brief_duration, plural
 from opencode_tui.text.safe_text import screen_line

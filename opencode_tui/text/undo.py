@@ -9,8 +9,8 @@ from typing import Literal
 from msgspec import Struct
 from pydantic import ValidationError
 
-from opencode_tui.schema.session import UNDO_KEY, SessionInfo
-from opencode_tui.schema.undo import RevertReport, UndoFile, UndoFiles, UndoNote
+from opencode_tui.schema.session.session import UNDO_KEY, SessionInfo
+from opencode_tui.schema.session.undo import RevertReport, UndoFile, UndoFiles, UndoNote
 from opencode_tui.text.safe_text import screen_line
 
 Fate = Literal["restored", "deleted", "kept", "failed", "not covered"]

@@ -17,9 +17,9 @@ from textual.theme import Theme
 
 from opencode_tui.tui.key_router import KeyRouter
 from opencode_tui.tui.keymap import Keymap
-from opencode_tui.tui.lasting import log_path
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.prompt.editor import Editor
+from opencode_tui.tui.screen_guards import log_path
 from opencode_tui.tui.screens.chat import ChatScreen
 from opencode_tui.tui.terminal_title import TerminalTitle
 from opencode_tui.tui.theme.built_in import built_in

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
 
-from opencode_tui.schema.session import SessionInfo, is_default_title
-from opencode_tui.schema.status import RetryStatus
+from opencode_tui.schema.session.session import RetryStatus, SessionInfo, is_default_title
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.session_tree import origin_of
-from opencode_tui.tui.folder_state import FolderState
+from opencode_tui.tui.state.folder import FolderState
 from opencode_tui.tui.theme.glyphs import Glyphs
 
 State = Literal["running", "asks", "retry", "undone", "done", "failed", "idle"]

@@ -2,8 +2,13 @@
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from opencode_tui.text.safe_text import screen_line
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.app import OpenCodeApp
+
 
 NAME = "opencode_tui"
 MOST = 60
@@ -42,3 +47,34 @@ class TerminalTitle:
         if self._shown:
             self._write(_BRING_BACK)
             self._shown = ""
+
+
+# Tells a person who looks elsewhere that a long turn ended, or that an answer is awaited: a bell, or the terminal's
+# own note.
+
+LONG_MS = 20_000
+"""Milliseconds from which a turn is worth a note."""
+
+
+class Notifier:
+    """Silent while the window has the focus."""
+
+    def __init__(self, app: "OpenCodeApp") -> None:
+        self._app = app
+        self._asking = 0
+
+    def follow(self, asking: int) -> None:
+        """Take how many questions wait; a new one is told."""
+        if asking > self._asking:
+            self._tell("waits for your answer")
+        self._asking = asking
+
+    def ended(self, took_ms: int) -> None:
+        """A turn has ended."""
+        if took_ms >= LONG_MS:
+            self._tell("is done")
+
+    def _tell(self, words: str) -> None:
+        if not self._app.app_focus:
+            self._app.bell()
+            self._app.tell_terminal(f"opencode_tui {words}")

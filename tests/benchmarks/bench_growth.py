@@ -49,9 +49,9 @@ async def read_ours(base_url: str, count: int, folder: Path) -> tuple[list[float
     """Return the CPU seconds of so many turns, each with one answer, in an engine with a subscriber; and each part's writes."""
     from opencode_tui.client.local import LocalClient
     from opencode_tui.engine.engine import open_engine
+    from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
     from opencode_tui.schema.model import ModelRef
-    from opencode_tui.schema.part import TextPart
-    from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
+    from opencode_tui.schema.session.part import TextPart
     from tests.benchmarks.bench_one_shot import provider
     from tests.support.file_log import LoggedFiles
 

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from opencode_tui.client.client import EventReader
-from opencode_tui.schema.event import BusLagged, PartGrowth, PartProgress
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.event.event import BusLagged, PartGrowth, PartProgress
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment

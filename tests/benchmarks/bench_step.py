@@ -16,12 +16,12 @@ from typing import Any
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
-from opencode_tui.engine.session.retention import SnapshotRetention
-from opencode_tui.engine.session.step_changes import StepRecorder
+from opencode_tui.engine.session.revert.retention import SnapshotRetention
+from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.ids import Identifier, system_clock
-from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime
 from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime
 from opencode_tui.storage.atomic import AtomicWriter
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import find_paths

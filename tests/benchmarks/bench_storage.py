@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from opencode_tui.schema.ids import Identifier
-from opencode_tui.schema.message import MESSAGE, MessageTime, UserMessage
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import PART, TextPart
-from opencode_tui.schema.session import SessionInfo, SessionSummary, SessionTime
+from opencode_tui.schema.session.message import MESSAGE, MessageTime, UserMessage
+from opencode_tui.schema.session.part import PART, TextPart
+from opencode_tui.schema.session.session import SessionInfo, SessionSummary, SessionTime
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.process_lock import ProcessLock

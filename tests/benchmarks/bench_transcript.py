@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.tui.conversation.warm import warm
-from opencode_tui.tui.transcript import Transcript
+from opencode_tui.tui.preload import warm
+from opencode_tui.tui.state.transcript import Transcript
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.benchmarks.typist import Typist

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo
 
 
 class SqliteFloor:

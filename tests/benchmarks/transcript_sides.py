@@ -17,13 +17,13 @@ from typing import Any, Protocol
 from textual.app import App, ComposeResult
 from textual.widgets import Input, Static
 
-from opencode_tui.schema.event import MessageUpdated, PartGrowth, PartUpdated
-from opencode_tui.schema.part import PartTime, TextPart, ToolPart
-from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.schema.event.event import MessageUpdated, PartGrowth, PartUpdated
+from opencode_tui.schema.session.part import PartTime, TextPart, ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.tui.conversation.view import ConversationView
-from opencode_tui.tui.conversation.warm import warm
-from opencode_tui.tui.items import GrowingItem
-from opencode_tui.tui.transcript import Transcript
+from opencode_tui.tui.preload import warm
+from opencode_tui.tui.state.items import GrowingItem
+from opencode_tui.tui.state.transcript import Transcript
 from tests.benchmarks.streamed_text import mixed_markdown, one_fence, tokens_of
 from tests.support.conversation import NOON, SESSION, Story, look
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.bus import Bus
-from opencode_tui.schema.event import BusLagged, FileEdited, PartGrowth, PartProgress, PartUpdated, SessionIdle
-from opencode_tui.schema.part import TextPart
+from opencode_tui.schema.event.event import BusLagged, FileEdited, PartGrowth, PartProgress, PartUpdated, SessionIdle
+from opencode_tui.schema.session.part import TextPart
 
 
 class Live:

@@ -5,8 +5,8 @@ import pytest
 from opencode_tui.cli.conversation import render_conversation
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.schema.error import ApiData, MessageData, StoredAbortedError, StoredApiError
-from opencode_tui.schema.part import PartTime, RetryPart, RetryTime
-from opencode_tui.schema.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.part import PartTime, RetryPart, RetryTime
+from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from tests.support.build import SESSION, assistant, call, image, owner, reasoning, text, user
 from tests.support.hostile import HOSTILE, steering
 

@@ -1,6 +1,6 @@
 from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.style import PLAIN
-from opencode_tui.engine.tool.text_diff import compare
+from opencode_tui.engine.tool.edit.diff import compare
 from opencode_tui.text.cells import width
 from tests.support.hostile import HOSTILE, steering
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from opencode_tui.cli.run.question_prompt import read_answer, render_question
-from opencode_tui.schema.question import Question, QuestionOption
+from opencode_tui.schema.api.question import Question, QuestionOption
 from tests.support.cli import CommandLine
 from tests.support.hostile import HOSTILE, steering
 from tests.support.model_script import Answer, Call, content_text

@@ -7,8 +7,8 @@ import pytest
 from opencode_tui.cli.run.answer_text import AnswerText
 from opencode_tui.cli.run.report import TerminalReporter
 from opencode_tui.cli.style import PLAIN, Style
-from opencode_tui.engine.session.live import LiveText
-from opencode_tui.schema.event import (
+from opencode_tui.engine.session.records.growing_part import LiveText
+from opencode_tui.schema.event.event import (
     BusLagged,
     MessageUpdated,
     PartGrowth,
@@ -16,9 +16,9 @@ from opencode_tui.schema.event import (
     PartUpdated,
     SessionStatusChanged,
 )
-from opencode_tui.schema.message import MessageTime, Tokens
-from opencode_tui.schema.part import PartTime, StepFinishPart
-from opencode_tui.schema.status import BusyStatus, RetryStatus
+from opencode_tui.schema.session.message import MessageTime, Tokens
+from opencode_tui.schema.session.part import PartTime, StepFinishPart
+from opencode_tui.schema.session.session import BusyStatus, RetryStatus
 from tests.support.build import SESSION, assistant, call, owner, reasoning, text, user
 from tests.support.hostile import HOSTILE, steering
 

@@ -2,8 +2,14 @@ import pytest
 
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.cli.tool_line import activity_of, described, tool_lines
-from opencode_tui.schema.part import ToolPart
-from opencode_tui.schema.tool_state import ABORTED_TOOL, ToolStateCompleted, ToolStateError, ToolStateRunning, ToolTime
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import (
+    ABORTED_TOOL,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStateRunning,
+    ToolTime,
+)
 from opencode_tui.text.cells import width
 from tests.support.build import call
 from tests.support.hostile import HOSTILE, steering

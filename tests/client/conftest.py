@@ -12,9 +12,9 @@ import pytest_asyncio
 from opencode_tui.client.client import Client
 from opencode_tui.client.local import open_client
 from opencode_tui.client.remote import open_remote
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.http_face import PASSWORD, served
 from tests.support.model_server import ModelServer
 from tests.support.repo import Repo, make_repo

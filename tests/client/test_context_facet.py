@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.schema.compaction import CompactSession
+from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, OpencodeError
 from tests.support.model_script import Answer, Call
 

@@ -3,8 +3,8 @@
 import pytest
 
 from opencode_tui.schema.error import ConfigError, NotFoundError, ToolError
+from opencode_tui.schema.event.screen_event import ScreenTextAppended
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.screen_event import ScreenTextAppended
 
 
 async def test_the_folder_is_the_one_that_was_opened(api):

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from opencode_tui.schema.api.request import CommandInput, PromptInput, ShellInput, TextInput
 from opencode_tui.schema.error import (
     ConfigError,
     ModelNotFoundError,
@@ -12,7 +13,7 @@ from opencode_tui.schema.error import (
     ProviderError,
     RunAborted,
 )
-from opencode_tui.schema.event import (
+from opencode_tui.schema.event.event import (
     PartGrowth,
     PartUpdated,
     PermissionAsked,
@@ -21,8 +22,7 @@ from opencode_tui.schema.event import (
     SessionStatusChanged,
 )
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import TextPart
-from opencode_tui.schema.request import CommandInput, PromptInput, ShellInput, TextInput
+from opencode_tui.schema.session.part import TextPart
 
 NOBODY = ModelRef(provider_id="nobody", model_id="x")
 

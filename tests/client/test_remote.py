@@ -8,7 +8,7 @@ import pytest
 from opencode_tui.client.local import open_clients
 from opencode_tui.client.remote import open_remote
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.event import BusLagged
+from opencode_tui.schema.event.event import BusLagged
 from opencode_tui.server.address import Listening
 from opencode_tui.server.credentials import Credentials
 from opencode_tui.server.serving import open_socket, serving

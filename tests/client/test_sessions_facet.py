@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from opencode_tui.schema.api.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, SessionError
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
 
 UNKNOWN = "ses_000000000000AAAAAAAAAAAAAA"
 

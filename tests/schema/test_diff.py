@@ -1,6 +1,6 @@
 """Lines of a text, as git counts them."""
 
-from opencode_tui.schema.diff import lines_of
+from opencode_tui.schema.session.diff import lines_of
 
 
 def test_a_line_feed_alone_ends_a_line():

@@ -1,6 +1,6 @@
-from opencode_tui.schema.event import STRUCTURAL, PartGrowth, PermissionAsked, SessionStatusChanged, to_wire
-from opencode_tui.schema.part import TextPart
-from opencode_tui.schema.status import BusyStatus
+from opencode_tui.schema.event.event import STRUCTURAL, PartGrowth, PermissionAsked, SessionStatusChanged, to_wire
+from opencode_tui.schema.session.part import TextPart
+from opencode_tui.schema.session.session import BusyStatus
 
 
 class Live:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.schema.file_path import read_path, write_path
-from opencode_tui.schema.part import PART, PatchPart
+from opencode_tui.schema.session.part import PART, PatchPart
 
 NAMES = st.binary(min_size=1, max_size=40).map(lambda name: name.replace(b"\0", b"x"))
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from opencode_tui.schema.message import MESSAGE, AssistantMessage, MessagePath, MessageTime
-from opencode_tui.schema.part import PART
-from opencode_tui.schema.project import ProjectInfo
-from opencode_tui.schema.session import SessionInfo, default_title, is_default_title
+from opencode_tui.schema.api.project import ProjectInfo
+from opencode_tui.schema.session.message import MESSAGE, AssistantMessage, MessagePath, MessageTime
+from opencode_tui.schema.session.part import PART
+from opencode_tui.schema.session.session import SessionInfo, default_title, is_default_title
 
 ARCHIVE = Path(__file__).parent / "data" / "opencode-fixtures.tar.gz"
 VALIDATE = {

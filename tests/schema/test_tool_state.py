@@ -1,6 +1,6 @@
 import pytest
 
-from opencode_tui.schema.tool_state import (
+from opencode_tui.schema.session.tool_state import (
     ToolStateCompleted,
     ToolStateError,
     ToolStatePending,

@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import opencode_tui
-from opencode_tui.engine.provider.endpoint import Endpoint
-from opencode_tui.engine.provider.stream import TextBlock
+from opencode_tui.engine.provider.llm import TextBlock
+from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.server.credentials import Credentials
 
 OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__main__")

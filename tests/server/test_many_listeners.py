@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.client.client import EventReader
-from opencode_tui.schema.event import PartGrowth, PartProgress, to_wire
+from opencode_tui.schema.event.event import PartGrowth, PartProgress, to_wire
 from opencode_tui.server.address import Listening
 from opencode_tui.server.serving import open_socket
 from tests.support.http_face import PASSWORD, HttpFace

@@ -5,10 +5,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.session.live import LiveText, LiveTool
-from opencode_tui.schema.event import Envelope, PartGrowth, PartProgress, PartRemoved, PartUpdated, SessionIdle
-from opencode_tui.schema.part import PartTime, TextPart, ToolPart
-from opencode_tui.schema.tool_state import ToolStateRunning, ToolTime
+from opencode_tui.engine.session.records.growing_part import LiveText, LiveTool
+from opencode_tui.schema.event.event import Envelope, PartGrowth, PartProgress, PartRemoved, PartUpdated, SessionIdle
+from opencode_tui.schema.session.part import PartTime, TextPart, ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateRunning, ToolTime
 from opencode_tui.server.frame import Frame
 from opencode_tui.server.part_merger import AT_ONCE, INTERVAL_S, SHARED, PartMerger
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.schema.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from opencode_tui.storage.cost_index import CostIndex
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage

@@ -9,9 +9,9 @@ import threading
 import pytest
 
 from opencode_tui.client.remote import open_remote
-from opencode_tui.schema.event import PartGrowth, SessionIdle
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.request import PromptInput
+from opencode_tui.schema.api.request import PromptInput
+from opencode_tui.schema.event.event import PartGrowth, SessionIdle
+from opencode_tui.schema.session.message import AssistantMessage
 from tests.support.http_face import MODEL, PASSWORD, served
 from tests.support.model_script import Answer
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.session.history import filter_compacted
+from opencode_tui.engine.session.request.history import filter_compacted
+from opencode_tui.schema.api.request import CreateSession, FileInput
 from opencode_tui.schema.error import ContextOverflowError, OpencodeError, ProviderError
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.request import CreateSession, FileInput
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.model_script import Answer, Call, failure
 from tests.support.model_server import asks_for_summary
 from tests.support.opened import World, opened

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from opencode_tui.client.local import LocalClient
 from opencode_tui.engine.engine import open_engine
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import TextPart
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.session.part import TextPart
 from tests.support.cli import CommandLine
 from tests.support.file_log import LoggedFiles, most_in_a_second
 from tests.support.model_script import Answer

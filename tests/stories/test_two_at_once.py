@@ -4,10 +4,10 @@ import asyncio
 import time
 
 from opencode_tui.client.local import open_client
-from opencode_tui.schema.event import PartGrowth
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.event.event import PartGrowth
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import TextPart
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.session.part import TextPart
 from tests.support.cli import kill_session
 
 

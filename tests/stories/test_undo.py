@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from opencode_tui.schema.request import ShellInput
+from opencode_tui.schema.api.request import ShellInput
 from tests.support.model_script import Answer, Call
 from tests.support.opened import MODEL, opened
 from tests.support.repo import make_repo

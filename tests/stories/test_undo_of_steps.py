@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.schema.part import PART
+from opencode_tui.schema.session.part import PART
 from tests.support.cli import kill_session
 from tests.support.snapshots import facts_of
 from tests.support.step_undo import names_in, patches_in, undo

@@ -3,10 +3,10 @@
 from itertools import count
 from typing import Any
 
-from opencode_tui.schema.history import MessageWithParts, with_parts
-from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, UserMessage
+from opencode_tui.schema.api.context import MessageWithParts, with_parts
 from opencode_tui.schema.model import Limit, Model, ModelRef
-from opencode_tui.schema.part import (
+from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, UserMessage
+from opencode_tui.schema.session.part import (
     AnyPart,
     CompactionPart,
     FilePart,
@@ -16,7 +16,7 @@ from opencode_tui.schema.part import (
     TextPart,
     ToolPart,
 )
-from opencode_tui.schema.tool_state import (
+from opencode_tui.schema.session.tool_state import (
     ToolStateCompleted,
     ToolStateError,
     ToolStatePending,

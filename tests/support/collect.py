@@ -1,7 +1,7 @@
 """Collects what the bus told, as short words that a test can compare."""
 
 from opencode_tui.bus import Subscription
-from opencode_tui.schema.event import Event, PartGrowth, PartProgress, to_wire
+from opencode_tui.schema.event.event import Event, PartGrowth, PartProgress, to_wire
 
 
 def drain(reader: Subscription) -> list[Event]:

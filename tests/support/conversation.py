@@ -6,6 +6,7 @@ from typing import Any
 from textual.app import App, ComposeResult
 from textual.message import Message
 
+from opencode_tui.schema.api.context import MessageWithParts, with_parts
 from opencode_tui.schema.error import (
     ApiData,
     MessageData,
@@ -18,10 +19,10 @@ from opencode_tui.schema.error import (
     StoredUnknownError,
     aborted,
 )
-from opencode_tui.schema.history import MessageWithParts, with_parts
-from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import (
+from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
+from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
+from opencode_tui.schema.session.part import (
     AnyPart,
     CompactionPart,
     PartTime,
@@ -31,9 +32,8 @@ from opencode_tui.schema.part import (
     TextPart,
     ToolPart,
 )
-from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
-from opencode_tui.schema.status import AnyStatus, BusyStatus, IdleStatus
-from opencode_tui.schema.tool_state import (
+from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus
+from opencode_tui.schema.session.tool_state import (
     ToolStateCompleted,
     ToolStateError,
     ToolStatePending,
@@ -41,11 +41,11 @@ from opencode_tui.schema.tool_state import (
     ToolTime,
 )
 from opencode_tui.tui.conversation.view import ConversationView
+from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.glyphs import UNICODE, Glyphs
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.theme.palette import Depth
-from opencode_tui.tui.transcript import Transcript
 
 SESSION = "ses_test"
 NOON = 1_766_750_400_000

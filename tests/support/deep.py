@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.schema.ids import Identifier
-from opencode_tui.schema.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from opencode_tui.storage.paths import Paths
 
 _NUMBERS = Identifier()

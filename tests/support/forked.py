@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from opencode_tui.engine.session.fork_map import ForkMap
-from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.engine.session.records.fork_map import ForkMap
+from opencode_tui.schema.api.context import MessageWithParts
 
 Stored = list[tuple[Any, list[Any]]]
 

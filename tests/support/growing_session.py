@@ -3,13 +3,13 @@
 import random
 from dataclasses import dataclass, field
 
-from opencode_tui.engine.provider.stream import LlmRequest
-from opencode_tui.engine.provider.wire import openai_request
-from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.provider.decode import openai_request
+from opencode_tui.engine.provider.llm import LlmRequest
+from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.tool.lazy_tool import read_specs
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import Tokens
+from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.message import Tokens
 from tests.support.build import MODEL, assistant, call, user
 from tests.support.corpus import Kind, passage
 from tests.support.token_counter import TokenCounter

@@ -5,10 +5,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import ApiData, StoredApiError, aborted
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.part import RetryPart, RetryTime, SubtaskPart, ToolPart
-from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.schema.session.part import RetryPart, RetryTime, SubtaskPart, ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from tests.support.build import assistant, call, compaction, image, owner, reasoning, step_start, text, user
 
 SIGNED = {"anthropic": {"signature": "s"}}

@@ -18,9 +18,9 @@ from statistics import mean
 from typing import Any
 
 from opencode_tui.client.client import EventReader
-from opencode_tui.schema.event import MessageUpdated, SessionCompacted
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.event.event import MessageUpdated, SessionCompacted
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.corpus import KINDS, passage
 from tests.support.model_script import Answer, Call, content_text
 from tests.support.model_server import Received, asks_for_summary

@@ -14,12 +14,12 @@ from typing import Any
 
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.permission.policy import AskPerson, Policy
-from opencode_tui.schema.event import Event
-from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput, PromptPart, TextInput
+from opencode_tui.schema.event.event import Event
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import AnyPart, TextPart, ToolPart
-from opencode_tui.schema.request import CommandInput, CreateSession, PromptInput, PromptPart, TextInput
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import AnyPart, TextPart, ToolPart
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.model_script import Answer, content_text
 from tests.support.model_server import ModelServer, provider_config
 from tests.support.token_counter import Window

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.pack import object_id
-from opencode_tui.engine.snapshot.store import ObjectStore
+from opencode_tui.engine.snapshot.objects.pack import object_id
+from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from tests.support.snapshots import Fact
 
 Facts = dict[str, Fact]

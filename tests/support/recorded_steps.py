@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
-from opencode_tui.engine.session.retention import SnapshotRetention
-from opencode_tui.engine.session.step_changes import CallWatch, StepRecorder
-from opencode_tui.engine.tool.files import NotTextError, WorktreeFiles
-from opencode_tui.engine.tool.stage import Change
+from opencode_tui.engine.session.revert.retention import SnapshotRetention
+from opencode_tui.engine.session.step.file_changes import CallWatch, StepRecorder
+from opencode_tui.engine.tool.files.files import NotTextError, WorktreeFiles
+from opencode_tui.engine.tool.files.transaction import Change
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.message import AssistantMessage, Tokens
-from opencode_tui.schema.part import StepFinishPart, StepStartPart, TextPart
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.message import AssistantMessage, Tokens
+from opencode_tui.schema.session.part import StepFinishPart, StepStartPart, TextPart
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.tools import Workbench
 from tests.support.undo import UndoWorld
 

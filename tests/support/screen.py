@@ -15,7 +15,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from opencode_tui.tui import late
+from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.theme.built_in import built_in
@@ -124,7 +124,7 @@ async def screen(
     is_attached: bool = True,
 ) -> AsyncGenerator[Page]:
     """Open the screen in a folder; the model gives these answers, then obeys directives."""
-    late.load()
+    preload.load()
     async with opened(environ, folder, *answers, settings={"model": "fake/fake-model", **(settings or {})}) as world:
         app = OpenCodeApp(options or StartOptions(folder), worn or look())
         async with app.run_test(size=size) as pilot:

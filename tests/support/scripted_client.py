@@ -8,21 +8,18 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.catalog import AgentSummary, CommandSummary, Notices
-from opencode_tui.schema.context import ContextView
-from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices
+from opencode_tui.schema.api.context import ContextView, MessageWithParts
+from opencode_tui.schema.api.project import Places
+from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.error import NotFoundError
-from opencode_tui.schema.event import Envelope, Event
-from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.event.event import Envelope, Event
 from opencode_tui.schema.model import Limit, Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest
-from opencode_tui.schema.project import Places
-from opencode_tui.schema.question import QuestionRequest
-from opencode_tui.schema.session import SessionInfo, SessionTime
-from opencode_tui.schema.status import AnyStatus
-from opencode_tui.schema.todo import Todo
-from opencode_tui.schema.trust import TrustReport
-from opencode_tui.schema.undo import RevertPreview
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.session import AnyStatus, SessionInfo, SessionTime, Todo
+from opencode_tui.schema.session.undo import RevertPreview
 from tests.support.conversation import NOON, ROOT, SESSION
 
 SONNET = Model(

@@ -6,7 +6,7 @@ from typing import Any
 
 from opencode_tui.engine.provider.demo import DEMO_MODEL
 from opencode_tui.engine.provider.demo.llm import DemoLlm
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
     LlmRequest,

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.tool.bash import BashTool, ShellSurroundings
+from opencode_tui.engine.tool.builtin.bash import BashTool, ShellSurroundings
 from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from tests.support.tools import Workbench
 

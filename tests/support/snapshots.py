@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opencode_tui.engine.snapshot.disk import Disk, Place
-from opencode_tui.engine.snapshot.quota import SnapshotSettings
+from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.storage.locks import Locks

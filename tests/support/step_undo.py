@@ -8,7 +8,7 @@ from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.snapshot.report import Patch, Report
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.schema.part import AnyPart, PatchPart
+from opencode_tui.schema.session.part import AnyPart, PatchPart
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 

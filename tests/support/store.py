@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from opencode_tui.bus import Bus
-from opencode_tui.engine.session.publisher import Publisher
-from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.schema.session import SessionInfo, SessionTime
+from opencode_tui.engine.session.records.publisher import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex

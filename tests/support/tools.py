@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.engine.tool.file_editor import FileEditor
-from opencode_tui.engine.tool.files import WorktreeFiles
+from opencode_tui.engine.tool.builtin.read import ReadTool
+from opencode_tui.engine.tool.edit.file_editor import FileEditor
+from opencode_tui.engine.tool.files.files import WorktreeFiles
+from opencode_tui.engine.tool.files.read_guard import ReadStamps
 from opencode_tui.engine.tool.parameter_schema import parse
-from opencode_tui.engine.tool.read import ReadTool
-from opencode_tui.engine.tool.stamps import ReadStamps
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import RejectedError
 

@@ -10,21 +10,21 @@ from typing import Any, TypeVar
 from opencode_tui.engine.engine import Engine, open_engine
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.discover import discover
-from opencode_tui.engine.session.cleanup import Cleanup
-from opencode_tui.engine.session.file_undo import FileUndo
 from opencode_tui.engine.session.repair import repair
-from opencode_tui.engine.session.revert import SessionRevert
-from opencode_tui.engine.session.summary import SessionSummaries
+from opencode_tui.engine.session.revert.cleanup import Cleanup
+from opencode_tui.engine.session.revert.files import FileUndo
+from opencode_tui.engine.session.revert.revert import SessionRevert
+from opencode_tui.engine.session.revert.summary import SessionSummaries
 from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import AnyPart, PatchPart, StepFinishPart, StepStartPart, TextPart, ToolPart
-from opencode_tui.schema.request import ForkSession
-from opencode_tui.schema.session import SessionInfo, SessionTime
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolTime
+from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
+from opencode_tui.schema.session.part import AnyPart, PatchPart, StepFinishPart, StepStartPart, TextPart, ToolPart
+from opencode_tui.schema.session.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
 from opencode_tui.storage.files import FileSystem
 from tests.support.snapshots import Fact, facts_of
 

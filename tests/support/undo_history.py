@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.undo import RevertReport
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.undo import RevertReport
 from tests.conftest import isolated_environment
 from tests.support.forked import as_stored
 from tests.support.guarded_repo import data_of, make_guarded

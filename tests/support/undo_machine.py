@@ -9,12 +9,12 @@ fork holds what its source showed, whatever becomes of that; the person's reposi
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from opencode_tui.engine.session.fork_map import ForkMap
-from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.engine.session.undo_range import visible
+from opencode_tui.engine.session.records.fork_map import ForkMap
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.snapshot.snapshot import Snapshots
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.request import ForkSession
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.api.request import ForkSession
 from tests.support.deaths import dying
 from tests.support.forked import as_forked, as_stored
 from tests.support.snapshot_machine import ACTS, Act, compare_facts

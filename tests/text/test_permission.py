@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.permission import PermissionRequest, Rule, Verdict
-from opencode_tui.schema.project import Places
 from opencode_tui.text.permission import always_of, reason_of, reasons_of
 
 HERE = Path("/home/me/p")

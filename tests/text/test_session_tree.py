@@ -1,5 +1,5 @@
 from opencode_tui.cli.session_choice import nearest
-from opencode_tui.schema.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from opencode_tui.text.session_tree import build_tree
 
 

@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.schema.event import PermissionAsked, SessionDeleted, SessionUpdated
-from opencode_tui.schema.screen_event import ScreenToastShown
-from opencode_tui.tui.control import Control
+from opencode_tui.schema.event.event import PermissionAsked, SessionDeleted, SessionUpdated
+from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.tui.state.controller import Control
 from tests.support.conversation import ROOT, SESSION
 from tests.support.scripted_client import Script, ScriptedClient, as_client, session
 

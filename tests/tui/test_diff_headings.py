@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.tui.diff_headings import Headings
+from opencode_tui.tui.diff.headings import Headings
 
 
 @pytest.mark.parametrize(

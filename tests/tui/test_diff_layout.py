@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.diff_rows import DiffRow, read_diff
-from opencode_tui.tui.diff_cells import HEAD, CodeRow, code_rows, unified
-from opencode_tui.tui.diff_headings import name_gaps
-from opencode_tui.tui.diff_layout import DiffForm, DiffLayout
+from opencode_tui.tui.diff.cells import HEAD, CodeRow, code_rows, unified
+from opencode_tui.tui.diff.headings import name_gaps
+from opencode_tui.tui.diff.layout import DiffForm, DiffLayout
 from tests.support.screen import look
 
 LOOK = look()

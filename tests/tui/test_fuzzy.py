@@ -1,6 +1,6 @@
 """What a few letters mean."""
 
-from opencode_tui.tui.fuzzy import match, ranked
+from opencode_tui.tui.widgets.fuzzy import match, ranked
 
 
 def best(query: str, *names: str) -> list[str]:

@@ -1,8 +1,8 @@
 """What the screen knows of the shown session: tokens."""
 
-from opencode_tui.schema.message import CacheTokens, Tokens
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.tui.session_facts import SessionFacts
+from opencode_tui.schema.session.message import CacheTokens, Tokens
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.tui.state.session_facts import SessionFacts
 from tests.support.build import assistant, user
 
 THOUGHT = Tokens(input=10, output=100, reasoning=60, cache=CacheTokens(read=20))

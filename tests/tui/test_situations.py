@@ -140,7 +140,7 @@ def test_a_mistake_in_a_region_is_told_in_a_line_and_the_session_goes_on(
     folder: Path, environ: dict[str, str], server: ModelServer
 ) -> None:
     broken = (
-        "import sys\nfrom opencode_tui.tui.status.line import StatusLine\n"
+        "import sys\nfrom opencode_tui.tui.chrome.status_line import StatusLine\n"
         "def fails(self, event): raise ValueError('planted')\nStatusLine.on_click = fails\n"
         "from opencode_tui.cli.main import run_command_line\nsys.exit(run_command_line([]))"
     )

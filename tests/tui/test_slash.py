@@ -3,7 +3,7 @@
 import pytest
 
 from opencode_tui.tui.keymap import BY_ID
-from opencode_tui.tui.slash import SLASH, offered, parse
+from opencode_tui.tui.prompt.slash import SLASH, offered, parse
 
 
 @pytest.mark.parametrize(

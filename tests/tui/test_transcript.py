@@ -2,8 +2,9 @@
 
 import pytest
 
+from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import ApiData, StoredApiError, aborted
-from opencode_tui.schema.event import (
+from opencode_tui.schema.event.event import (
     BusLagged,
     MessageRemoved,
     MessageUpdated,
@@ -15,14 +16,12 @@ from opencode_tui.schema.event import (
     PermissionReplied,
     SessionStatusChanged,
 )
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import MessageTime, Tokens
-from opencode_tui.schema.part import AnyPart, PartTime, TextPart
 from opencode_tui.schema.permission import ToolCallRef
-from opencode_tui.schema.session import RevertState
-from opencode_tui.schema.status import BusyStatus, IdleStatus
-from opencode_tui.tui.items import UndoneFile, UserItem
-from opencode_tui.tui.transcript import Transcript
+from opencode_tui.schema.session.message import MessageTime, Tokens
+from opencode_tui.schema.session.part import AnyPart, PartTime, TextPart
+from opencode_tui.schema.session.session import BusyStatus, IdleStatus, RevertState
+from opencode_tui.tui.state.items import UndoneFile, UserItem
+from opencode_tui.tui.state.transcript import Transcript
 from tests.support.conversation import NOON, SESSION, Story, chat_dark, compaction_and_retry, refused_key
 
 

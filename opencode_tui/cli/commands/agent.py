@@ -24,7 +24,7 @@ def list_agents(style: str) -> None:
     from opencode_tui.cli.table import render_table
     from opencode_tui.cli.terminal import print_json
     from opencode_tui.client.client import Client
-    from opencode_tui.schema.catalog import AgentSummary
+    from opencode_tui.schema.api.catalog import AgentSummary
 
     async def work(client: Client) -> Sequence[AgentSummary]:
         return await client.catalog.agents()

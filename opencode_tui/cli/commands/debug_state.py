@@ -54,7 +54,7 @@ def context(session_id: str) -> None:
     from opencode_tui.cli.session_choice import choose_session
     from opencode_tui.cli.terminal import print_json
     from opencode_tui.client.client import Client
-    from opencode_tui.schema.context import ContextView
+    from opencode_tui.schema.api.context import ContextView
 
     async def work(client: Client) -> ContextView:
         return await client.context.items((await choose_session(client, session_id)).id)
@@ -70,7 +70,7 @@ def request(session_id: str) -> None:
     from opencode_tui.cli.session_choice import choose_session
     from opencode_tui.cli.terminal import print_json
     from opencode_tui.client.client import Client
-    from opencode_tui.schema.context import RequestView
+    from opencode_tui.schema.api.context import RequestView
 
     async def work(client: Client) -> RequestView:
         return await client.context.request((await choose_session(client, session_id)).id)

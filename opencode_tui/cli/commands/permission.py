@@ -11,8 +11,8 @@ from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, print_result, say
 from opencode_tui.client.local import LocalClient
+from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.permission import Action, PermissionReport, PermissionRules, Rule, Verdict
-from opencode_tui.schema.project import Places
 from opencode_tui.text.permission import short_source
 from opencode_tui.text.safe_text import make_safe
 

@@ -138,9 +138,9 @@ async def _work(
 
 def _load() -> Any:
     """Import the engine and the rest of the screen: with the first frame on the screen nobody waits for it."""
-    from opencode_tui.tui import late
+    from opencode_tui.tui import preload
 
-    late.load()
+    preload.load()
     return importlib.import_module("opencode_tui.cli.engine_access")
 
 

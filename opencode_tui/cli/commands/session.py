@@ -13,11 +13,10 @@ from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
+from opencode_tui.schema.api.request import UpdateSession
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.fork import fork_origin
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.schema.request import UpdateSession
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.text.quantity import age, plural
 from opencode_tui.text.session_tree import build_tree
 

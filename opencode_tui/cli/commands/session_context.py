@@ -10,8 +10,7 @@ from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
-from opencode_tui.schema.compaction import CompactionReport, CompactSession
-from opencode_tui.schema.context import PruneReport
+from opencode_tui.schema.api.context import CompactionReport, CompactSession, PruneReport
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import parse_model_ref
 from opencode_tui.text.quantity import amount, money, plural

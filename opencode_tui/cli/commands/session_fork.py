@@ -7,9 +7,8 @@ from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.terminal import say
 from opencode_tui.client.client import Client
-from opencode_tui.schema.fork import ForkPreview
-from opencode_tui.schema.request import ForkSession
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.api.request import ForkSession
+from opencode_tui.schema.session.session import ForkPreview, SessionInfo
 from opencode_tui.text.quantity import plural
 
 

@@ -11,10 +11,10 @@ from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
-from opencode_tui.engine.tool.text_diff import compare
-from opencode_tui.schema.diff import FileDiff
+from opencode_tui.engine.tool.edit.diff import compare
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.undo import UndoFiles, UndoScope
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.undo import UndoFiles, UndoScope
 from opencode_tui.text.cells import pad, width
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import make_safe

@@ -8,12 +8,19 @@ import sys
 import time
 
 from opencode_tui.cli.terminal import write_answer
-from opencode_tui.schema.event import Event, MessageUpdated, PartUpdated, SessionFailed
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import AnyPart, ReasoningPart, StepFinishPart, StepStartPart, TextPart, ToolPart
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.event.event import Event, MessageUpdated, PartUpdated, SessionFailed
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import (
+    AnyPart,
+    ReasoningPart,
+    StepFinishPart,
+    StepStartPart,
+    TextPart,
+    ToolPart,
+)
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 
 
 class JsonReporter:

@@ -16,11 +16,11 @@ from opencode_tui.cli.style import Style, Token
 from opencode_tui.cli.terminal import say
 from opencode_tui.cli.tool_line import described
 from opencode_tui.client.client import Client
+from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.error import OpencodeError, StorageError
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import Action, PermissionRequest, Reply, Verdict
-from opencode_tui.schema.project import Places
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.text.cells import clip, pad, width, wrap
 from opencode_tui.text.permission import (
     REJECT,

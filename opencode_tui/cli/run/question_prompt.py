@@ -6,8 +6,8 @@ Nothing is preselected: an empty line only shows the keys again, and what was ty
 from opencode_tui.cli.run.terminal_lines import TerminalLines
 from opencode_tui.cli.style import Style
 from opencode_tui.client.client import Client
-from opencode_tui.schema.event import QuestionAsked
-from opencode_tui.schema.question import Question
+from opencode_tui.schema.api.question import Question
+from opencode_tui.schema.event.event import QuestionAsked
 from opencode_tui.text.cells import wrap
 from opencode_tui.text.safe_text import make_safe
 

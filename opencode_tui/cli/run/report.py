@@ -12,7 +12,8 @@ from opencode_tui.cli.run.activity import Activity
 from opencode_tui.cli.run.answer_text import AnswerText
 from opencode_tui.cli.style import Style, Token
 from opencode_tui.cli.tool_line import activity_of, tool_lines
-from opencode_tui.schema.event import (
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.event.event import (
     BusLagged,
     Event,
     MessageUpdated,
@@ -23,11 +24,10 @@ from opencode_tui.schema.event import (
     SessionFailed,
     SessionStatusChanged,
 )
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
-from opencode_tui.schema.status import BusyStatus, RetryStatus
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
+from opencode_tui.schema.session.session import BusyStatus, RetryStatus
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.text.quantity import amount, duration, money, plural
 from opencode_tui.text.safe_text import make_safe
 

@@ -14,7 +14,7 @@ from opencode_tui.config.permission import PERMISSIONS
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Origins
-from opencode_tui.schema.theme import theme_fault
+from opencode_tui.schema.api.theme import theme_fault
 
 _BUILT_IN_AGENTS = {
     "build": "primary", "plan": "primary", "general": "subagent", "explore": "subagent",

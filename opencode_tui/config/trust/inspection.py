@@ -17,8 +17,8 @@ from opencode_tui.config.sources.migrate import migrate
 from opencode_tui.config.trust.gate import RepositoryFolder
 from opencode_tui.config.trust.review import ReviewItem, review_extensions, review_settings
 from opencode_tui.config.trust.store import TrustStore, Verdict, check_trustable, judge
+from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.schema.error import TrustError
-from opencode_tui.schema.trust import TrustItem, TrustReport
 from opencode_tui.storage.paths import Paths
 
 

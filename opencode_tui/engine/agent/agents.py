@@ -1,10 +1,11 @@
 """What an agent is, and the seven that are built in with their rules. Source: reference, section 26."""
 
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
-from opencode_tui.engine.agent.prompts import read_prompt
 from opencode_tui.engine.permission.defaults import (
     PermissionFolders,
     reading_rules,
@@ -14,6 +15,23 @@ from opencode_tui.engine.permission.defaults import (
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
+
+# The texts that tell an agent how to work; each is a file in `prompts/`.
+
+PromptName = Literal[
+    "default", "plan", "build_switch", "explore", "general", "compaction", "title", "summary", "subtask_report"
+]  # fmt: skip
+
+
+@lru_cache(maxsize=16)
+def read_prompt(name: PromptName) -> str:
+    """Return a prompt's text without surrounding blank lines.
+
+    `default` is the system prompt of every agent without one of its own; `plan` and `build_switch` are reminders that the loop
+    puts beside the newest user message (reference, section 24); `subtask_report` follows the subtask of a slash command (29).
+    """
+    return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
+
 
 AgentMode = Literal["primary", "subagent", "all"]
 

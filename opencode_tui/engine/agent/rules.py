@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from opencode_tui.engine.agent.agents import AgentInfo
-from opencode_tui.engine.agent.prompts import read_prompt
+from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.ruleset import disabled

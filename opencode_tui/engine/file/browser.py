@@ -5,10 +5,10 @@ import mimetypes
 import os
 from pathlib import Path
 
+from opencode_tui.engine.tool.files.text_format import decode, is_binary
 from opencode_tui.engine.tool.search.glob_pattern import IgnoreRules, is_ignored, rules_in
-from opencode_tui.engine.tool.text_format import decode, is_binary
+from opencode_tui.schema.api.file import FileContent, FileEntry
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
-from opencode_tui.schema.file import FileContent, FileEntry
 
 SIZE_LIMIT = 16 * 1024 * 1024
 """Bytes of a file that is read for a face."""

@@ -14,8 +14,8 @@ from typing import Literal
 
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import Repository
+from opencode_tui.schema.api.file import ChangedFile
 from opencode_tui.schema.error import GitUnavailableError
-from opencode_tui.schema.file import ChangedFile
 
 GIT_SECONDS = 30
 """How long git may take."""

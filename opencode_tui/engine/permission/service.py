@@ -15,7 +15,7 @@ from opencode_tui.engine.permission.decision import Query, is_granted, open_patt
 from opencode_tui.engine.permission.grants import Grants
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.schema.error import PermissionRefused, RejectedError
-from opencode_tui.schema.event import PermissionAsked, PermissionReplied
+from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
 

@@ -10,14 +10,77 @@ import asyncio
 import copy
 import inspect
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from contextlib import suppress
+from typing import Any, Literal, TypeVar, get_args
 
 from msgspec import Struct, field
 
-from opencode_tui.engine.plugin.coroutine import run_coroutine
-from opencode_tui.engine.plugin.thread import run_on_thread
 from opencode_tui.schema.record import JsonObject
+
+# Plain functions of plugins, each call on a daemon thread of its own.
+
+T = TypeVar("T")
+
+
+async def run_on_thread(work: Callable[[], T]) -> T:
+    """Return what the work gives, or raise what it raises; SystemExit and the like become RuntimeError."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def deliver(outcome: Callable[[], None]) -> None:
+        if not done.done():
+            outcome()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # noqa: BLE001 - raised again on the event loop
+            failure = error if isinstance(error, Exception) else RuntimeError(repr(error))
+            outcome: Callable[[], None] = lambda: done.set_exception(failure)  # noqa: E731 - one of two outcomes
+        else:
+            outcome = lambda: done.set_result(result)  # noqa: E731 - as above
+        with suppress(RuntimeError):  # the loop was closed meanwhile; nobody waits any more
+            loop.call_soon_threadsafe(deliver, outcome)
+
+    threading.Thread(target=run, name="plugin", daemon=True).start()
+    return await done
+
+
+# Coroutine functions of plugins: a cancel ends them, also those that swallow it.
+
+CANCEL_GRACE_S = 0.1
+"""Seconds that a cancelled coroutine of a plugin has to clean up."""
+
+_log = logging.getLogger(__name__)
+
+
+async def run_coroutine(work: Awaitable[T]) -> T:
+    """Return what the work gives, or raise what it raises; when cancelled, end the work within a fifth of a second."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        await _end(task)
+        raise
+    return task.result()
+
+
+async def _end(task: "asyncio.Future[T]") -> None:
+    task.cancel()
+    await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
+    if not task.done() and isinstance(task, asyncio.Task):
+        _log.warning("a plugin's coroutine took no notice of a cancel and was closed")
+        coroutine = task.get_coro()
+        if inspect.iscoroutine(coroutine):
+            with suppress(RuntimeError):  # it awaits even while it is closed
+                coroutine.close()
+        task.cancel()
+        await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
+    if task.done() and not task.cancelled():
+        task.exception()
+
 
 HookName = Literal[
     "event",

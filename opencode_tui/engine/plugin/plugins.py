@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.bus import Bus, Subscription
 from opencode_tui.engine.plugin.hooks import Hooks
-from opencode_tui.schema.event import PartGrowth, PartProgress, to_wire
+from opencode_tui.schema.event.event import PartGrowth, PartProgress, to_wire
 
 if TYPE_CHECKING:
     from opencode_tui.engine.plugin.definition import ToolDefinition

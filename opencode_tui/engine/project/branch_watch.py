@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 
 from opencode_tui.engine.project.repository import Repository
-from opencode_tui.schema.event import BranchUpdated
+from opencode_tui.schema.event.event import BranchUpdated
 
 logger = logging.getLogger(__name__)
 

@@ -17,10 +17,10 @@ from pydantic import ValidationError
 
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import find_repository
+from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.error import BusyError, NotFoundError, StorageError
-from opencode_tui.schema.event import ProjectUpdated
+from opencode_tui.schema.event.event import ProjectUpdated
 from opencode_tui.schema.ids import Clock
-from opencode_tui.schema.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.locks import Locks

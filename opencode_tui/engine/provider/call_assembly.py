@@ -11,8 +11,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
-from opencode_tui.engine.provider.stream import ToolCall
-from opencode_tui.engine.provider.wire.delta import WireCall
+from opencode_tui.engine.provider.decode.delta import WireCall
+from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.schema.record import JsonObject
 
 UNNAMED = "invalid"

@@ -9,13 +9,12 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from opencode_tui.engine.provider.decode.json_value import as_text
 from opencode_tui.engine.provider.demo import DEMO_MODEL
-from opencode_tui.engine.provider.endpoint import Endpoint
 from opencode_tui.engine.provider.known_provider import KNOWN, SMALL_MODELS, find_known, through_litellm
 from opencode_tui.engine.provider.model_table import ModelTable
-from opencode_tui.engine.provider.provider import Provider
-from opencode_tui.engine.provider.wire.json_value import as_text
-from opencode_tui.schema.catalog import ProviderSummary
+from opencode_tui.engine.provider.provider import Endpoint, Provider
+from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.error import ModelNotFoundError
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.record import JsonObject

@@ -2,9 +2,9 @@
 
 from decimal import Decimal
 
-from opencode_tui.engine.provider.stream import Usage
-from opencode_tui.schema.message import CacheTokens, Tokens
+from opencode_tui.engine.provider.llm import Usage
 from opencode_tui.schema.model import Model, Prices
+from opencode_tui.schema.session.message import CacheTokens, Tokens
 
 _MILLION = Decimal(1_000_000)
 

@@ -8,14 +8,14 @@ from typing import Protocol
 from msgspec import Struct
 
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.decode import anthropic_request, openai_request
+from opencode_tui.engine.provider.decode.anthropic_messages import AnthropicMessagesDecoder
+from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
+from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
 from opencode_tui.engine.provider.http import HttpProvider
+from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.normalize import WireFormat, closing_events, new_normalizer
-from opencode_tui.engine.provider.stream import LlmRequest, StreamEvent
-from opencode_tui.engine.provider.wire import anthropic_request, openai_request
-from opencode_tui.engine.provider.wire.anthropic_messages import AnthropicMessagesDecoder
-from opencode_tui.engine.provider.wire.delta import ProtocolError, WireDelta
-from opencode_tui.engine.provider.wire.openai_chat import OpenAiChatDecoder
+from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 

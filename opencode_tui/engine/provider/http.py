@@ -16,8 +16,8 @@ from urllib.parse import urljoin, urlsplit
 from opencode_tui import __version__
 from opencode_tui.config.redact import redact_text
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.endpoint import ENVIRONMENT_PROXY, Endpoint
-from opencode_tui.engine.provider.failure_table import Reported
+from opencode_tui.engine.provider.failure import Reported
+from opencode_tui.engine.provider.provider import ENVIRONMENT_PROXY, Endpoint
 from opencode_tui.schema.ids import Clock, system_clock
 
 if TYPE_CHECKING:

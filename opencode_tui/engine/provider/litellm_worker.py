@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import IO
 
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.endpoint import Endpoint
-from opencode_tui.engine.provider.failure_table import Reported
+from opencode_tui.engine.provider.decode import openai_request
+from opencode_tui.engine.provider.decode.delta import WireDelta
+from opencode_tui.engine.provider.decode.json_value import as_index, as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
+from opencode_tui.engine.provider.failure import Reported
+from opencode_tui.engine.provider.llm import LlmRequest, StreamEvent
 from opencode_tui.engine.provider.normalize import closing_events, new_normalizer
-from opencode_tui.engine.provider.stream import LlmRequest, StreamEvent
-from opencode_tui.engine.provider.wire import openai_request
-from opencode_tui.engine.provider.wire.delta import WireDelta
-from opencode_tui.engine.provider.wire.json_value import as_index, as_list, as_object, as_text
-from opencode_tui.engine.provider.wire.openai_chat import OpenAiChatDecoder
+from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject

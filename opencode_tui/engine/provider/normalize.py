@@ -11,7 +11,19 @@ from typing import Literal
 
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.call_assembly import UNNAMED, CallAssembler, OpenCall
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.decode.delta import (
+    MalformedChunk,
+    WireCall,
+    WireDelta,
+    WireEnd,
+    WireError,
+    WireFinish,
+    WireReasoning,
+    WireStop,
+    WireText,
+    WireUsage,
+)
+from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
     FinishReason,
@@ -28,18 +40,6 @@ from opencode_tui.engine.provider.stream import (
     ToolInputEnd,
     ToolInputStart,
     Usage,
-)
-from opencode_tui.engine.provider.wire.delta import (
-    MalformedChunk,
-    WireCall,
-    WireDelta,
-    WireEnd,
-    WireError,
-    WireFinish,
-    WireReasoning,
-    WireStop,
-    WireText,
-    WireUsage,
 )
 from opencode_tui.schema.record import JsonObject
 

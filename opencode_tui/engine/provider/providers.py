@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.provider.catalog import Catalog
-from opencode_tui.engine.provider.stream import Llm
+from opencode_tui.engine.provider.llm import Llm
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Adapter, Model
 

@@ -11,12 +11,11 @@ from opencode_tui.bus import Bus
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.recent import RecentModels
-from opencode_tui.engine.session.fork_copy import ForkCopies
-from opencode_tui.engine.session.lock import SessionLock
-from opencode_tui.engine.session.publisher import Publisher
-from opencode_tui.engine.session.runs import RunRegistry
-from opencode_tui.engine.session.status import SessionStatuses
-from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.publisher import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
+from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.ids import Clock, Identifier

@@ -22,17 +22,16 @@ from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.session.background import Background
-from opencode_tui.engine.session.nearby import NearbyInstructions
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
 from opencode_tui.engine.session.question import QuestionService
-from opencode_tui.engine.session.stored_output import SessionOutputs
-from opencode_tui.engine.session.template import ReferencePlace
+from opencode_tui.engine.session.references import ReferencePlace
+from opencode_tui.engine.session.request.instruction import NearbyInstructions
+from opencode_tui.engine.session.step.tool_calls import SessionOutputs
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.skill.skills import Skills
-from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.engine.tool.registry import ToolDependencies, ToolRegistry, built_in_tools
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.engine.tool.toolbox import ToolDependencies, built_in_tools
-from opencode_tui.schema.event import FileEdited
+from opencode_tui.schema.event.event import FileEdited
 from opencode_tui.schema.permission import Action
 
 if TYPE_CHECKING:
@@ -199,7 +198,7 @@ class FolderServices:
         return [PluginTool(definition) for definition in self.plugins.tools]
 
     def _make_snapshots(self) -> "Snapshots":
-        from opencode_tui.engine.snapshot.quota import SnapshotSettings
+        from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
         from opencode_tui.engine.snapshot.snapshot import Snapshots
 
         core, project = self.core, self.project

@@ -6,36 +6,35 @@ from typing import TYPE_CHECKING
 from opencode_tui.engine.command.snippet import SnippetShell
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.services.folder import FolderServices
-from opencode_tui.engine.session.attachment import Attachments
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
-from opencode_tui.engine.session.context_keeper import Compactions, ContextKeeper, KeeperRules
-from opencode_tui.engine.session.instruction import Instructions
+from opencode_tui.engine.session.compaction.policy import Compactions, ContextKeeper, KeeperRules
+from opencode_tui.engine.session.compaction.state import OverflowRules
 from opencode_tui.engine.session.loop import LoopServices, SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
-from opencode_tui.engine.session.overflow import OverflowRules
-from opencode_tui.engine.session.part_edits import PartEdits
-from opencode_tui.engine.session.processor import StepServices
 from opencode_tui.engine.session.prompt import SessionPrompt
-from opencode_tui.engine.session.remote_instruction import RemoteInstructions
-from opencode_tui.engine.session.request_builder import RequestBuilder, RequestServices
-from opencode_tui.engine.session.retention import SnapshotRetention
+from opencode_tui.engine.session.request.attachment import Attachments
+from opencode_tui.engine.session.request.builder import RequestBuilder, RequestServices
+from opencode_tui.engine.session.request.instruction import Instructions, RemoteInstructions
+from opencode_tui.engine.session.request.system import SystemPrompts
+from opencode_tui.engine.session.request.user_message import UserMessages
+from opencode_tui.engine.session.revert.retention import SnapshotRetention
+from opencode_tui.engine.session.session_lock import PartEdits
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.shell import SessionShell
-from opencode_tui.engine.session.step_changes import StepRecorder
+from opencode_tui.engine.session.step.file_changes import StepRecorder
+from opencode_tui.engine.session.step.processor import StepServices
+from opencode_tui.engine.session.step.title import SessionTitles
+from opencode_tui.engine.session.step.tool_calls import ToolCalls
 from opencode_tui.engine.session.subagent import SubagentServices
-from opencode_tui.engine.session.system import SystemPrompts
-from opencode_tui.engine.session.title import SessionTitles
-from opencode_tui.engine.session.tool_calls import ToolCalls
-from opencode_tui.engine.session.user_message import UserMessages
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.session.compaction.prune import SessionPruning
+    from opencode_tui.engine.session.context.report import SessionContext
     from opencode_tui.engine.session.costs import SessionCosts
-    from opencode_tui.engine.session.fork import SessionForks
+    from opencode_tui.engine.session.fork.fork import SessionForks
     from opencode_tui.engine.session.manual_compaction import ManualCompaction
-    from opencode_tui.engine.session.pruning import SessionPruning
-    from opencode_tui.engine.session.revert import SessionRevert
-    from opencode_tui.engine.session.session_context import SessionContext
-    from opencode_tui.engine.session.summary import SessionSummaries
+    from opencode_tui.engine.session.revert.revert import SessionRevert
+    from opencode_tui.engine.session.revert.summary import SessionSummaries
 
 
 class SessionServices:
@@ -278,16 +277,16 @@ class SessionServices:
         )
 
     def _make_summaries(self) -> "SessionSummaries":
-        from opencode_tui.engine.session.summary import SessionSummaries
+        from opencode_tui.engine.session.revert.summary import SessionSummaries
 
         return SessionSummaries(
             store=self._core.store, snapshots=self._folder.snapshots, publish=self._core.publisher.publish
         )
 
     def _make_revert(self) -> "SessionRevert":
-        from opencode_tui.engine.session.cleanup import Cleanup
-        from opencode_tui.engine.session.file_undo import FileUndo
-        from opencode_tui.engine.session.revert import SessionRevert
+        from opencode_tui.engine.session.revert.cleanup import Cleanup
+        from opencode_tui.engine.session.revert.files import FileUndo
+        from opencode_tui.engine.session.revert.revert import SessionRevert
 
         core = self._core
         return SessionRevert(
@@ -300,9 +299,9 @@ class SessionServices:
         )
 
     def _make_forks(self) -> "SessionForks":
-        from opencode_tui.engine.session.fork import SessionForks
-        from opencode_tui.engine.session.fork_source import ForkSource
-        from opencode_tui.engine.session.fork_worktree import ForkWorktrees
+        from opencode_tui.engine.session.fork.fork import SessionForks
+        from opencode_tui.engine.session.fork.source import ForkSource
+        from opencode_tui.engine.session.fork.worktree import ForkWorktrees
 
         core, folder = self._core, self._folder
         return SessionForks(
@@ -333,9 +332,9 @@ class SessionServices:
         return SessionCosts(store=core.store, index=CostIndex(core.storage, project.id), project_id=project.id)
 
     def _make_compactions(self) -> Compactions:
-        from opencode_tui.engine.session.compaction import CompactionServices, SessionCompaction
-        from opencode_tui.engine.session.prepared import PreparedSummaries
-        from opencode_tui.engine.session.summary_request import SummaryRequests
+        from opencode_tui.engine.session.compaction.compaction import CompactionServices, SessionCompaction
+        from opencode_tui.engine.session.compaction.precomputed import PreparedSummaries
+        from opencode_tui.engine.session.compaction.summary_request import SummaryRequests
 
         core, folder, project = self._core, self._folder, self._folder.project
         requests = SummaryRequests(
@@ -378,7 +377,7 @@ class SessionServices:
         )
 
     def _make_pruning(self) -> "SessionPruning":
-        from opencode_tui.engine.session.pruning import SessionPruning
+        from opencode_tui.engine.session.compaction.prune import SessionPruning
 
         core, settings = self._core, self._folder.config.settings.compaction
         return SessionPruning(
@@ -389,7 +388,7 @@ class SessionServices:
         )
 
     def _make_context(self) -> "SessionContext":
-        from opencode_tui.engine.session.session_context import ContextServices, SessionContext
+        from opencode_tui.engine.session.context.report import ContextServices, SessionContext
 
         core, folder = self._core, self._folder
         return SessionContext(

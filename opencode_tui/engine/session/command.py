@@ -17,24 +17,19 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
-from opencode_tui.engine.command.commands import INIT, Command, Commands
-from opencode_tui.engine.command.placeholder import Piece, Prose, Snippet, fill
+from opencode_tui.engine.command.commands import INIT, Command, Commands, Piece, Prose, Snippet, fill
 from opencode_tui.engine.command.snippet import SnippetShell
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.session.plugin_hooks import change_command
-from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.references import ReferencePlace, expand_references
 from opencode_tui.engine.session.subagent import parent_layers
-from opencode_tui.engine.session.template import ReferencePlace, expand_references
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.schema.error import ConfigError, OpencodeError, RunAborted
-from opencode_tui.schema.event import CommandExecuted
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.model import ModelRef, parse_model_ref
-from opencode_tui.schema.permission import Ruleset
-from opencode_tui.schema.request import (
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.api.request import (
     AgentInput,
     CommandInput,
     FileInput,
@@ -43,6 +38,10 @@ from opencode_tui.schema.request import (
     SubtaskInput,
     TextInput,
 )
+from opencode_tui.schema.error import ConfigError, OpencodeError, RunAborted
+from opencode_tui.schema.event.event import CommandExecuted
+from opencode_tui.schema.model import ModelRef, parse_model_ref
+from opencode_tui.schema.permission import Ruleset
 
 logger = logging.getLogger(__name__)
 
@@ -190,7 +189,9 @@ class SessionCommands:
         layers = [[*agent.permission, *(session.permission or [])], *above]
         context = self._context(session_id, agent, layers, policy)
         for snippet in snippets:
-            from opencode_tui.engine.tool.bash_permission import ask_for_command  # for commands with snippets only
+            from opencode_tui.engine.tool.builtin.bash_permission import (  # for commands with snippets only
+                ask_for_command,
+            )
 
             await ask_for_command(
                 snippet.command, folder=services.shell.folder, home=services.shell.home, context=context

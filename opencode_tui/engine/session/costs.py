@@ -3,8 +3,8 @@
 import asyncio
 from decimal import Decimal
 
-from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.schema.session import hidden_cost
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.schema.session.session import hidden_cost
 from opencode_tui.storage.cost_index import CostIndex
 
 

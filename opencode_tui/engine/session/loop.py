@@ -10,25 +10,31 @@ from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
-from opencode_tui.engine.session.context_keeper import ContextKeeper, Pressure
-from opencode_tui.engine.session.doom import calls_of_turn
-from opencode_tui.engine.session.history import Position, filter_compacted, is_answered, position
-from opencode_tui.engine.session.processor import Outcome, StepProcessor, StepServices
-from opencode_tui.engine.session.reminder import wrap_late
-from opencode_tui.engine.session.request_builder import RequestBuilder, RequestTask, request_of
+from opencode_tui.engine.session.compaction.policy import ContextKeeper, Pressure
+from opencode_tui.engine.session.request.builder import RequestBuilder, RequestTask, request_of
+from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, position
+from opencode_tui.engine.session.request.reminder import wrap_late
+from opencode_tui.engine.session.request.structured import StructuredAnswer, structured_answer
 from opencode_tui.engine.session.runs import Run
-from opencode_tui.engine.session.structured import StructuredAnswer, structured_answer
+from opencode_tui.engine.session.step.doom import calls_of_turn
+from opencode_tui.engine.session.step.processor import Outcome, StepProcessor, StepServices
+from opencode_tui.engine.session.step.subtask import find_request_with_subtasks, run_subtasks, subtasks_of
+from opencode_tui.engine.session.step.title import SessionTitles
+from opencode_tui.engine.session.step.tool_calls import CallScope
 from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices
-from opencode_tui.engine.session.subtask import find_request_with_subtasks, run_subtasks, subtasks_of
-from opencode_tui.engine.session.title import SessionTitles
-from opencode_tui.engine.session.tool_calls import CallScope
+from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import ContextOverflowError, SessionError
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import FINISH_CONTINUES, AssistantMessage, MessagePath, MessageTime, UserMessage
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.message import (
+    FINISH_CONTINUES,
+    AssistantMessage,
+    MessagePath,
+    MessageTime,
+    UserMessage,
+)
+from opencode_tui.schema.session.session import SessionInfo
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.session.pruning import SessionPruning
+    from opencode_tui.engine.session.compaction.prune import SessionPruning
 
 MAX_UNKNOWN = 2
 """Answers in a row that end for no known reason and call no tool, before the turn ends."""

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.repair import repair
-from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.schema.ids import Clock
-from opencode_tui.schema.session import UNDO_KEY
+from opencode_tui.schema.session.session import UNDO_KEY
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.session.revert import SessionRevert
-    from opencode_tui.engine.session.summary import SessionSummaries
+    from opencode_tui.engine.session.revert.revert import SessionRevert
+    from opencode_tui.engine.session.revert.summary import SessionSummaries
 
 
 class SessionMaintenance:

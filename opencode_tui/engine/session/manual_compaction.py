@@ -5,25 +5,24 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from opencode_tui.engine.permission.policy import AskPerson, Policy
-from opencode_tui.engine.provider.stream import LlmRequest
-from opencode_tui.engine.session.compaction import CompactionOrder, SessionCompaction
-from opencode_tui.engine.session.fullness import new_messages
-from opencode_tui.engine.session.history import filter_compacted
+from opencode_tui.engine.provider.llm import LlmRequest
+from opencode_tui.engine.session.compaction.compaction import CompactionOrder, SessionCompaction
+from opencode_tui.engine.session.compaction.state import new_messages
+from opencode_tui.engine.session.compaction.summary_request import SummaryRequests, newest_request
 from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
-from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.history import filter_compacted
+from opencode_tui.engine.session.request.model_message import to_model_messages
+from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.session.runs import Run, RunRegistry
-from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.session.subagent import Prompter
-from opencode_tui.engine.session.summary_request import SummaryRequests, newest_request
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
-from opencode_tui.engine.session.undo_range import visible
-from opencode_tui.schema.compaction import CompactionReport, CompactSession
+from opencode_tui.schema.api.context import CompactionReport, CompactSession, MessageWithParts, with_parts
 from opencode_tui.schema.error import BusyError, SessionError
-from opencode_tui.schema.history import MessageWithParts, with_parts
-from opencode_tui.schema.message import AssistantMessage
 from opencode_tui.schema.model import Model
-from opencode_tui.schema.part import AnyPart, TextPart
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import AnyPart, TextPart
 
 
 class ManualServices(Struct, frozen=True):

@@ -10,17 +10,17 @@ from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.catalog import DEMO
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.command import SessionCommands
-from opencode_tui.engine.session.history import filter_compacted, is_answered, position
 from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.history import filter_compacted, is_answered, position
+from opencode_tui.engine.session.request.user_message import Addressee, UserMessages
 from opencode_tui.engine.session.runs import Run, RunRegistry
-from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.engine.session.user_message import Addressee, UserMessages
-from opencode_tui.schema.history import MessageWithParts, with_parts
-from opencode_tui.schema.message import AssistantMessage, UserMessage
+from opencode_tui.schema.api.context import MessageWithParts, with_parts
+from opencode_tui.schema.api.request import CommandInput, PromptInput
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.request import CommandInput, PromptInput
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
+from opencode_tui.schema.session.session import SessionInfo
 
 Stored = Callable[[str], None]
 """Is told the id of a request when it is on disk."""

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.schema.api.question import Question, QuestionRequest
 from opencode_tui.schema.error import NobodyToAskError, QuestionDismissedError, ToolError
-from opencode_tui.schema.event import QuestionAsked, QuestionRejected, QuestionReplied
+from opencode_tui.schema.event.event import QuestionAsked, QuestionRejected, QuestionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
-from opencode_tui.schema.question import Question, QuestionRequest
 
 Publish = Callable[[QuestionAsked | QuestionReplied | QuestionRejected], None]
 Answers = list[list[str]]

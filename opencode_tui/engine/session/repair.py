@@ -3,13 +3,13 @@
 Afterwards no part is `pending` or `running`, no text is open, no message without `time.completed` and no compaction under way.
 """
 
-from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import PROGRAM_ENDED, aborted
-from opencode_tui.schema.history import MessageWithParts
 from opencode_tui.schema.ids import Clock
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import AnyPart, ReasoningPart, TextPart, ToolPart
-from opencode_tui.schema.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion, fail
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion, fail
 
 INTERRUPTED_TOOL = "Interrupted: the program ended before this call had a result"
 UNSEEN = "the program ended while this ran; undo names what it changed, and leaves it as it is"

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, RETRY_BURST_MS
 from opencode_tui.schema.error import ProviderError, StoredApiError, to_stored
-from opencode_tui.schema.part import AnyPart, RetryPart
+from opencode_tui.schema.session.part import AnyPart, RetryPart
 
 FIRST_DELAY_MS = 2_000
 MAX_DELAY_MS = 30_000

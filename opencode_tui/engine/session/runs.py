@@ -12,15 +12,47 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.engine.session.fork_copy import ForkCopies
-from opencode_tui.engine.session.publisher import Publisher
-from opencode_tui.engine.session.status import SessionStatuses
-from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.publisher import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import OpencodeError, RunAborted, StoredError, aborted, to_stored
-from opencode_tui.schema.event import SessionFailed
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.status import IdleStatus
+from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
+from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus
 from opencode_tui.storage.locks import Locks
+
+# What each session is doing right now: idle, busy, or waiting to retry. Kept in memory only.
+
+
+class SessionStatuses:
+    """The present status of all sessions; every change is published."""
+
+    def __init__(self, *, publish: Callable[[Event], None]) -> None:
+        self._publish = publish
+        self._busy: dict[str, AnyStatus] = {}
+
+    def get(self, session_id: str) -> AnyStatus:
+        """Return the status of one session."""
+        return self._busy.get(session_id) or IdleStatus()
+
+    def all(self) -> dict[str, AnyStatus]:
+        """Return the sessions that are not idle."""
+        return dict(self._busy)
+
+    def set(self, session_id: str, status: AnyStatus) -> None:
+        """Change the status and tell; idle is followed by `session.idle`."""
+        if isinstance(status, IdleStatus):
+            self._busy.pop(session_id, None)
+        else:
+            self._busy[session_id] = status
+        self._publish(SessionStatusChanged.trusted(session_id=session_id, status=status))
+        if isinstance(status, IdleStatus):
+            self._publish(SessionIdle(session_id=session_id))
+
+    def busy(self, session_id: str) -> None:
+        """Mark the session as worked on."""
+        self.set(session_id, BusyStatus())
+
 
 logger = logging.getLogger(__name__)
 

@@ -1,24 +1,63 @@
 """The sessions of one folder's project: make, list, change, delete. Source: seeds 000 and 002; reference, section 5."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from decimal import Decimal
 
 from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import works_elsewhere
-from opencode_tui.engine.session.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
-from opencode_tui.engine.session.slug import new_slug
-from opencode_tui.engine.session.store import SessionStore
-from opencode_tui.engine.session.totals import add_up
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.api.request import CreateSession, UpdateSession
 from opencode_tui.schema.error import BusyError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
-from opencode_tui.schema.request import CreateSession, UpdateSession
-from opencode_tui.schema.session import SessionInfo, SessionTime, default_title, hidden_cost
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.session import SessionInfo, SessionTime, default_title, hidden_cost
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
+
+# A short name of two words for a session, for file names; not unique and no key. Source: reference, section 1.
+
+_ADJECTIVES = (
+    "amber", "brisk", "calm", "clever", "coral", "crisp", "dapper", "eager", "fair", "gentle", "golden", "hardy", "hidden", "keen",
+    "lively", "lucid", "mellow", "mossy", "neat", "noble", "patient", "plain", "quick", "quiet", "rustic", "silver", "steady",
+    "tidy", "warm",
+)  # fmt: skip
+_NOUNS = (
+    "acorn", "anchor", "badger", "beacon", "birch", "brook", "canyon", "cedar", "comet", "delta", "ember",
+    "falcon", "fern", "garnet", "harbor", "heron", "island", "juniper", "lantern", "maple", "meadow", "otter",
+    "pebble", "quarry", "ridge", "river", "sparrow", "summit", "thistle", "valley", "willow",
+)  # fmt: skip
+
+
+def new_slug() -> str:
+    """Return a random `adjective-noun`."""
+    first, second = secrets.token_bytes(2)
+    return f"{_ADJECTIVES[first % len(_ADJECTIVES)]}-{_NOUNS[second % len(_NOUNS)]}"
+
+
+# What a session has used, the sessions of its agents included.
+
+
+def add_up(conversations: Iterable[Iterable[MessageWithParts]]) -> SessionTotals:
+    """Return the sums over the answers of several sessions; tokens and USD."""
+    steps = input_tokens = output = cached = 0
+    cost = Decimal(0)
+    for messages in conversations:
+        for message in messages:
+            info = message.info
+            if isinstance(info, AssistantMessage):
+                steps += 1
+                input_tokens += info.tokens.input
+                output += info.tokens.output
+                cached += info.tokens.cache.read + info.tokens.cache.write
+                cost += Decimal(str(info.cost))
+    return SessionTotals(steps=steps, input=input_tokens, output=output, cached=cached, cost=float(cost))
 
 
 class Sessions:

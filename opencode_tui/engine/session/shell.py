@@ -11,19 +11,19 @@ from msgspec import Struct
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
-from opencode_tui.engine.provider.stream import ToolCall
+from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.session.maintenance import SessionMaintenance
-from opencode_tui.engine.session.processor import StepProcessor, StepServices
+from opencode_tui.engine.session.request.user_message import Addressee, UserMessages
 from opencode_tui.engine.session.runs import Run, RunRegistry
-from opencode_tui.engine.session.tool_calls import CallScope
-from opencode_tui.engine.session.user_message import Addressee, UserMessages
+from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
+from opencode_tui.engine.session.step.tool_calls import CallScope
+from opencode_tui.schema.api.context import MessageWithParts, with_parts
+from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput
 from opencode_tui.schema.error import BusyError
-from opencode_tui.schema.history import MessageWithParts, with_parts
-from opencode_tui.schema.message import AssistantMessage, MessagePath, MessageTime, UserMessage
-from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.request import PromptInput, ShellInput, TextInput
-from opencode_tui.schema.tool_state import ToolStatePending
+from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, UserMessage
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStatePending
 
 TOLD = "The person ran this command line; its output follows."
 EVERYTHING = Rule(permission="*", pattern="*", action="allow")

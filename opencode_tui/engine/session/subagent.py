@@ -14,20 +14,20 @@ from opencode_tui.bus import Bus
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.sessions import Sessions
-from opencode_tui.engine.session.store import SessionStore
 from opencode_tui.engine.tool.tool import Assignment, AssignmentResult, ToolContext
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
-from opencode_tui.schema.event import PartUpdated
-from opencode_tui.schema.history import MessageWithParts
+from opencode_tui.schema.event.event import PartUpdated
 from opencode_tui.schema.ids import is_identifier
-from opencode_tui.schema.message import AssistantMessage, UserMessage
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import AgentPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.permission import Rule, Ruleset
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
+from opencode_tui.schema.session.part import AgentPart, SubtaskPart, TextPart, ToolPart
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 
 NOT_FOR_CHILDREN = ("todowrite", "todoread", "task")
 """What an agent that works for another does not do: the list is its caller's, and it works alone."""

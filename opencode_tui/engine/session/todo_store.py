@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Sequence
 
 from opencode_tui.schema.error import NotFoundError
-from opencode_tui.schema.event import Event, TodoUpdated
-from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.event.event import Event, TodoUpdated
+from opencode_tui.schema.session.session import Todo
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.storage import Storage
 

@@ -14,21 +14,21 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.changes import Change, changed, without_made_folders
-from opencode_tui.engine.snapshot.claims import Ledger
-from opencode_tui.engine.snapshot.diff import file_diffs
+from opencode_tui.engine.snapshot.change_log import Ledger
 from opencode_tui.engine.snapshot.disk import Disk
-from opencode_tui.engine.snapshot.door import Opened, WorktreeDoor
 from opencode_tui.engine.snapshot.entry import Unknown
-from opencode_tui.engine.snapshot.quota import SnapshotSettings, Usage, clean, left_by_clean, usage_of
+from opencode_tui.engine.snapshot.objects.changes import Change, changed, without_made_folders
+from opencode_tui.engine.snapshot.objects.diff import file_diffs
+from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings, Usage, clean, left_by_clean, usage_of
+from opencode_tui.engine.snapshot.objects.store import Verdict
+from opencode_tui.engine.snapshot.objects.view import open_view
 from opencode_tui.engine.snapshot.report import Patch, Preview, Report, Snapshot
-from opencode_tui.engine.snapshot.store import Verdict
-from opencode_tui.engine.snapshot.telling import blanks, joined, preview_of, report_of
-from opencode_tui.engine.snapshot.view import open_view
+from opencode_tui.engine.snapshot.reporting import blanks, joined, preview_of, report_of
 from opencode_tui.engine.snapshot.work import Reverted
-from opencode_tui.schema.diff import FileDiff
+from opencode_tui.engine.snapshot.worktree_lock import Opened, WorktreeDoor
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 

@@ -6,13 +6,13 @@ Nothing that stands there is overwritten. A link that leads out of the worktree 
 import threading
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.changes import is_partial, known_paths
 from opencode_tui.engine.snapshot.disk import Disk
-from opencode_tui.engine.snapshot.door import Opened, WorktreeDoor
 from opencode_tui.engine.snapshot.entry import Entry
-from opencode_tui.engine.snapshot.plan import Plan, Step
-from opencode_tui.engine.snapshot.restore import Restore
-from opencode_tui.engine.snapshot.view import View, open_view
+from opencode_tui.engine.snapshot.objects.changes import is_partial, known_paths
+from opencode_tui.engine.snapshot.objects.view import View, open_view
+from opencode_tui.engine.snapshot.revert.plan import Plan, Step
+from opencode_tui.engine.snapshot.revert.restore import Restore
+from opencode_tui.engine.snapshot.worktree_lock import Opened, WorktreeDoor
 from opencode_tui.schema.error import SnapshotError
 
 _TEMPORARY = ".opencode-tui-unpack.tmp"

@@ -11,24 +11,28 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from opencode_tui.engine.snapshot.changes import Change, changed, is_partial, known_paths, without_made_folders
-from opencode_tui.engine.snapshot.compose import compose, nothing_known, with_parents
 from opencode_tui.engine.snapshot.disk import Disk, split
 from opencode_tui.engine.snapshot.entry import OVER_QUOTA, UNREADABLE, Entry, State, Unknown, parents
-from opencode_tui.engine.snapshot.finished import FinishedReverts
-from opencode_tui.engine.snapshot.journal import Journal, Undertaking
-from opencode_tui.engine.snapshot.object_writer import ObjectWriter, StoreFullError
-from opencode_tui.engine.snapshot.observe import Observation, observe
-from opencode_tui.engine.snapshot.place import StorePlace
-from opencode_tui.engine.snapshot.plan import CHANGED_SINCE, Link, Plan, make_plan
-from opencode_tui.engine.snapshot.repack import merge_small
+from opencode_tui.engine.snapshot.objects.changes import (
+    Change,
+    changed,
+    is_partial,
+    known_paths,
+    without_made_folders,
+)
+from opencode_tui.engine.snapshot.objects.compose import compose, nothing_known, with_parents
+from opencode_tui.engine.snapshot.objects.quota import merge_small
+from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
+from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.report import Patch, Report
-from opencode_tui.engine.snapshot.restore import Outcome, Restore
-from opencode_tui.engine.snapshot.scan import Scan
-from opencode_tui.engine.snapshot.stat_cache import StatCache, load_cache, save_cache
-from opencode_tui.engine.snapshot.store import ObjectStore
-from opencode_tui.engine.snapshot.view import View, open_view
-from opencode_tui.engine.snapshot.wanted import TrackedPaths, Wanted
+from opencode_tui.engine.snapshot.revert.journal import FinishedReverts, Journal, Undertaking
+from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, Link, Plan, make_plan
+from opencode_tui.engine.snapshot.revert.restore import Outcome, Restore
+from opencode_tui.engine.snapshot.scan.forced_paths import TrackedPaths, Wanted
+from opencode_tui.engine.snapshot.scan.scan import Scan
+from opencode_tui.engine.snapshot.scan.stat_cache import StatCache, load_cache, save_cache
+from opencode_tui.engine.snapshot.scan.stat_file import Observation, observe
+from opencode_tui.engine.snapshot.worktree_paths import StorePlace
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.files import FileSystem
 

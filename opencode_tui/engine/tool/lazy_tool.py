@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.engine.lazy import Lazy
-from opencode_tui.engine.provider.stream import ToolSpec
+from opencode_tui.engine.provider.llm import ToolSpec
 from opencode_tui.engine.tool.tool import Parameters, Tool, ToolContext, ToolResult
 
 SPECS = Path(__file__).with_name("specs.json")

@@ -6,9 +6,8 @@ from typing import Any, ClassVar, cast
 
 from pydantic import ConfigDict, model_validator
 
-from opencode_tui.engine.plugin.coroutine import run_coroutine
 from opencode_tui.engine.plugin.definition import ToolDefinition
-from opencode_tui.engine.plugin.thread import run_on_thread
+from opencode_tui.engine.plugin.hooks import run_coroutine, run_on_thread
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.record import JsonObject

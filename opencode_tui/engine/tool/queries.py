@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.engine.permission.decision import Query
-from opencode_tui.engine.tool.bash_permission import ask_for_command
+from opencode_tui.engine.tool.builtin.bash_permission import ask_for_command
 from opencode_tui.engine.tool.location import locate
 from opencode_tui.engine.tool.tool import ToolContext
 

@@ -1,12 +1,30 @@
 """The tools of an instance, by name: what the model is shown of them, and how its input becomes their parameters."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from opencode_tui.engine.provider.stream import ToolSpec
-from opencode_tui.engine.tool.lazy_tool import LazyTool
+from msgspec import Struct
+
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.provider.llm import ToolSpec
+from opencode_tui.engine.skill.skills import Skills
+from opencode_tui.engine.tool.lazy_tool import LazyTool, read_specs
 from opencode_tui.engine.tool.parameter_schema import describe, parse
 from opencode_tui.engine.tool.tool import Parameters, Tool
+from opencode_tui.engine.tool.truncate import Truncator
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.tool.builtin.bash import ExtendEnvironment
+    from opencode_tui.engine.tool.builtin.read import NearbyInstructions
+    from opencode_tui.engine.tool.builtin.recall import StoredOutputs
+    from opencode_tui.engine.tool.builtin.todo import TodoStore
+    from opencode_tui.engine.tool.edit.file_editor import FileEditor
+    from opencode_tui.engine.tool.files.files import WorktreeFiles
+    from opencode_tui.engine.tool.files.read_guard import ReadStamps
+    from opencode_tui.engine.tool.search.search import FileSearch, Readable
+
 
 AnyTool = Tool[Any]
 """A tool whose parameters are known to itself alone; `validate` gives it nothing else."""
@@ -47,3 +65,160 @@ class ToolRegistry:
         if tool.name not in self._specs:
             self._specs[tool.name] = ToolSpec(tool.name, tool.description, describe(tool.parameters))
         return self._specs[tool.name]
+
+
+# All built-in tools of one folder's instance, made with what they share: files, read stamps, the search, the output
+# folder.
+
+
+class ToolDependencies(Struct, frozen=True):
+    """What tools are made of.
+
+    `edited` is called for every file that one of them wrote; `may_delegate` says whether the agent of that name may start others;
+    `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
+    `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
+    what plugins add to the environment of commands.
+    """
+
+    environ: Mapping[str, str]
+    home: Path
+    truncator: Truncator
+    todos: "TodoStore"
+    edited: Callable[[Path], None]
+    may_delegate: Callable[[str], bool]
+    readable: "Readable"
+    instructions: "NearbyInstructions"
+    skills: Skills
+    outputs: "StoredOutputs"
+    extend_environment: "ExtendEnvironment | None" = None
+
+
+def built_in_tools(dependencies: ToolDependencies) -> list[Tool[Any]]:
+    """Return the tools in the order in which the model sees them."""
+    factory = ToolFactory(dependencies)
+    tools: list[Tool[Any]] = [LazyTool(spec, Lazy(partial(factory.make, name))) for name, spec in read_specs().items()]
+    if dependencies.skills.all():
+        from opencode_tui.engine.tool.builtin.skill import (  # its description lists the skills, so it is made at once
+            SkillTool,
+        )
+
+        tools.append(SkillTool(skills=dependencies.skills))
+    return tools
+
+
+class ToolFactory:
+    """Makes the tools; what several of them share is made once."""
+
+    def __init__(self, dependencies: ToolDependencies) -> None:
+        self._dependencies = dependencies
+
+    def make(self, name: str) -> Tool[Any]:
+        """Return a new tool of that name; imports its module."""
+        make: Callable[[], Tool[Any]] = getattr(self, f"_make_{name}")
+        return make()
+
+    @cached_property
+    def _stamps(self) -> "ReadStamps":
+        from opencode_tui.engine.tool.files.read_guard import ReadStamps
+
+        return ReadStamps()
+
+    @cached_property
+    def _files(self) -> "WorktreeFiles":
+        from opencode_tui.engine.tool.files.files import WorktreeFiles
+
+        return WorktreeFiles(edited=self._dependencies.edited)
+
+    @cached_property
+    def _editor(self) -> "FileEditor":
+        from opencode_tui.engine.tool.edit.file_editor import FileEditor
+
+        return FileEditor(files=self._files, stamps=self._stamps)
+
+    @cached_property
+    def _search(self) -> "FileSearch":
+        from opencode_tui.engine.tool.search.search import FileSearch
+
+        return FileSearch.installed()
+
+    def _make_bash(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.bash import BashTool, ShellSurroundings
+
+        given = self._dependencies
+        shell = ShellSurroundings(
+            environ=given.environ,
+            home=given.home,
+            reserve_output=given.truncator.reserve,
+            extend=given.extend_environment,
+        )
+        return BashTool(surroundings=shell, may_delegate=given.may_delegate)
+
+    def _make_read(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.read import ReadTool
+
+        return ReadTool(stamps=self._stamps, instructions=self._dependencies.instructions)
+
+    def _make_glob(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.glob import GlobTool
+
+        return GlobTool(search=self._search, readable=self._dependencies.readable)
+
+    def _make_grep(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.grep import GrepTool
+
+        return GrepTool(search=self._search, readable=self._dependencies.readable)
+
+    def _make_list(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.list import ListTool
+
+        return ListTool(search=self._search)
+
+    def _make_edit(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.edit import EditTool
+
+        return EditTool(editor=self._editor)
+
+    def _make_multiedit(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.multiedit import MultieditTool
+
+        return MultieditTool(editor=self._editor)
+
+    def _make_write(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.write import WriteTool
+
+        return WriteTool(editor=self._editor)
+
+    def _make_apply_patch(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
+
+        return ApplyPatchTool(files=self._files, stamps=self._stamps)
+
+    def _make_webfetch(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
+
+        return WebfetchTool()
+
+    def _make_task(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.task import TaskTool
+
+        return TaskTool()
+
+    def _make_todowrite(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.todo import TodowriteTool
+
+        return TodowriteTool(store=self._dependencies.todos)
+
+    def _make_todoread(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.todo import TodoreadTool
+
+        return TodoreadTool(store=self._dependencies.todos)
+
+    def _make_question(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.question import QuestionTool
+
+        return QuestionTool()
+
+    def _make_recall(self) -> Tool[Any]:
+        from opencode_tui.engine.tool.builtin.recall import RecallTool
+
+        return RecallTool(outputs=self._dependencies.outputs)

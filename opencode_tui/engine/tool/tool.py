@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict
 
-from opencode_tui.schema.question import Question
+from opencode_tui.schema.api.question import Question
 from opencode_tui.schema.record import json_name
 
 
@@ -169,3 +169,11 @@ class Tool(Protocol, Generic[P]):
     async def run(self, arguments: P, context: ToolContext) -> ToolResult:
         """Do it."""
         ...
+
+
+# The text that tells a model what a tool does: `<name>.md` beside the code.
+
+
+def read_description(name: str) -> str:
+    """Return a tool's description; blocks for one small file."""
+    return (Path(__file__).parent / "builtin" / f"{name}.md").read_text("utf-8").strip()

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from fastapi import APIRouter, Response
 
-from opencode_tui.schema.catalog import AgentSummary, CommandSummary, SkillSummary, ToolSummary
+from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, SkillSummary, ToolSummary
 from opencode_tui.schema.record import Record
 from opencode_tui.server.answer import JSON_TYPE, answer_records, answer_value, value_bytes
 from opencode_tui.server.provider_shape import default_models, shape_providers

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from starlette.types import Receive, Scope, Send
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.event import PermissionAsked, QuestionAsked, StructuralEvent
+from opencode_tui.schema.event.event import PermissionAsked, QuestionAsked, StructuralEvent
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.frame import Frame

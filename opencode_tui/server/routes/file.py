@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
 
+from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, LineMatch
 from opencode_tui.schema.error import NotFoundError
-from opencode_tui.schema.file import ChangedFile, FileContent, FileEntry, LineMatch
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient
 

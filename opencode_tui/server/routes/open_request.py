@@ -2,9 +2,9 @@
 
 from fastapi import APIRouter, Response
 
+from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.permission import PermissionReply, PermissionRequest, Reply
-from opencode_tui.schema.question import QuestionRequest
 from opencode_tui.schema.record import Record
 from opencode_tui.server.answer import answer_records, answer_value
 from opencode_tui.server.request import FolderClient, PermissionId, QuestionId, RequestId, SessionId

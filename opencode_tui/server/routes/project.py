@@ -4,7 +4,7 @@ from typing import Literal
 
 from fastapi import APIRouter, Response
 
-from opencode_tui.schema.project import Places, ProjectInfo
+from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.server.answer import answer_record, answer_records
 from opencode_tui.server.request import FolderClient

@@ -6,14 +6,14 @@ from fastapi import APIRouter, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field, TypeAdapter, ValidationError
 
-from opencode_tui.schema.record import Record
-from opencode_tui.schema.screen_event import (
+from opencode_tui.schema.event.screen_event import (
     ScreenCommandGiven,
     ScreenEvent,
     ScreenSessionSelected,
     ScreenTextAppended,
     ScreenToastShown,
 )
+from opencode_tui.schema.record import Record
 from opencode_tui.server.answer import answer_value
 from opencode_tui.server.request import FolderClient
 

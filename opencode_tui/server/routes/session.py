@@ -8,16 +8,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from opencode_tui.schema.compaction import CompactSession
-from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.api.context import CompactSession
+from opencode_tui.schema.api.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError, SessionError
-from opencode_tui.schema.event import SessionIdle, SessionStatusChanged
+from opencode_tui.schema.event.event import SessionIdle, SessionStatusChanged
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
-from opencode_tui.schema.request import CreateSession, ForkSession, UpdateSession
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.status import IdleStatus, SessionStatus
-from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.session import IdleStatus, SessionInfo, SessionStatus, Todo
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.frame import Frame
 from opencode_tui.server.request import FolderClient, ServerServices, SessionId

@@ -5,20 +5,25 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from opencode_tui.schema.catalog import Notices, ProviderFacts, provider_facts
-from opencode_tui.schema.compaction import CompactionReport, CompactSession
-from opencode_tui.schema.context import ContextView, PartChoice, PruneReport, RequestView
-from opencode_tui.schema.file import LineMatch
-from opencode_tui.schema.fork import ForkPreview
+from opencode_tui.schema.api.catalog import Notices, ProviderFacts, provider_facts
+from opencode_tui.schema.api.context import (
+    CompactionReport,
+    CompactSession,
+    ContextView,
+    PartChoice,
+    PruneReport,
+    RequestView,
+)
+from opencode_tui.schema.api.file import LineMatch
+from opencode_tui.schema.api.request import PROMPT_PARTS, ForkSession, PromptInput, PromptPart
+from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
 from opencode_tui.schema.record import Record, absent
-from opencode_tui.schema.request import PROMPT_PARTS, ForkSession, PromptInput, PromptPart
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.session import ForkPreview, SessionInfo
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport
 from opencode_tui.schema.totals import SessionTotals
-from opencode_tui.schema.trust import TrustGrant, TrustReport
-from opencode_tui.schema.undo import RevertPreview, RevertReport
 from opencode_tui.server.answer import JSON_TYPE, answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient, MessageId, SessionId
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from opencode_tui.text.cells import breaks, clip
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line
-from opencode_tui.tui.conversation.page import BODY, SIGN, Line, Page, Pen, Span
+from opencode_tui.tui.conversation.render import BODY, SIGN, Line, Page, Pen, Span
 
 TAIL_LINES = 3
 ERROR_LINES = 6

@@ -1,10 +1,9 @@
 """One item as it is laid out: pieces whose heights are known or estimated, drawn when they come into sight."""
 
-from opencode_tui.tui.conversation.blocks import Block
-from opencode_tui.tui.conversation.markdown import Markdown
-from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.markdown import Block, Markdown
 from opencode_tui.tui.conversation.prose import estimate_block
-from opencode_tui.tui.items import AnyItem, GrowingItem
+from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.state.items import AnyItem, GrowingItem
 
 SLICE = 8_000
 """Letters of a text that are read at once: about a millisecond."""

@@ -13,10 +13,10 @@ from opencode_tui.schema.error import (
 )
 from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.conversation.page import BODY, GUTTER, TEXT, Line, Page, Pen, joints, slice_spans
-from opencode_tui.tui.conversation.scene import Scene
+from opencode_tui.tui.conversation.render import BODY, GUTTER, TEXT, Line, Page, Pen, joints, slice_spans
 from opencode_tui.tui.conversation.user import clock
-from opencode_tui.tui.items import ErrorItem
+from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.state.items import ErrorItem
 
 STOPPED = "The turn stopped. Nothing is lost."
 _STATUS = re.compile(r"\b([45]\d\d)\b")

@@ -1,17 +1,191 @@
 """All items below one another: where each begins, what is in sight. Heights are estimates until a piece is drawn."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
-from opencode_tui.tui.conversation.drawings import Drawings
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.text.tool import changed_lines
+from opencode_tui.tui.conversation.body import TAIL_LINES
+from opencode_tui.tui.conversation.drawing import Drawings
 from opencode_tui.tui.conversation.entry import Entry, Flow, Leaf
-from opencode_tui.tui.conversation.fenwick import Fenwick
-from opencode_tui.tui.conversation.gaps import estimate_item, gap_between
-from opencode_tui.tui.conversation.page import Line, Page
-from opencode_tui.tui.conversation.place import Placed, Spot
-from opencode_tui.tui.conversation.scene import Scene
-from opencode_tui.tui.items import AnyItem, GrowingItem, Item, TextItem, ThoughtItem
-from opencode_tui.tui.shown_items import Changes
+from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.tool_view import opened_of
+from opencode_tui.tui.conversation.tools.edit import SHOWN
+from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.state.items import (
+    AnyItem,
+    Changes,
+    CompactionItem,
+    ErrorItem,
+    GrowingItem,
+    Item,
+    TextItem,
+    ThoughtItem,
+    ToolItem,
+    UndoItem,
+    UserItem,
+)
+
+# Where empty rows stand between items, and about how many rows an item takes. Source: design, visual, section 2.
+
+_LINES = frozenset({"tool", "thought", "retry", "stop"})
+_EDITS = frozenset({"edit", "multiedit", "apply_patch"})
+
+
+def gap_between(before: AnyItem | None, item: AnyItem) -> int:
+    """Return the empty rows above an item."""
+    if before is None or item.is_hidden:
+        return 0
+    if isinstance(before, UndoItem) and before.is_preview:
+        return 0
+    if before.kind in _LINES and item.kind in _LINES:
+        return int(_is_running(item) and not _is_running(before))
+    return 1
+
+
+def estimate_item(item: AnyItem, page: Page, scene: Scene) -> int:
+    """Return about how many rows an item takes, without the gap; cheap for any size."""
+    if item.is_hidden:
+        return 0
+    match item:
+        case ThoughtItem():
+            return 1 if not scene.is_open(item) else 2 + _text_rows(item, page)
+        case GrowingItem():
+            return _text_rows(item, page)
+        case UserItem():
+            return 1 + len(item.text) // page.prose + item.text.count("\n")
+        case ToolItem():
+            return _tool_rows(item, scene)
+        case ErrorItem():
+            return 4
+        case CompactionItem():
+            return 1 if not scene.is_open(item) else 2 + len(item.summary) // page.prose
+        case UndoItem():
+            return 1 if item.is_preview else 3 + len(item.files)
+        case _:
+            return 1
+
+
+def _text_rows(item: GrowingItem, page: Page) -> int:
+    room = page.prose
+    return 1 + sum(len(piece) // room + piece.count("\n") for piece in item.pieces[:50]) + len(item.pieces[50:]) // 8
+
+
+def _tool_rows(item: ToolItem, scene: Scene) -> int:
+    state = item.part.state
+    if _is_running(item):
+        return 1 + (TAIL_LINES if item.part.tool in ("bash", "task") else 0)
+    if (
+        isinstance(state, ToolStateCompleted)
+        and item.part.tool in _EDITS
+        and item.id not in scene.opened
+        and not scene.detailed
+    ):
+        changed = changed_lines(item.part.tool, state.metadata)
+        return 1 + min(SHOWN, sum(changed) + 4 if changed else 0)
+    if isinstance(state, ToolStateError) or item.is_last or item.id in scene.opened or item.kind in scene.detailed:
+        return 1 if opened_of(item, scene) == "folded" else 3
+    return 1
+
+
+def _is_running(item: AnyItem) -> bool:
+    return isinstance(item, ToolItem) and item.part.state.status == "running" and not item.wait
+
+
+# Sums of the first so many numbers of a list that changes, each in logarithmic time.
+
+
+class Fenwick:
+    """A list of numbers: append, change, cut off, sum, and find the place of a sum."""
+
+    def __init__(self, values: Iterable[int] = ()) -> None:
+        self._tree: list[int] = [0]
+        self.replace(0, values)
+
+    def __len__(self) -> int:
+        return len(self._tree) - 1
+
+    def replace(self, start: int, values: Iterable[int]) -> None:
+        """Put these numbers in the place of all from `start` on."""
+        base = self.sum(start)
+        sums = [0] * start + [base + partial for partial in accumulate(values, initial=0)]
+        tree = self._tree
+        del tree[start + 1 :]
+        for index in range(start + 1, len(sums)):
+            low = index & -index
+            below = index - low
+            tree.append(sums[index] - (sums[below] if below >= start else self.sum(below)))
+
+    def add(self, index: int, delta: int) -> None:
+        """Change one number."""
+        tree, size = self._tree, len(self._tree)
+        index += 1
+        while index < size:
+            tree[index] += delta
+            index += index & -index
+
+    def sum(self, count: int) -> int:
+        """Return the sum of the first `count` numbers."""
+        tree, total = self._tree, 0
+        while count > 0:
+            total += tree[count]
+            count &= count - 1
+        return total
+
+    @property
+    def total(self) -> int:
+        """The sum of all."""
+        return self.sum(len(self._tree) - 1)
+
+    def find(self, value: int) -> int:
+        """Return how many numbers from the first on have a sum of at most `value`; none of them is negative."""
+        tree, size = self._tree, len(self._tree)
+        index, step = 0, 1 << max(0, size.bit_length() - 1)
+        while step:
+            after = index + step
+            if after < size and tree[after] <= value:
+                index = after
+                value -= tree[after]
+            step >>= 1
+        return index
+
+
+# Places in the conversation: told by entry, leaf and line, so that a corrected height above moves nothing that is
+# seen.
+
+_LINE_BITS, _ENTRY_BITS = 20, 44
+
+
+@dataclass(slots=True)
+class Spot:
+    """A line: of an entry its leaf, of the leaf its line; the gap above an entry belongs to its first leaf."""
+
+    entry: Entry
+    leaf: int = 0
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Placed:
+    """A line in sight and where it comes from."""
+
+    line: Line
+    entry: Entry
+    leaf: int
+    number: int
+
+    @property
+    def key(self) -> int:
+        """A number that grows from line to line and stays the same when heights above are corrected."""
+        return (self.entry.at << _ENTRY_BITS) | (self.leaf << _LINE_BITS) | self.number
+
+
+def entry_of_key(key: int) -> int:
+    """Return the index of the entry that a line's key stands for."""
+    return key >> _ENTRY_BITS
+
 
 READING_S = 0.012
 """Seconds of a frame that reading long texts may take."""

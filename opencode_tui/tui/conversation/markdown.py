@@ -4,9 +4,334 @@ The unfinished last line is shown as what it seems to be, and taken back when mo
 """
 
 import re
+from dataclasses import dataclass, field
 
-from opencode_tui.tui.conversation.block_builder import CUT, BlockBuilder
-from opencode_tui.tui.conversation.blocks import Block
+from opencode_tui.text.cells import join_lines
+from opencode_tui.text.safe_text import screen_line
+
+# The pieces that an answer is drawn in: a paragraph with its list mark, a heading, some lines of code, a table.
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """One piece. `indent` counts cells, `gap` asks for an empty row above, `quote` counts the bars at its left."""
+
+    indent: int = 0
+    quote: int = 0
+    gap: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Paragraph(Block):
+    """Prose, lines of the source; `level` is a heading's. `mark` stands left of the first row."""
+
+    lines: list[str] = field(default_factory=list[str])
+    mark: str = ""
+    level: int = 0
+    size: int = 0
+
+    @property
+    def text(self) -> str:
+        """The lines as one."""
+        if len(self.lines) == 1:
+            return self.lines[0]
+        text = ""
+        for line in self.lines:
+            text = join_lines(text, line) if text else line
+        return text
+
+
+@dataclass(slots=True, eq=False)
+class Code(Block):
+    """Lines of a fence."""
+
+    language: str = ""
+    lines: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True, eq=False)
+class Table(Block):
+    """Lines of the source, the first one the heads; `delimiter` tells the alignment. Long tables continue those `above`."""
+
+    lines: list[str] = field(default_factory=list[str])
+    delimiter: str = ""
+    above: "Table | None" = None
+
+
+@dataclass(slots=True, eq=False)
+class Rule(Block):
+    """A line across."""
+
+
+# Lines of markdown as blocks, one after the other.
+
+CODE_LINES = 40
+"""Lines after which an open fence's lines are a block of their own."""
+
+WHOLE_FENCE = 400
+"""Lines up to which a fence becomes one block when it closes, so that its colours are those of the whole."""
+
+CUT = 4_000
+"""Letters after which a line, or a paragraph, is cut into blocks."""
+
+TABLE_ROWS = 60
+"""Rows of a table after which the next ones are a block of their own; its columns are as wide as those above need."""
+
+_FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
+_MARK = re.compile(r"([-*+•]|\d{1,9}[.)])(?: +|$)")
+_HEADING = re.compile(r"(#{1,6})(?:[ ]+(.*?))?(?:\s+#+)?\s*$")
+_RULE = re.compile(r"(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$")
+_UNDERLINE = re.compile(r"(=+|-+)\s*$")
+_DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+_QUOTE = re.compile(r" {0,3}((?:> ?)+)")
+
+
+@dataclass(slots=True)
+class _Level:
+    """A list item that is open: where its mark stands in the source, and the cells that its text is indented by."""
+
+    column: int
+    indent: int
+    number: int | None
+
+
+@dataclass(slots=True)
+class _Fence:
+    """A fence that is open: its sign, its column in the source, and its first block."""
+
+    sign: str
+    column: int
+    first: int
+
+
+@dataclass(slots=True)
+class _Undo:
+    """What takes the guess about the unfinished line back."""
+
+    count: int
+    open: Block | None
+    lines: int
+    size: int
+    levels: list[_Level]
+    is_blank: bool
+    quote: int
+
+
+class BlockBuilder:
+    """Makes `blocks` of lines; `first` is the lowest index of a block that is new or another one since the last `take_back`."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Block] = []
+        self.first = 0
+        self._open: Block | None = None
+        self._levels: list[_Level] = []
+        self._fence: _Fence | None = None
+        self._is_blank = False
+        self._quote = 0
+        self._undo: _Undo | None = None
+
+    @property
+    def is_in_fence(self) -> bool:
+        """Whether the next line is code, unless it closes the fence."""
+        return self._fence is not None
+
+    def line(self, raw: str, *, is_guess: bool = False) -> None:
+        """Take a line; a guess, of which more may come, makes nothing else of the lines above it."""
+        line = screen_line(raw)
+        if self._fence is not None:
+            self._code_line(line)
+            return
+        quote = 0
+        if match := _QUOTE.match(line):
+            quote = match[1].count(">")
+            line = line[match.end() :]
+        text = line.strip(" ")
+        if quote != self._quote and (quote or self._is_blank or not isinstance(self._open, Paragraph)):
+            self._open = None
+            self._quote = quote
+            self._levels = []
+        if not text:
+            self._open = None
+            self._is_blank = True
+            return
+        self._block_line(text, len(line) - len(line.lstrip(" ")), is_guess=is_guess)
+        self._is_blank = False
+
+    def go_on(self, raw: str) -> None:
+        """Put the next piece of a line that was cut below the piece before, without anything between them."""
+        text = screen_line(raw)
+        last = self.blocks[-1] if self.blocks else None
+        if self._fence is not None or isinstance(last, Code):
+            self._add_code(text)
+        elif text:
+            indent, quote = (last.indent, last.quote) if last else (0, 0)
+            self._push(Paragraph(indent=indent, quote=quote, lines=[text], size=len(text)))
+
+    def end_line(self) -> None:
+        """Take the end of a line that was cut: what comes next is a block of its own."""
+        if self._fence is None:
+            self._open = None
+            self._is_blank = False
+
+    def guess(self, raw: str, *, is_rest: bool) -> None:
+        """Show an unfinished line as what it seems to be, until `take_back`; `is_rest`: its beginning was cut off."""
+        kept = self._open
+        lines = len(kept.lines) if isinstance(kept, Paragraph | Code | Table) else 0
+        size = kept.size if isinstance(kept, Paragraph) else 0
+        self._undo = _Undo(len(self.blocks), kept, lines, size, list(self._levels), self._is_blank, self._quote)
+        fence = self._fence
+        if is_rest:
+            self.go_on(raw)
+        else:
+            self.line(raw, is_guess=True)
+        self._fence = fence
+
+    def take_back(self) -> int:
+        """Take the guess back, if there is one; return the index of the first block that may be another one from now on."""
+        self.first = max(0, len(self.blocks) - 1)
+        undo, self._undo = self._undo, None
+        if undo is None:
+            return self.first
+        del self.blocks[undo.count :]
+        self._open, self._levels = undo.open, undo.levels
+        self._is_blank, self._quote = undo.is_blank, undo.quote
+        if isinstance(self._open, Paragraph):
+            del self._open.lines[undo.lines :]
+            self._open.size = undo.size
+        elif isinstance(self._open, Code | Table):
+            del self._open.lines[undo.lines :]
+        self.first = max(0, len(self.blocks) - 1)
+        return self.first
+
+    def close(self) -> None:
+        """Take the end of the text."""
+        if self._fence is not None:
+            self._close_fence()
+
+    def _block_line(self, text: str, column: int, *, is_guess: bool) -> None:
+        mark = _MARK.match(text)
+        if _RULE.match(text) and not (isinstance(self._open, Paragraph) and _UNDERLINE.match(text)):
+            self._open, self._levels = None, []
+            self._push(Rule(quote=self._quote, gap=True))
+        elif mark and not (mark.end() == len(text) and isinstance(self._open, Paragraph)):
+            self._item(mark[1], text[mark.end() :], column, is_guess=is_guess)
+        else:
+            self._leave_levels(column)
+            self._leaf(text, column, mark="", is_guess=is_guess)
+
+    def _leave_levels(self, column: int) -> None:
+        if isinstance(self._open, Paragraph) and not self._is_blank and column < 2:
+            return  # prose that goes on without its indent
+        while self._levels and column < self._levels[-1].column + 2:
+            self._levels.pop()
+
+    def _item(self, sign: str, rest: str, column: int, *, is_guess: bool) -> None:
+        sibling: _Level | None = None
+        while self._levels and column < self._levels[-1].column + 2:
+            sibling = self._levels.pop()
+        number = int(sign[:-1]) if sign[:-1].isdigit() else None
+        if number is not None and sibling is not None and sibling.number is not None:
+            number = sibling.number + 1
+        mark = "•" if number is None else f"{number}{sign[-1]}"
+        outer = self._levels[-1].indent if self._levels else 0
+        self._open = None
+        self._levels.append(_Level(column, outer + len(mark) + 1, number))
+        self._leaf(rest.strip(" "), column + 2, mark=mark, is_guess=is_guess)
+
+    def _leaf(self, text: str, column: int, *, mark: str, is_guess: bool) -> None:
+        indent = self._levels[-1].indent if self._levels else 0
+        if fence := _FENCE.match(text):
+            self._open_fence(fence, column, mark, indent)
+        elif heading := _HEADING.match(text):
+            self._open = None
+            self._push(Paragraph(indent, self._quote, True, [heading[2] or ""], mark, len(heading[1])))
+        elif isinstance(self._open, Table) and "|" in text:
+            if len(self._open.lines) >= TABLE_ROWS:
+                self._open = Table(indent, self._quote, False, [], self._open.delimiter, self._open)
+                self.blocks.append(self._open)
+            self._open.lines.append(text)
+        elif isinstance(self._open, Paragraph) and not mark and not self._open.level:
+            self._go_on_paragraph(self._open, text, is_guess=is_guess)
+        elif column >= 4 and not mark and not self._levels and (self._is_blank or not self.blocks):
+            self._open = None
+            self._push(Code(indent, self._quote, self._is_blank, lines=[" " * (column - 4) + text]))
+        else:
+            self._open = Paragraph(indent, self._quote, self._is_blank, [text], mark, size=len(text))
+            self._push(self._open)
+
+    def _go_on_paragraph(self, block: Paragraph, text: str, *, is_guess: bool) -> None:
+        if not is_guess and _UNDERLINE.match(text):
+            block.level = 1 if text[0] == "=" else 2
+            block.gap = True
+            self._open = None
+        elif not is_guess and len(block.lines) == 1 and "|" in block.lines[0] and _DELIMITER.match(text):
+            self.blocks.pop()
+            self._open = Table(block.indent, block.quote, True, [block.lines[0]], text)
+            self._push(self._open)
+        elif block.size > CUT:
+            self._open = Paragraph(block.indent, block.quote, False, [text], size=len(text))
+            self._push(self._open)
+        else:
+            block.lines.append(text)
+            block.size += len(text) + 1
+
+    def _open_fence(self, fence: re.Match[str], column: int, mark: str, indent: int) -> None:
+        if mark:
+            self._push(Paragraph(indent, self._quote, self._is_blank, [""], mark))
+        language = fence[2].strip().partition(" ")[0].strip("{}.").lower()
+        self._open = Code(indent, self._quote, True, language)
+        self._push(self._open)
+        self._fence = _Fence(fence[1], column, len(self.blocks) - 1)
+
+    def _code_line(self, line: str) -> None:
+        fence = self._fence
+        assert fence is not None
+        text = line.strip(" ")
+        if self._quote and (match := _QUOTE.match(line)):
+            line = line[match.end() :]
+            text = line.strip(" ")
+        if text.startswith(fence.sign) and not text.strip(fence.sign[0]):
+            self._close_fence()
+            return
+        self._add_code(line[min(fence.column, len(line) - len(line.lstrip(" "))) :])
+
+    def _add_code(self, line: str) -> None:
+        block = self._open if isinstance(self._open, Code) else None
+        if block is None or len(block.lines) >= CODE_LINES:
+            last = self.blocks[-1]
+            language = last.language if isinstance(last, Code) else ""
+            block = Code(last.indent, last.quote, False, language)
+            self._open = block
+            self._push(block)
+        block.lines.append(line)
+
+    def _close_fence(self) -> None:
+        fence, self._fence, self._open, self._is_blank = self._fence, None, None, False
+        assert fence is not None
+        parts = [block for block in self.blocks[fence.first :] if isinstance(block, Code)]
+        if len(parts) > 1 and sum(len(part.lines) for part in parts) <= WHOLE_FENCE:
+            first = parts[0]
+            whole = Code(
+                first.indent, first.quote, first.gap, first.language, [line for part in parts for line in part.lines]
+            )
+            self.blocks[fence.first :] = [whole]
+            self.first = min(self.first, fence.first)
+
+    def _push(self, block: Block) -> None:
+        before = self.blocks[-1] if self.blocks else None
+        loud = (Code, Table, Rule)
+        if before is not None and (
+            isinstance(before, Table | Rule) or (isinstance(before, Paragraph) and before.level)
+        ):
+            block.gap = True
+        if isinstance(before, Code) and not isinstance(block, Code):
+            block.gap = True
+        if before is None:
+            block.gap = False
+        elif isinstance(block, Table | Rule) and not isinstance(before, loud):
+            block.gap = True
+        self.blocks.append(block)
+
 
 _UNSURE = re.compile(r"\s*(?:[-=*_|:`~#>+\s]|\d{1,9}[.)]?)*$")
 """A line of which only the beginning is known, that may become a rule, a fence, a mark."""

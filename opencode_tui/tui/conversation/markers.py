@@ -6,11 +6,11 @@ from opencode_tui.text.retry import failed_by
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.conversation.markdown import Markdown
-from opencode_tui.tui.conversation.page import GUTTER, TEXT, Line, Page, Pen, Span
 from opencode_tui.tui.conversation.prose import draw_block
-from opencode_tui.tui.conversation.scene import Scene
+from opencode_tui.tui.conversation.render import GUTTER, TEXT, Line, Page, Pen, Span
 from opencode_tui.tui.conversation.user import clock
-from opencode_tui.tui.items import CompactionItem, RetryItem, StopItem, ThoughtItem, UndoItem
+from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.state.items import CompactionItem, RetryItem, StopItem, ThoughtItem, UndoItem
 
 _GAP = 1
 

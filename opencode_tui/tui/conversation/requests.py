@@ -3,7 +3,7 @@
 from textual.message import Message
 
 from opencode_tui.tui.conversation.tools.tool import FullText
-from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.state.items import ToolItem
 
 
 class FollowChanged(Message):

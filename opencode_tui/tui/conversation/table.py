@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from opencode_tui.text.cells import breaks, width
-from opencode_tui.tui.conversation.blocks import Table
 from opencode_tui.tui.conversation.inline import inline_spans
-from opencode_tui.tui.conversation.page import Line, Page, Pen, Span, slice_spans
+from opencode_tui.tui.conversation.markdown import Table
+from opencode_tui.tui.conversation.render import Line, Page, Pen, Span, slice_spans
 
 GAP = 2
 MIN_COLUMN = 6

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from opencode_tui.text.cells import width
 from opencode_tui.text.tool import Fact, fit_line, separated
-from opencode_tui.tui.conversation.page import BODY, GUTTER, TEXT, Line, Page, Pen, Span
+from opencode_tui.tui.conversation.render import BODY, GUTTER, TEXT, Line, Page, Pen, Span
 
 _SEPARATOR = " · "
 _TOKENS = {"added": "diff_add", "removed": "diff_del"}

@@ -3,11 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opencode_tui.schema.tool_state import (
-    ToolStateCompleted,
-    ToolStateError,
-    ToolStateRunning,
-)
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.text.quantity import amount, duration
 from opencode_tui.text.tool import (
     BY_PATH,
@@ -22,13 +18,13 @@ from opencode_tui.text.tool import (
     time_facts,
 )
 from opencode_tui.tui.conversation.body import draw_error
-from opencode_tui.tui.conversation.page import Line, Page
-from opencode_tui.tui.conversation.scene import Scene
+from opencode_tui.tui.conversation.render import Line, Page
 from opencode_tui.tui.conversation.tool_line import Hint, State, draw_tool_line
-from opencode_tui.tui.conversation.tools.table import renderer_of
+from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import Opened
-from opencode_tui.tui.items import AnyItem, ThoughtItem, ToolItem
+from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.state.items import AnyItem, ThoughtItem, ToolItem
 
 _LETTERS_PER_TOKEN = 4
 

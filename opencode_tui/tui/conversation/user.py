@@ -5,9 +5,9 @@ from datetime import datetime
 from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.quantity import duration, money
 from opencode_tui.text.safe_text import screen_lines
-from opencode_tui.tui.conversation.page import GUTTER, PROSE_WIDTH, TEXT, Line, Page, Pen, Span, joints
-from opencode_tui.tui.conversation.scene import Scene
-from opencode_tui.tui.items import UserItem
+from opencode_tui.tui.conversation.render import GUTTER, PROSE_WIDTH, TEXT, Line, Page, Pen, Span, joints
+from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.state.items import UserItem
 
 MAX_ROWS = 12
 """Rows of a long request that are seen before it is opened."""

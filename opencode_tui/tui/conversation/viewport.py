@@ -1,13 +1,12 @@
 """Which lines of the conversation are in sight: follows the end, scrolls, keeps what is seen still when heights are corrected."""
 
 from opencode_tui.tui.conversation.entry import Entry
-from opencode_tui.tui.conversation.layout import Layout
-from opencode_tui.tui.conversation.page import Page
-from opencode_tui.tui.conversation.place import Placed, Spot
-from opencode_tui.tui.conversation.scene import Scene
-from opencode_tui.tui.items import AnyItem, Item
+from opencode_tui.tui.conversation.layout import Layout, Placed, Spot
+from opencode_tui.tui.conversation.render import Page
+from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.state.items import AnyItem, Item
+from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.look import Look
-from opencode_tui.tui.transcript import Transcript
 
 FAR = 3
 """Screens from which on a way is measured by estimates: what lies between is not drawn."""

@@ -8,7 +8,7 @@ from rich.style import Style
 from opencode_tui.text.cells import breaks
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
-from opencode_tui.tui.row import Piece
+from opencode_tui.tui.widgets.row import Piece
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from textual.strip import Strip
 
 from opencode_tui.text.cells import clip
 from opencode_tui.text.cells import width as cells
-from opencode_tui.tui.fuzzy import Match, ranked
 from opencode_tui.tui.prompt.clean import clean
-from opencode_tui.tui.row import Piece, measure, row
-from opencode_tui.tui.rows import Rows
+from opencode_tui.tui.widgets.fuzzy import Match, ranked
+from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
 WIDEST = 72
 TEXT = 3

@@ -7,9 +7,8 @@ from textual.app import ComposeResult
 from textual.filter import LineFilter
 from textual.screen import ModalScreen
 
-from opencode_tui.tui.closing import ClosingOnce
 from opencode_tui.tui.dialogs.listing import Listing, Offer
-from opencode_tui.tui.lasting import Lasting
+from opencode_tui.tui.screen_guards import ClosingOnce, Lasting
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import look_of
 

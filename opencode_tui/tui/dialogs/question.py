@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from opencode_tui.schema.question import QuestionRequest
+from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.text.cells import breaks
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
-from opencode_tui.tui.row import Piece
+from opencode_tui.tui.widgets.row import Piece
 
 Answers = list[list[str]]
 

@@ -9,11 +9,10 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.strip import Strip
 
-from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.box import Bar
 from opencode_tui.tui.prompt.editor import Editor
-from opencode_tui.tui.row import row
-from opencode_tui.tui.rows import Rows
+from opencode_tui.tui.screen_guards import Lasting
+from opencode_tui.tui.widgets.row import Rows, row
 
 
 class _Head(Rows):

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from opencode_tui.schema.undo import RevertPreview
+from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.text.cells import clip_front, pad, width
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.undo import UndoneFile, undone_files
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
-from opencode_tui.tui.row import Piece, measure
+from opencode_tui.tui.widgets.row import Piece, measure
 
 LABEL = 10
 """Cells of `Messages  ` and `Files     `."""

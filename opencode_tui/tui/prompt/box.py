@@ -9,18 +9,15 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.strip import Strip
 
-from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker
-from opencode_tui.tui.prompt.editor import Editor
+from opencode_tui.tui.prompt.editor import Editor, last_marker, marker_at
 from opencode_tui.tui.prompt.history import MAX_LENGTH, History, append_history
-from opencode_tui.tui.prompt.markers import last_marker, marker_at
-from opencode_tui.tui.row import strip
-from opencode_tui.tui.rows import Rows
+from opencode_tui.tui.screen_guards import Lasting
+from opencode_tui.tui.widgets.row import Rows, strip
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
-    from opencode_tui.tui.prompt.completion import Completer, Trigger
-    from opencode_tui.tui.prompt.completions import Completions
+    from opencode_tui.tui.prompt.completion import Completer, Completions, Trigger
 
 BELOW = 3
 """Rows between the list of completions and the end of the screen, beside the prompt's own."""

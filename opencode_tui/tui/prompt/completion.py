@@ -1,17 +1,98 @@
-"""What can be completed at the cursor: a slash command at the beginning, a file or an agent behind `@`."""
+"""The list above the prompt while something can be completed."""
 
+import asyncio
+import heapq
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
 from opencode_tui.client.client import Client
-from opencode_tui.schema.catalog import AgentSummary, CommandSummary
+from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.fuzzy import ranked
 from opencode_tui.tui.keymap import BY_ID
-from opencode_tui.tui.prompt.file_names import FileNames
-from opencode_tui.tui.slash import offered
+from opencode_tui.tui.prompt.slash import offered
+from opencode_tui.tui.widgets.fuzzy import ranked
+from opencode_tui.tui.widgets.row import Piece, Rows, row
+
+# The names of the folder's files, listed once in a while, and a search in them that never holds up the screen.
+
+KEPT_S = 10
+"""Seconds for which the list counts as fresh."""
+
+EVERYTHING = 1_000_000
+SLICE = 1_000
+"""Names between two turns for everything else."""
+
+LIMIT = 50
+
+
+class FileNames:
+    """Finds by parts of names: what stands in one piece first, in a name before in its folders, short before long."""
+
+    def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._names: Sequence[str] = ()
+        self._folded: Sequence[str] = ()
+        self._top: Sequence[str] = ()
+        self._listed: float | None = None
+        self._listing = asyncio.Lock()
+
+    async def find(self, query: str) -> Sequence[str]:
+        """The names that are meant, best first, at most fifty; without a query the top of the folder."""
+        await self._list()
+        wanted = query.casefold()
+        if not wanted:
+            return self._top
+        best = await self._best(lambda name: wanted in name, wanted)
+        if len(best) < LIMIT:  # only letters in their order: slower, and rarely what is meant
+            pattern = re.compile(".*?".join(re.escape(letter) for letter in wanted), re.DOTALL)
+            best = await self._best(lambda name: pattern.search(name) is not None, wanted)
+        return [self._names[at] for _, at in best]
+
+    async def _best(self, fits: Callable[[str], bool], wanted: str) -> list[tuple[tuple[int, int, int], int]]:
+        best: list[tuple[tuple[int, int, int], int]] = []
+        for start in range(0, len(self._folded), SLICE):
+            part = self._folded[start : start + SLICE]
+            scored = [(_rank(wanted, name), at) for at, name in enumerate(part, start) if fits(name)]
+            best = heapq.nsmallest(LIMIT, [*best, *scored])
+            await asyncio.sleep(0)
+        return best
+
+    async def _list(self) -> None:
+        async with self._listing:
+            if self._listed is None or self._clock() - self._listed > KEPT_S:
+                self._names = await self._client.files.find("", limit=EVERYTHING)
+                await asyncio.to_thread(self._prepare)
+                self._listed = self._clock()
+
+    def _prepare(self) -> None:
+        self._folded = [name.casefold() for name in self._names]
+        upper = [name for name in self._names if "/" not in name.rstrip("/")]
+        self._top = [*upper, *self._names[: LIMIT - len(upper)]][:LIMIT] if len(upper) < LIMIT else upper[:LIMIT]
+
+
+def _rank(wanted: str, name: str) -> tuple[int, int, int]:
+    base = name.rstrip("/").rpartition("/")[2]
+    if base.startswith(wanted):
+        kind = 0
+    elif wanted in base:
+        kind = 1
+    elif wanted in name:
+        kind = 2
+    else:
+        kind = 3
+    return kind, name.count("/"), len(name)
+
+
+# What can be completed at the cursor: a slash command at the beginning, a file or an agent behind `@`.
 
 _AT = re.compile(r"(?:^|\s)@(?P<query>[^\s@]*)$")
 _SLASH = re.compile(r"^/(?P<query>[^\s/]*)$")
@@ -82,3 +163,74 @@ class Completer:
         agents = self._agents
         found = ranked(query, [one.name for one in agents])
         return [Completion(f"@{agents[at].name} ", screen_line(f"{agents[at].name}"), "agent") for at, _ in found]
+
+
+MOST = 8
+NOTE = 30
+
+
+class Completions(Rows):
+    """At most eight rows, the chosen one in sight."""
+
+    area = "surface"
+
+    class Taken(Message):
+        """A row was clicked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: Sequence[Completion] = ()
+        self._at = 0
+
+    @property
+    def chosen(self) -> Completion | None:
+        """The row that enter takes."""
+        return self.found[self._at] if self.found else None
+
+    def place(self, *, above: int) -> None:
+        """Stand above so many rows."""
+        self.styles.margin = (0, 1, above, 1)
+
+    def show(self, found: Sequence[Completion]) -> None:
+        """Offer these; none takes the list away."""
+        if found != self.found:
+            self.found = found
+            self._at = 0
+            self.refresh(layout=True)
+            self.redraw()
+        self.display = bool(found)
+
+    def move(self, step: int) -> None:
+        """Go up or down, beyond an end to the other one."""
+        if self.found:
+            self._at = (self._at + step) % len(self.found)
+            self.redraw()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """A row each."""
+        return min(MOST, max(1, len(self.found)))
+
+    def on_click(self, event: events.Click) -> None:
+        """Take a row."""
+        event.stop()
+        self._at = min(len(self.found) - 1, self._top(self.size.height) + event.y)
+        self.post_message(self.Taken())
+
+    def _top(self, height: int) -> int:
+        return max(0, min(self._at - height // 2, len(self.found) - height))
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """The rows in sight."""
+        top = self._top(height)
+        return [self._row(one, top + at == self._at, width) for at, one in enumerate(self.found[top : top + height])]
+
+    def _row(self, one: Completion, is_here: bool, width: int) -> Strip:
+        palette = self.look.palette
+        area = "selection" if is_here else self.area
+        fill = palette.area(area)
+        bar = (self.look.glyphs.user_bar, palette.style("accent", area)) if is_here else (" ", fill)
+        gap = " " * max(2, NOTE - len(one.shown))
+        left: list[Piece] = [bar, (" ", fill), (one.shown, palette.style("text", area, bold=is_here))]
+        if one.note:
+            left.append((f"{gap}{one.note}", palette.style("muted", area)))
+        return row(width, left, fill=fill, mark=self.look.glyphs.ellipsis)

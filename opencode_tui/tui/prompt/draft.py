@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from opencode_tui.tui.prompt.clean import clean
 
 if TYPE_CHECKING:
-    from opencode_tui.schema.request import PromptPart
+    from opencode_tui.schema.api.request import PromptPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Draft:
 
     def parts(self) -> "list[PromptPart]":
         """What goes with the text."""
-        from opencode_tui.schema.request import FileInput  # the first frame does without
+        from opencode_tui.schema.api.request import FileInput  # the first frame does without
 
         found: list[PromptPart] = []
         for marker, one in self.attachments.items():

@@ -1,8 +1,9 @@
 """The editor of the prompt: several lines, keys by action id, nothing that a terminal could take for an order."""
 
 import asyncio
+import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import suppress
 
 from rich.style import Style
@@ -14,11 +15,36 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import TextAreaTheme
 
 from opencode_tui.text.safe_text import spell_flags
-from opencode_tui.tui.lasting import Lasting
 from opencode_tui.tui.prompt.clean import clean
-from opencode_tui.tui.prompt.markers import marker_after, marker_at, marker_before
-from opencode_tui.tui.row import row
+from opencode_tui.tui.screen_guards import Lasting
 from opencode_tui.tui.theme.look import look_of
+from opencode_tui.tui.widgets.row import row
+
+# The markers of attachments in the prompt: where they stand in a line.
+
+_MARKER = re.compile(r"\[(?:Pasted|Image) [^\]\n]{1,40}\]")
+
+
+def marker_at(line: str, column: int) -> str:
+    """The marker that a column stands in or touches; empty when there is none."""
+    return next((one.group() for one in _MARKER.finditer(line) if one.start() <= column <= one.end()), "")
+
+
+def marker_before(line: str, column: int) -> str:
+    """The marker that ends at a column; empty when none does."""
+    return next((one.group() for one in _MARKER.finditer(line) if one.end() == column), "")
+
+
+def marker_after(line: str, column: int) -> str:
+    """The marker that begins at a column; empty when none does."""
+    return next((one.group() for one in _MARKER.finditer(line) if one.start() == column), "")
+
+
+def last_marker(text: str, known: Container[str]) -> str:
+    """The last known marker in a text; empty when there is none."""
+    found = [one.group() for one in _MARKER.finditer(text) if one.group() in known]
+    return found[-1] if found else ""
+
 
 HINTS = ("Ask anything", "/ commands", "@ files", "! shell")
 BIG_PASTE_LINES = 5

@@ -11,28 +11,127 @@ from textual.containers import Container, Vertical
 from textual.screen import Screen
 from textual.widgets import Static
 
-from opencode_tui.tui.keymap import Action, Keymap
-from opencode_tui.tui.lasting import Lasting
+from opencode_tui.tui.chrome.activity import Activity, ActivityLine, Kind
+from opencode_tui.tui.chrome.header import Header
+from opencode_tui.tui.chrome.status_line import StatusLine
+from opencode_tui.tui.keymap import BY_ID, Action, Keymap
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import Editor
-from opencode_tui.tui.screens.view_requests import ViewRequests
-from opencode_tui.tui.status.activity import Activity, ActivityLine, Kind
-from opencode_tui.tui.status.header import Header
-from opencode_tui.tui.status.line import StatusLine
+from opencode_tui.tui.screen_guards import Lasting
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
-    from opencode_tui.tui.acts.acts import Acts
+    from opencode_tui.schema.event.screen_event import ScreenToastShown
+    from opencode_tui.tui.actions.table import Acts
     from opencode_tui.tui.app import OpenCodeApp
-    from opencode_tui.tui.control import Control
+    from opencode_tui.tui.chrome.refresh import Settling
+    from opencode_tui.tui.chrome.sidebar import Sidebar
+    from opencode_tui.tui.chrome.status_line import Pressed
+    from opencode_tui.tui.conversation import requests
     from opencode_tui.tui.conversation.tools.tool import FullText
     from opencode_tui.tui.conversation.view import ConversationView
-    from opencode_tui.tui.pump import Pump
+    from opencode_tui.tui.dialogs.panel import Panel
+    from opencode_tui.tui.prompt.editor import Editor
     from opencode_tui.tui.screens.panel_host import PanelHost
-    from opencode_tui.tui.screens.settling import Settling
-    from opencode_tui.tui.sidebar.sidebar import Sidebar
-    from opencode_tui.tui.welcome import Welcome
+    from opencode_tui.tui.start import Welcome
+    from opencode_tui.tui.state.controller import Control
+    from opencode_tui.tui.state.pump import Pump
+
+
+# What the conversation and the sidebar ask of the chat screen.
+
+
+class ViewRequests:
+    """Handlers of the chat screen; each hands on to an act."""
+
+    @property
+    def _chat(self) -> "ChatScreen":
+        return cast("ChatScreen", self)
+
+    def on_follow_changed(self, event: "requests.FollowChanged") -> None:
+        """Say how much is new below, or no longer."""
+        glyph = self._chat.header.look.glyphs.down
+        key = min(self._chat.keymap.keys("messages_last"), key=len, default="")
+        aside = Activity(word=f"{glyph} {event.new_lines} new", key=key, action_id="messages_last")
+        self._chat.activity.show_aside(Activity() if event.is_following or not event.new_lines else aside)
+
+    def on_session_requested(self, event: "requests.SessionRequested") -> None:
+        """Open the session of a task's agent."""
+        self._open(event.session_id)
+
+    def on_sidebar_chosen(self, event: "Sidebar.Chosen") -> None:
+        """Go to a session."""
+        self._open(event.session_id)
+
+    def on_revert_requested(self, event: "requests.RevertRequested") -> None:
+        """Show what an undo from there on would do."""
+        if self._chat.acts is not None:
+            self._chat.do(self._chat.acts.undo.ask(event.message_id, event.part_id))
+
+    def on_redo_requested(self, _event: "requests.RedoRequested") -> None:
+        """Bring back what was undone."""
+        if self._chat.acts is not None:
+            self._chat.acts.do("messages_redo")
+
+    def on_fork_requested(self, event: "requests.ForkRequested") -> None:
+        """Fork from a message."""
+        chat = self._chat
+        if chat.acts is not None and chat.control is not None and chat.control.session_id is not None:
+            chat.do(chat.acts.session.fork(chat.control.session_id, event.message_id))
+
+    def on_restore_requested(self, event: "requests.RestoreRequested") -> None:
+        """Have a pruned output sent again."""
+        if self._chat.acts is not None:
+            self._chat.do(self._chat.acts.session.restore(event.item.part.id))
+
+    def on_copy_requested(self, event: "requests.CopyRequested") -> None:
+        """Copy through the terminal."""
+        self._chat.app.copy_to_clipboard(event.text)
+        self._chat.tell("done", "Copied")
+
+    def on_link_requested(self, event: "requests.LinkRequested") -> None:
+        """Copy an address: what opens it is the person's choice."""
+        self._chat.app.copy_to_clipboard(event.href)
+        self._chat.tell("done", "Copied", event.href)
+
+    def on_full_text_requested(self, event: "requests.FullTextRequested") -> None:
+        """Show a long text in a view of its own."""
+        self._chat.open_text(event.full)
+
+    def on_pressed(self, event: "Pressed") -> None:
+        """Do what the key of a hint does."""
+        action = BY_ID[event.action_id]
+        if self._chat.can(action):
+            self._chat.act(action.id)
+
+    def on_left(self, _event: "requests.Left") -> None:
+        """Write again."""
+        self._chat.prompt.editor.focus()
+
+    def on_panel_typed(self, event: "Panel.Typed") -> None:
+        """Keep what was typed for the prompt while a question appeared."""
+        self._chat.prompt.editor.put_in(event.character)
+
+    def show_toast(self, event: "ScreenToastShown") -> None:
+        """Say what somebody has to say to all screens: a lost connection, a plugin's note."""
+        kind: Kind = {"success": "done", "error": "failed"}.get(event.variant, "note")  # pyright: ignore[reportAssignmentType] - all three are kinds
+        self._chat.tell(kind, event.title or event.message, event.message if event.title else "")
+
+    def on_completions_taken(self) -> None:
+        """Write the row that was clicked."""
+        self._chat.prompt.take_completion(send=False)
+
+    def on_editor_opened(self, event: "Editor.Opened") -> None:
+        """Show the attachment whose marker was clicked; text that only looks like a marker is none."""
+        event.stop()
+        if self._chat.acts is not None and self._chat.prompt.open_attachment(event.marker) is not None:
+            self._chat.acts.writing.open_attachment(event.marker)
+
+    def _open(self, session_id: str) -> None:
+        if self._chat.acts is not None:
+            self._chat.acts.session.open(session_id)
+
 
 _log = logging.getLogger(__name__)
 
@@ -106,13 +205,13 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
 
     def attach(self, client: "Client") -> None:
         """Begin to work with the engine's door."""
-        from opencode_tui.tui.acts.acts import Acts  # all of these only after the first frame
-        from opencode_tui.tui.control import Control
-        from opencode_tui.tui.pump import Pump
-        from opencode_tui.tui.screens.orders import obeying
+        from opencode_tui.tui.actions.table import Acts  # all of these only after the first frame
+        from opencode_tui.tui.chrome.refresh import Settling
+        from opencode_tui.tui.chrome.sidebar import Sidebar
         from opencode_tui.tui.screens.panel_host import PanelHost
-        from opencode_tui.tui.screens.settling import Settling
-        from opencode_tui.tui.sidebar.sidebar import Sidebar
+        from opencode_tui.tui.screens.remote_commands import obeying
+        from opencode_tui.tui.state.controller import Control
+        from opencode_tui.tui.state.pump import Pump
 
         self.sidebar = Sidebar()
         self.mount(self.sidebar)
@@ -150,7 +249,7 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
     def show_conversation(self) -> None:
         """Show the control's transcript, or how to begin when there is none."""
         from opencode_tui.tui.conversation.view import ConversationView
-        from opencode_tui.tui.welcome import Welcome
+        from opencode_tui.tui.start import Welcome
 
         control = self.control
         assert control is not None
@@ -174,7 +273,7 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
 
     def offer_completions(self, control: "Control") -> None:
         """Begin to offer files, agents and commands in the prompt."""
-        from opencode_tui.tui.prompt.completions import Completions
+        from opencode_tui.tui.prompt.completion import Completions
 
         completions = Completions()
         completions.display = False

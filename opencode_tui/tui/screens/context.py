@@ -1,18 +1,202 @@
 """The context view: every item that the next request would carry, what it takes, and what can be freed."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Container, Coroutine, Sequence
+from dataclasses import dataclass
 
-from opencode_tui.schema.compaction import CompactSession
-from opencode_tui.schema.context import ContextItem, ContextView
+from rich.style import Style
+
+from opencode_tui.schema.api.context import CompactSession, ContextGroup, ContextItem, ContextView
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, pad
-from opencode_tui.text.quantity import amount
+from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.context_head import MARGIN, ContextHead
-from opencode_tui.tui.context_rows import ContextRow, context_rows, kind_words, name_words, token_words
-from opencode_tui.tui.control import Control
-from opencode_tui.tui.row import Piece
+from opencode_tui.text.tool import name_of
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
+from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.session_facts import clock
+from opencode_tui.tui.theme.derive import mix
+from opencode_tui.tui.theme.look import Look
+from opencode_tui.tui.widgets.row import Piece, measure
+
+# The head of the context view: how full it is, as a bar by kinds, and what the kinds take.
+
+GROUPS: tuple[tuple[ContextGroup, str], ...] = (
+    ("outputs", "tool output"),
+    ("messages", "messages"),
+    ("summary", "summary"),
+    ("system", "system and tools"),
+)
+"""The four parts of the bar, what can be freed first."""
+
+_SHADES = ("accent", "muted", "guide", "border")
+_FADED = (0.0, 0.35, 0.6, 0.82)
+"""How much of the page is in the colour of each part: the brightest is what can be freed."""
+
+MARGIN = 5
+"""Cells of a row that lie outside of its texts."""
+
+
+class ContextHead:
+    """Title, bar and legend of a view."""
+
+    def __init__(self, look: Look, view: ContextView) -> None:
+        self._look = look
+        self._view = view
+        self._sums = [sum(item.tokens for item in view.items if item.group == group) for group, _ in GROUPS]
+
+    def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """`Context`, and at the right how much of what."""
+        view, palette = self._view, self._look.palette
+        facts = f" tokens · {round(100 * view.tokens / view.usable)} %" if view.usable else " tokens"
+        of = f" of {amount(view.usable)}" if view.usable else ""
+        cost = f" · {money(view.cost)}" if view.cost else ""
+        bold = palette.style("text", bold=True)
+        right = [(amount(view.tokens), bold), (self._look.words(f"{of}{facts}{cost}"), palette.style("muted"))]
+        return [("Context", bold)], right
+
+    def bar(self, room: int) -> list[Piece]:
+        """Each part as long as its share of what is usable; the rest is free."""
+        view = self._view
+        whole = max(view.usable or 0, view.tokens, 1)
+        pieces: list[Piece] = []
+        used = 0
+        for number, total in enumerate(self._sums):
+            cells = min(room - used, round(room * total / whole) or (1 if total else 0))
+            used += cells
+            pieces.append((self._sign(number) * cells, self._shade(number)))
+        return [*pieces, (self._look.glyphs.shades[4] * (room - used), self._look.palette.style("guide"))]
+
+    def legend(self, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """What each part takes, what is free, and where there is room when it compacts."""
+        palette, view = self._look.palette, self._view
+        muted, text = palette.style("muted"), palette.style("text")
+        pieces: list[Piece] = []
+        for number, (total, (_, words)) in enumerate(zip(self._sums, GROUPS, strict=True)):
+            sign = (f"{self._sign(number)} ", self._shade(number))
+            pieces += [sign, (f"{words} ", muted), (f"{_whole(total)}   ", text)]
+        if not view.usable:
+            return pieces, []
+        free = max(0, view.usable - view.tokens)
+        pieces += [(f"{self._look.glyphs.shades[4]} ", palette.style("guide")), ("free ", muted), (_whole(free), text)]
+        right = [(f"compacts at {amount(view.usable)}", muted)]
+        return pieces, right if measure([*pieces, *right]) + MARGIN + 3 <= width else []
+
+    def _sign(self, number: int) -> str:
+        return self._look.glyphs.shades[0 if self._look.palette.tones else number]
+
+    def _shade(self, number: int) -> Style:
+        palette = self._look.palette
+        if palette.depth == "truecolor":
+            return Style.parse(f"{mix(palette.accent, palette.background, _FADED[number])} on {palette.background}")
+        return palette.style(_SHADES[number])
+
+
+def _whole(number: int) -> str:
+    """An amount without a digit behind the point from ten thousand on."""
+    return f"{round(number / 1_000)} k" if 10_000 <= number < 1_000_000 else amount(number)
+
+
+# Pure: the rows of the context view; what one summary stands for is one row until it is opened.
+
+_KINDS = {
+    "agent": "System prompt",
+    "environment": "Environment",
+    "instruction": "Rules",
+    "system": "System",
+    "plugin": "Plugin",
+    "tools": "Tools",
+    "request": "You",
+    "answer": "Answer",
+    "thought": "Thought",
+    "call": "Call",
+    "file": "File",
+    "subtask": "Task",
+    "summary": "Summary",
+    "marker": "Compaction",
+    "added": "Added",
+}
+SENT = ("live", "kept")
+"""States of what the request carries whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRow:
+    """One item, or several that a summary stands for; `numbers` are their places in the view's items."""
+
+    id: str
+    items: tuple[ContextItem, ...]
+    is_fold: bool = False
+
+    @property
+    def item(self) -> ContextItem:
+        """The one item, or the first of several."""
+        return self.items[0]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens in the next request."""
+        return sum(one.tokens for one in self.items)
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether the request carries it whole."""
+        return self.item.state in SENT
+
+    @property
+    def begins_turn(self) -> bool:
+        """Whether an empty row stands above it."""
+        return self.item.kind == "request" and not self.is_fold
+
+
+def context_rows(items: Sequence[ContextItem], opened: Container[str]) -> list[ContextRow]:
+    """Return the rows in the order of the request; a fold whose id is in `opened` is followed by its items."""
+    rows: list[ContextRow] = []
+    at = 0
+    while at < len(items):
+        end = at + 1
+        while items[at].state == "summarised" and end < len(items) and items[end].state == "summarised":
+            end += 1
+        folded = f"fold-{at}"
+        if end - at > 1:
+            rows.append(ContextRow(folded, tuple(items[at:end]), is_fold=True))
+        if end - at == 1 or folded in opened:
+            rows += [ContextRow(str(number), (items[number],)) for number in range(at, end)]
+        at = end
+    return rows
+
+
+def kind_words(row: ContextRow) -> str:
+    """Return what the row is, in a word or two: `Summary`, `Read`, the time of a request, `41 messages`."""
+    item = row.item
+    if row.is_fold:
+        return plural(len({one.message_id for one in row.items}), "message")
+    if item.kind == "request" and item.time:
+        return clock(item.time)
+    if item.kind == "call" and item.tool:
+        return name_of(item.tool)
+    return "Kept" if item.state == "kept" else _KINDS.get(item.kind, item.kind)
+
+
+def name_words(row: ContextRow) -> str:
+    """Return which one of its kind it is, in one safe line."""
+    if row.is_fold:
+        times = [clock(one.time) for one in row.items if one.time]
+        return " to ".join(dict.fromkeys((times[0], times[-1]))) if times else ""
+    said = screen_line(" ".join(row.item.name.split()))
+    return f"agent {said}" if row.item.kind == "agent" else said
+
+
+def token_words(row: ContextRow) -> str:
+    """Return `31.4 k`, or `was 12.0 k` for what is not sent whole."""
+    was = sum(one.was or 0 for one in row.items)
+    return _aligned(row.tokens) if row.is_sent or not was else f"was {_aligned(was)}"
+
+
+def _aligned(number: int) -> str:
+    """An amount with its digit behind the point in one column, as far as it has one."""
+    words = amount(number)
+    return words.replace(" ", ".0 ") if 1_000 <= number < 99_500 and "." not in words else words
+
 
 NAME, STATE, TOKENS, SHARE = 14, 12, 12, 18
 """Cells of the columns beside the item's own name."""

@@ -11,13 +11,11 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from opencode_tui.text.safe_text import output_line, screen_line
-from opencode_tui.tui.closing import ClosingOnce
 from opencode_tui.tui.conversation.tools.tool import FullText
-from opencode_tui.tui.lasting import Lasting
-from opencode_tui.tui.row import row
-from opencode_tui.tui.rows import Rows
+from opencode_tui.tui.screen_guards import ClosingOnce, Lasting
 from opencode_tui.tui.screens.page import PageFoot, PageKey
 from opencode_tui.tui.theme.look import look_of
+from opencode_tui.tui.widgets.row import Rows, row
 
 MAX_LINE = 20_000
 """Letters of a line that are looked at."""

@@ -11,11 +11,9 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.strip import Strip
 
-from opencode_tui.tui.closing import ClosingOnce
-from opencode_tui.tui.lasting import Lasting
-from opencode_tui.tui.row import Piece, measure, row
-from opencode_tui.tui.rows import Rows
-from opencode_tui.tui.status.pressed import pressed, pressing
+from opencode_tui.tui.chrome.status_line import pressed, pressing
+from opencode_tui.tui.screen_guards import ClosingOnce, Lasting
+from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
 WIDE = 120
 """Cells of the screen from which the preview stands beside the list."""

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
+from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.permission import PermissionRequest, Reply
-from opencode_tui.schema.question import QuestionRequest
-from opencode_tui.tui.control import Control
 from opencode_tui.tui.dialogs.panel import Panel
-from opencode_tui.tui.dialogs.permission import PermissionPanel
-from opencode_tui.tui.dialogs.permission_case import load_case
+from opencode_tui.tui.dialogs.permission import PermissionPanel, load_case
 from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
-from opencode_tui.tui.folder_state import Asking
+from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.folder import Asking
 
 if TYPE_CHECKING:
     from opencode_tui.tui.screens.chat import ChatScreen

@@ -6,17 +6,17 @@ from msgspec import Struct
 from textual.strip import Strip
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.message import UserMessage
-from opencode_tui.schema.part import TextPart
-from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.part import TextPart
+from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import breaks, clip, clip_front, pad
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.change_columns import change_columns
-from opencode_tui.tui.row import Piece, measure, row
-from opencode_tui.tui.session_facts import clock
+from opencode_tui.tui.diff.cells import change_columns
+from opencode_tui.tui.state.session_facts import clock
 from opencode_tui.tui.theme.look import Look
+from opencode_tui.tui.widgets.row import Piece, measure, row
 
 RECENT = 8
 """Newest messages among which the last request and the last answer are looked for."""

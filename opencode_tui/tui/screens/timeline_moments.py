@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.fork import fork_origin
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import AssistantMessage, UserMessage
-from opencode_tui.schema.part import CompactionPart, PatchPart, TextPart, ToolPart
+from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
+from opencode_tui.schema.session.part import CompactionPart, PatchPart, TextPart, ToolPart
+from opencode_tui.schema.session.session import SessionInfo, fork_origin
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import argument_of, name_of, relative
 from opencode_tui.tui.session_tree import name_of as session_name

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.agent.agents import AgentInfo
-from opencode_tui.engine.agent.prompts import read_prompt
+from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry
 from opencode_tui.engine.permission.defaults import PermissionFolders
 from opencode_tui.engine.permission.ruleset import disabled, evaluate

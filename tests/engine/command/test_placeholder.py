@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.command.placeholder import Prose, Snippet, fill, hints, split_words
+from opencode_tui.engine.command.commands import Prose, Snippet, fill, hints, split_words
 
 
 def filled(template: str, arguments: str) -> str:

@@ -1,6 +1,6 @@
 """Finding files by parts of their names."""
 
-from opencode_tui.engine.file.finder import KEPT_MS, FileFinder
+from opencode_tui.engine.file.search import KEPT_MS, FileFinder
 
 
 class Watch:

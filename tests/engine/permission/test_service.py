@@ -10,7 +10,7 @@ import pytest
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, RefuseQuestions
 from opencode_tui.engine.permission.service import CallPermission
 from opencode_tui.schema.error import DeniedError, NobodyToAskError, RejectedError, StorageError
-from opencode_tui.schema.event import PermissionAsked, PermissionReplied
+from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from tests.engine.permission.conftest import ASKING, CALL, World
 from tests.support.rules import rules
 

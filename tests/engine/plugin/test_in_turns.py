@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.permission.policy import RefuseQuestions
-from opencode_tui.schema.compaction import CompactSession
+from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.storage.paths import find_paths
 from tests.support.model_script import Answer, Call

@@ -4,7 +4,7 @@ import asyncio
 
 from opencode_tui.engine.project.branch_watch import BranchWatch
 from opencode_tui.engine.project.repository import find_repository
-from opencode_tui.schema.event import BranchUpdated
+from opencode_tui.schema.event.event import BranchUpdated
 from tests.support.repo import make_repo
 
 

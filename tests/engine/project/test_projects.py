@@ -10,8 +10,8 @@ import pytest
 
 from opencode_tui.engine.project.discover import Project, discover
 from opencode_tui.engine.project.projects import REFRESH_MS, OpenedProject, Projects
-from opencode_tui.schema.event import ProjectUpdated
-from opencode_tui.schema.project import ProjectInfo, ProjectTime
+from opencode_tui.schema.api.project import ProjectInfo, ProjectTime
+from opencode_tui.schema.event.event import ProjectUpdated
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage

@@ -6,8 +6,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, DirectLlm
-from opencode_tui.engine.provider.endpoint import Endpoint
-from opencode_tui.engine.provider.stream import Llm, LlmRequest, StreamEvent, TextBlock, ToolSpec, UserEntry
+from opencode_tui.engine.provider.llm import Llm, LlmRequest, StreamEvent, TextBlock, ToolSpec, UserEntry
+from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.model import Adapter, Model
 from tests.engine.provider.reading import Heard, gather

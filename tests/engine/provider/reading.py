@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencode_tui.engine.provider import failure
+from opencode_tui.engine.provider.decode.delta import ProtocolError
 from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI
-from opencode_tui.engine.provider.normalize import Normalizer, closing_events
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.llm import (
     FinishStep,
     ReasoningDelta,
     ReasoningEnd,
@@ -21,7 +21,7 @@ from opencode_tui.engine.provider.stream import (
     ToolInputEnd,
     ToolInputStart,
 )
-from opencode_tui.engine.provider.wire.delta import ProtocolError
+from opencode_tui.engine.provider.normalize import Normalizer, closing_events
 from opencode_tui.schema.error import ProviderError
 
 TOOLS = ("bash", "read", "write", "edit", "glob", "grep", "list", "todoread", "todowrite", "task")

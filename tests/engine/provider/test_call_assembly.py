@@ -3,7 +3,7 @@
 import pytest
 
 from opencode_tui.engine.provider.call_assembly import CallAssembler
-from opencode_tui.engine.provider.wire.delta import WireCall
+from opencode_tui.engine.provider.decode.delta import WireCall
 
 A, B = '{"path": "a"}', '{"path": "b"}'
 Piece = tuple[int | None, str | None, str | None, object]

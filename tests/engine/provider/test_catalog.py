@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.provider.catalog import DEMO, Catalog, CatalogSettings, DefaultModel
-from opencode_tui.engine.provider.endpoint import ENVIRONMENT_PROXY, Endpoint
 from opencode_tui.engine.provider.model_table import ModelTable
+from opencode_tui.engine.provider.provider import ENVIRONMENT_PROXY, Endpoint
 from opencode_tui.schema.error import AuthError, ModelNotFoundError
 from opencode_tui.schema.model import Cost, Limit, ModelRef, parse_model_ref
 from tests.support.model_server import provider_config

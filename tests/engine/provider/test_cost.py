@@ -7,13 +7,13 @@ import pytest
 
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
+from opencode_tui.engine.provider.decode.anthropic_messages import AnthropicMessagesDecoder
+from opencode_tui.engine.provider.decode.delta import WireUsage
+from opencode_tui.engine.provider.decode.openai_chat import read_usage
+from opencode_tui.engine.provider.llm import Usage
 from opencode_tui.engine.provider.model_table import ModelTable
-from opencode_tui.engine.provider.stream import Usage
-from opencode_tui.engine.provider.wire.anthropic_messages import AnthropicMessagesDecoder
-from opencode_tui.engine.provider.wire.delta import WireUsage
-from opencode_tui.engine.provider.wire.openai_chat import read_usage
-from opencode_tui.schema.message import CacheTokens, Tokens
 from opencode_tui.schema.model import Cost, Model, ModelRef
+from opencode_tui.schema.session.message import CacheTokens, Tokens
 
 
 def priced(**prices: object) -> Model:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from opencode_tui.engine.provider.demo import DEMO_MODEL
 from opencode_tui.engine.provider.demo.llm import DemoLlm
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.llm import (
     FinishStep,
     LlmRequest,
     ReasoningDelta,

@@ -3,8 +3,8 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.provider.demo.llm import INTRODUCTION
-from opencode_tui.engine.provider.stream import TextBlock, UserEntry
-from opencode_tui.engine.session.compaction_text import plain_talk
+from opencode_tui.engine.provider.llm import TextBlock, UserEntry
+from opencode_tui.engine.session.compaction.summary_request import plain_talk
 from tests.support.scripted_tools import Answer, Conversation, Refused, numbered
 
 

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from opencode_tui.engine.provider.direct import OPENAI, DirectLlm
-from opencode_tui.engine.provider.endpoint import Endpoint
-from opencode_tui.engine.provider.stream import FinishStep, ToolCall, Usage
+from opencode_tui.engine.provider.llm import FinishStep, ToolCall, Usage
+from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import AuthError, ContextOverflowError
 from tests.engine.provider.asking import KEY, ask, ask_once, direct, request
 from tests.support.model_script import Answer, Call, Fault, equal_deltas, failure, html_page

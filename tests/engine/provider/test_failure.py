@@ -5,7 +5,7 @@ import json
 import pytest
 
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.failure_table import Reported
+from opencode_tui.engine.provider.failure import Reported
 from opencode_tui.schema.error import AuthError, ContextOverflowError
 
 NOW_MS = 1_795_132_800_000

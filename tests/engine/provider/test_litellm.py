@@ -18,9 +18,9 @@ import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from opencode_tui.engine.provider.endpoint import Endpoint
 from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
-from opencode_tui.engine.provider.stream import FinishStep, LlmRequest, Usage
+from opencode_tui.engine.provider.llm import FinishStep, LlmRequest, Usage
+from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import AuthError, ContextOverflowError, ProviderError
 from opencode_tui.schema.model import Model
 from tests.engine.provider.asking import KEY, ask, request

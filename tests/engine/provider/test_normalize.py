@@ -1,7 +1,17 @@
 """The one normalizer: deltas of any adapter to the events of the contract."""
 
-from opencode_tui.engine.provider.normalize import Normalizer
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.decode.delta import (
+    MalformedChunk,
+    WireCall,
+    WireDelta,
+    WireEnd,
+    WireFinish,
+    WireReasoning,
+    WireStop,
+    WireText,
+    WireUsage,
+)
+from opencode_tui.engine.provider.llm import (
     FinishStep,
     ReasoningDelta,
     ReasoningEnd,
@@ -16,17 +26,7 @@ from opencode_tui.engine.provider.stream import (
     ToolInputStart,
     Usage,
 )
-from opencode_tui.engine.provider.wire.delta import (
-    MalformedChunk,
-    WireCall,
-    WireDelta,
-    WireEnd,
-    WireFinish,
-    WireReasoning,
-    WireStop,
-    WireText,
-    WireUsage,
-)
+from opencode_tui.engine.provider.normalize import Normalizer
 
 
 def hear(*deltas: WireDelta) -> list[StreamEvent]:

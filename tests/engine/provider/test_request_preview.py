@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from opencode_tui.engine.provider.endpoint import Endpoint
+from opencode_tui.engine.provider.decode import anthropic_request, openai_request
+from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, UserEntry
+from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.engine.provider.request_preview import preview_request
-from opencode_tui.engine.provider.stream import LlmRequest, TextBlock, UserEntry
-from opencode_tui.engine.provider.wire import anthropic_request, openai_request
 from opencode_tui.schema.model import Adapter, Model
 
 KEY = "sk-secret-0123456789"

@@ -4,10 +4,10 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.permission.policy import RefuseQuestions
+from opencode_tui.schema.api.request import AgentInput, CommandInput, FileInput, SubtaskInput
 from opencode_tui.schema.error import ConfigError, PermissionRefused, RunAborted
-from opencode_tui.schema.event import CommandExecuted
-from opencode_tui.schema.part import AgentPart, FilePart, TextPart
-from opencode_tui.schema.request import AgentInput, CommandInput, FileInput, SubtaskInput
+from opencode_tui.schema.event.event import CommandExecuted
+from opencode_tui.schema.session.part import AgentPart, FilePart, TextPart
 from tests.support.collect import drain
 from tests.support.model_script import Answer, Call
 from tests.support.opened import opened

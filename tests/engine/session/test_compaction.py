@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.schema.compaction import CompactSession
+from opencode_tui.schema.api.context import CompactSession
+from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.error import BusyError, OpencodeError, SessionError
-from opencode_tui.schema.event import SessionCompacted, SessionUpdated
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import CompactionPart, TextPart
-from opencode_tui.schema.request import CreateSession
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.event.event import SessionCompacted, SessionUpdated
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import CompactionPart, TextPart
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.model_script import Answer, Call, content_text, failure
 from tests.support.opened import MODEL, World, opened
 from tests.support.token_counter import Window

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
     MediaBlock,
@@ -12,7 +12,7 @@ from opencode_tui.engine.provider.stream import (
     ToolEntry,
     UserEntry,
 )
-from opencode_tui.engine.session.compaction_text import LEFT_OUT, MEDIA_TOKENS, plain_talk
+from opencode_tui.engine.session.compaction.summary_request import LEFT_OUT, MEDIA_TOKENS, plain_talk
 
 ASK = "summarize the conversation"
 

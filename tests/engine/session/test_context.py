@@ -3,19 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-from opencode_tui.engine.provider.stream import LlmRequest, ToolSpec
-from opencode_tui.engine.session.context import ContextSources, context_items
-from opencode_tui.engine.session.history import filter_compacted
-from opencode_tui.engine.session.model_message import to_model_messages
-from opencode_tui.engine.session.reminder import with_reminder
-from opencode_tui.engine.session.request_builder import BuiltRequest
-from opencode_tui.engine.session.system import SystemLayer, system_prompt
+from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
+from opencode_tui.engine.session.context.items import ContextSources, context_items
+from opencode_tui.engine.session.request.builder import BuiltRequest
+from opencode_tui.engine.session.request.history import filter_compacted
+from opencode_tui.engine.session.request.model_message import to_model_messages
+from opencode_tui.engine.session.request.reminder import with_reminder
+from opencode_tui.engine.session.request.system import SystemLayer, system_prompt
 from opencode_tui.engine.session.tokens.estimate import ModelEstimate
 from opencode_tui.engine.session.tokens.media import media_tokens
-from opencode_tui.schema.context import ContextItem
-from opencode_tui.schema.history import MessageWithParts, with_parts
+from opencode_tui.schema.api.context import ContextItem, MessageWithParts, with_parts
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.tool_state import restore
+from opencode_tui.schema.session.tool_state import restore
 from tests.support.build import MODEL, assistant, call, compaction, image, reasoning, step_start, text, user
 
 LAYERS = [

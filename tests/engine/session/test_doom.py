@@ -1,6 +1,6 @@
 import pytest
 
-from opencode_tui.engine.session.doom import call_key, calls_of_turn, is_doom_loop
+from opencode_tui.engine.session.step.doom import call_key, calls_of_turn, is_doom_loop
 from tests.support.build import assistant, call, user
 
 

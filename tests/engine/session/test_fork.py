@@ -3,11 +3,11 @@ import json
 
 import pytest
 
+from opencode_tui.schema.api.request import CreateSession, ForkSession
 from opencode_tui.schema.error import BusyError, NoSuchMessageError
-from opencode_tui.schema.event import SessionCreated
-from opencode_tui.schema.fork import CopyRange, ForkOrigin, fork_origin
+from opencode_tui.schema.event.event import SessionCreated
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.request import CreateSession, ForkSession
+from opencode_tui.schema.session.session import CopyRange, ForkOrigin, fork_origin
 from tests.support.collect import drain, words
 from tests.support.deep import write_session
 from tests.support.model_script import Answer, Call

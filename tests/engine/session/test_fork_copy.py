@@ -8,10 +8,9 @@ import pytest
 
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.engine import open_engine
+from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.error import StorageError
-from opencode_tui.schema.fork import fork_origin
-from opencode_tui.schema.request import ForkSession
-from opencode_tui.schema.session import RevertState
+from opencode_tui.schema.session.session import RevertState, fork_origin
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.pending_copies import PendingCopies

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.schema.request import ForkSession
+from opencode_tui.schema.api.request import ForkSession
 from tests.support.model_script import Answer, Call
 from tests.support.opened import opened
 from tests.support.repo import make_repo

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.client.local import open_client
+from opencode_tui.schema.api.request import CreateSession, ForkSession
 from opencode_tui.schema.error import ConfigError, GitUnavailableError, NoSuchMessageError, SnapshotError
-from opencode_tui.schema.request import CreateSession, ForkSession
 from tests.support.deep import write_session
 from tests.support.repo import make_repo
 
@@ -141,7 +141,7 @@ async def test_what_cannot_be_done_is_refused_and_leaves_nothing(environ, tmp_pa
 
 
 async def test_a_worktree_that_cannot_be_filled_is_taken_away_again(environ, repo, source, tmp_path, monkeypatch):
-    monkeypatch.setattr("opencode_tui.engine.snapshot.restore.Disk.open", _refuse, raising=False)
+    monkeypatch.setattr("opencode_tui.engine.snapshot.revert.restore.Disk.open", _refuse, raising=False)
     async with open_client(environ, repo.path) as client:
         with pytest.raises(SnapshotError, match="cannot be written"):
             await client.sessions.fork(source, OWN)

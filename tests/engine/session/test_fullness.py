@@ -1,7 +1,7 @@
 import pytest
 
-from opencode_tui.engine.session.fullness import new_messages, pending_from, reported_use, told_limit
-from opencode_tui.schema.message import CacheTokens, Tokens
+from opencode_tui.engine.session.compaction.state import new_messages, pending_from, reported_use, told_limit
+from opencode_tui.schema.session.message import CacheTokens, Tokens
 from tests.support.build import MODEL, assistant, call, compaction, user
 
 USED = Tokens(input=900, output=50, cache=CacheTokens(read=50))

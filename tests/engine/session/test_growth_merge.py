@@ -1,5 +1,5 @@
-from opencode_tui.engine.session.live import LiveText
-from opencode_tui.engine.session.part_machine import Grew, Stored, merge_growth
+from opencode_tui.engine.session.records.growing_part import LiveText
+from opencode_tui.engine.session.step.part_machine import Grew, Stored, merge_growth
 from tests.support.build import text
 
 

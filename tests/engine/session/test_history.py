@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.session.history import Position, filter_compacted, is_answered, position
+from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, position
 from opencode_tui.schema.error import aborted
 from tests.support.build import assistant, compaction, user
 

@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.instruction import configured_files, global_file, project_files, render
-from opencode_tui.engine.session.remote_instruction import RemoteInstructions
+from opencode_tui.engine.session.request.instruction import (
+    RemoteInstructions,
+    configured_files,
+    global_file,
+    project_files,
+    render,
+)
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.kept import KeptSources, kept_text
-from opencode_tui.schema.part import PatchPart, ToolPart
-from opencode_tui.schema.todo import Todo
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolTime
+from opencode_tui.engine.session.compaction.preserved import KeptSources, kept_text
+from opencode_tui.schema.session.part import PatchPart, ToolPart
+from opencode_tui.schema.session.session import Todo
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
 from tests.support.build import assistant, compaction, image, owner, text, user
 
 

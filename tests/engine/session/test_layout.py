@@ -8,8 +8,8 @@ import pytest
 
 from opencode_tui.client.local import open_client
 from opencode_tui.engine.permission.policy import RefuseQuestions
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
 from tests.support.model_server import ModelServer, provider_config
 
 ARCHIVE = Path(__file__).parents[2] / "schema" / "data" / "opencode-fixtures.tar.gz"

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.permission.policy import AutoApprove, RefuseQuestions
-from opencode_tui.engine.session.tool_calls import NO_STEP_LEFT
+from opencode_tui.engine.session.step.tool_calls import NO_STEP_LEFT
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import ProviderError, RunAborted
-from opencode_tui.schema.event import PermissionAsked, SessionStatusChanged
-from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.event.event import PermissionAsked, SessionStatusChanged
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
-from opencode_tui.schema.status import RetryStatus
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.session import RetryStatus
 from tests.support.model_script import Answer, Call, content_text, failure
 from tests.support.opened import MODEL, opened, react, while_reacting
 from tests.support.settings_world import SettingsWorld

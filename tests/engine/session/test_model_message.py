@@ -4,7 +4,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
     MediaBlock,
@@ -14,9 +14,9 @@ from opencode_tui.engine.provider.stream import (
     ToolEntry,
     UserEntry,
 )
-from opencode_tui.engine.session.model_message import GO_ON, INTERRUPTED, to_model_messages
+from opencode_tui.engine.session.request.model_message import GO_ON, INTERRUPTED, to_model_messages
 from opencode_tui.schema.error import ApiData, StoredApiError, aborted
-from opencode_tui.schema.part import FilePart, SubtaskPart
+from opencode_tui.schema.session.part import FilePart, SubtaskPart
 from tests.support.build import MODEL, assistant, call, compaction, image, owner, reasoning, step_start, text, user
 
 SEES = MODEL.changed(attachment=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.patches import FOREIGN
-from opencode_tui.engine.session.undo_range import visible
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.engine.session.revert.files import FOREIGN
+from opencode_tui.engine.session.revert.range import visible
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.stored import read_store
 from tests.support.undo import UndoWorld, undo_world
 

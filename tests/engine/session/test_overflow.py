@@ -2,9 +2,9 @@
 
 import pytest
 
-from opencode_tui.engine.session.overflow import OverflowRules, exceeds, usable
-from opencode_tui.schema.message import CacheTokens, Tokens
+from opencode_tui.engine.session.compaction.state import OverflowRules, exceeds, usable
 from opencode_tui.schema.model import Limit, Model
+from opencode_tui.schema.session.message import CacheTokens, Tokens
 
 
 def model(context: int, output: int = 0, cap: int | None = None) -> Model:

@@ -3,7 +3,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.llm import (
     FinishStep,
     ReasoningDelta,
     ReasoningEnd,
@@ -17,9 +17,9 @@ from opencode_tui.engine.provider.stream import (
     ToolInputStart,
     Usage,
 )
-from opencode_tui.engine.session.part_machine import Grew, PartMachine, Stored
+from opencode_tui.engine.session.step.part_machine import Grew, PartMachine, Stored
 from opencode_tui.schema.ids import Identifier
-from opencode_tui.schema.part import PartTime, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session.part import PartTime, ReasoningPart, TextPart, ToolPart
 
 END = FinishStep("stop", Usage())
 

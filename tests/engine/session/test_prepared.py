@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.schema.message import AssistantMessage
-from opencode_tui.schema.part import CompactionPart, TextPart
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import CompactionPart, TextPart
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.model_script import Answer, content_text, failure
 from tests.support.model_server import asks_for_summary
 from tests.support.opened import MODEL, World, opened

@@ -1,9 +1,9 @@
 """Which old outputs go: the rows of the original's tests, then each rule by itself."""
 
-from opencode_tui.engine.session.prune import output_tokens, prunable, pruned
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.part import ToolPart
-from opencode_tui.schema.tool_state import restore
+from opencode_tui.engine.session.compaction.prune import output_tokens, prunable, pruned
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import restore
 from tests.support.build import assistant, call, text, user
 
 LARGE = "x" * 49_000

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from opencode_tui.client.client import EventReader
+from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.error import BusyError, NoSuchMessageError, NotFoundError, SessionError
-from opencode_tui.schema.event import PartUpdated, SessionStatusChanged
-from opencode_tui.schema.part import ToolPart
-from opencode_tui.schema.request import ForkSession
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.event.event import PartUpdated, SessionStatusChanged
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.model_script import Answer, Call
 from tests.support.opened import World, opened, while_reacting
 

@@ -4,11 +4,11 @@ import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, RefuseQuestions
 from opencode_tui.engine.session.question import QuestionService
+from opencode_tui.schema.api.question import Question, QuestionOption
 from opencode_tui.schema.error import QuestionDismissedError, RunAborted, ToolError
-from opencode_tui.schema.event import QuestionAsked, QuestionRejected, QuestionReplied
+from opencode_tui.schema.event.event import QuestionAsked, QuestionRejected, QuestionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import ToolCallRef
-from opencode_tui.schema.question import Question, QuestionOption
 from tests.support.model_script import Answer, Call
 from tests.support.opened import opened, while_reacting
 

@@ -1,11 +1,11 @@
 """Images that a provider refused are not sent to it again."""
 
-from opencode_tui.engine.provider.stream import MediaBlock, TextBlock, UserEntry
-from opencode_tui.engine.session.media import REFUSED
-from opencode_tui.engine.session.model_message import to_model_messages
+from opencode_tui.engine.provider.llm import MediaBlock, TextBlock, UserEntry
+from opencode_tui.engine.session.request.media import REFUSED
+from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.session.retry import store_cause, tells_refused_media
 from opencode_tui.schema.error import Failure, ProviderError
-from opencode_tui.schema.part import RetryPart, RetryTime
+from opencode_tui.schema.session.part import RetryPart, RetryTime
 from tests.support.build import MODEL, assistant, image, owner, user
 
 SEES = MODEL.changed(attachment=True)

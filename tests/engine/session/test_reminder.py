@@ -1,4 +1,4 @@
-from opencode_tui.engine.session.reminder import remind_of_mode, with_reminder, wrap_late
+from opencode_tui.engine.session.request.reminder import remind_of_mode, with_reminder, wrap_late
 from tests.support.build import assistant, text, user
 
 WRAPPED = """<system-reminder>

@@ -1,9 +1,9 @@
 from typing import Any
 
 from opencode_tui.engine.session.repair import INTERRUPTED_TOOL, is_unfinished, repair
-from opencode_tui.schema.history import with_parts
-from opencode_tui.schema.message import MessageTime
-from opencode_tui.schema.part import PartTime
+from opencode_tui.schema.api.context import with_parts
+from opencode_tui.schema.session.message import MessageTime
+from opencode_tui.schema.session.part import PartTime
 from tests.engine.session.test_store import belonging, put
 from tests.support.build import assistant, call, text, user
 from tests.support.store import open_store, session_info

@@ -2,11 +2,11 @@ import os
 
 from hypothesis import assume, given, settings
 
-from opencode_tui.engine.provider.stream import LlmRequest, ToolSpec
-from opencode_tui.engine.provider.wire import anthropic_request, openai_request
-from opencode_tui.engine.session.history import filter_compacted, position
-from opencode_tui.engine.session.model_message import to_model_messages
-from opencode_tui.engine.session.reminder import remind_of_mode, wrap_late
+from opencode_tui.engine.provider.decode import anthropic_request, openai_request
+from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
+from opencode_tui.engine.session.request.history import filter_compacted, position
+from opencode_tui.engine.session.request.model_message import to_model_messages
+from opencode_tui.engine.session.request.reminder import remind_of_mode, wrap_late
 from tests.support import strict_anthropic, strict_openai
 from tests.support.build import MODEL, assistant, call, user
 from tests.support.histories import HISTORIES

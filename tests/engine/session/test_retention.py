@@ -1,8 +1,8 @@
 import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
-from opencode_tui.engine.session import retention
-from opencode_tui.engine.session.retention import clean_unneeded, needed_snapshots
+from opencode_tui.engine.session.revert import retention
+from opencode_tui.engine.session.revert.retention import clean_unneeded, needed_snapshots
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import system_clock

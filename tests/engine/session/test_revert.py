@@ -4,9 +4,9 @@ import pytest
 
 from opencode_tui.engine.snapshot.disk import Place
 from opencode_tui.schema.error import BusyError, NoSuchMessageError, NothingToRevertError
-from opencode_tui.schema.event import MessageRemoved, PartRemoved, SessionDiff, SessionUpdated
-from opencode_tui.schema.part import TextPart
-from opencode_tui.schema.undo import UndoNote
+from opencode_tui.schema.event.event import MessageRemoved, PartRemoved, SessionDiff, SessionUpdated
+from opencode_tui.schema.session.part import TextPart
+from opencode_tui.schema.session.undo import UndoNote
 from opencode_tui.storage.locks import Locks
 from tests.support.stored import read_store
 from tests.support.undo import UndoWorld, undo_world

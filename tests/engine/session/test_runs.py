@@ -5,11 +5,10 @@ import pytest
 
 from opencode_tui.bus import Bus
 from opencode_tui.engine.permission.policy import AskPerson
-from opencode_tui.engine.session.fork_copy import ForkCopies
-from opencode_tui.engine.session.publisher import Publisher
-from opencode_tui.engine.session.runs import RunRegistry
-from opencode_tui.engine.session.status import SessionStatuses
-from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.publisher import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
 from opencode_tui.schema.error import BusyError, ProviderError, RunAborted
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_index import SessionIndex

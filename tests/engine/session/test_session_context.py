@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.schema.api.request import ForkSession, PromptInput, TextInput
 from opencode_tui.schema.error import NotFoundError
-from opencode_tui.schema.request import ForkSession, PromptInput, TextInput
 from tests.support.model_script import Answer, Call
 from tests.support.opened import MODEL, World, opened
 from tests.support.token_counter import Window

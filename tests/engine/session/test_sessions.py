@@ -2,9 +2,9 @@
 
 import pytest
 
+from opencode_tui.schema.api.request import CreateSession, UpdateSession
 from opencode_tui.schema.error import NotFoundError
-from opencode_tui.schema.event import SessionCreated, SessionUpdated
-from opencode_tui.schema.request import CreateSession, UpdateSession
+from opencode_tui.schema.event.event import SessionCreated, SessionUpdated
 from tests.support.collect import drain
 from tests.support.opened import opened
 

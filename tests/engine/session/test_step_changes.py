@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
-from opencode_tui.engine.snapshot.place import find_place
+from opencode_tui.engine.snapshot.worktree_paths import find_place
+from opencode_tui.schema.api.request import ShellInput
 from opencode_tui.schema.error import RunAborted
-from opencode_tui.schema.event import PartGrowth
-from opencode_tui.schema.part import StepFinishPart, StepStartPart
-from opencode_tui.schema.request import ShellInput
+from opencode_tui.schema.event.event import PartGrowth
+from opencode_tui.schema.session.part import StepFinishPart, StepStartPart
 from opencode_tui.storage.locks import Locks
 from tests.support.model_script import Answer, Call
 from tests.support.opened import MODEL, opened, while_reacting

@@ -1,7 +1,7 @@
 import pytest
 
-from opencode_tui.schema.message import OutputFormat
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.session.message import OutputFormat
 from tests.engine.session.test_subagent import MODEL, opened
 from tests.support.model_script import Answer, Call
 

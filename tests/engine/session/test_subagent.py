@@ -7,12 +7,12 @@ import pytest
 
 from opencode_tui.client.local import open_client
 from opencode_tui.engine.permission.policy import RefuseQuestions
-from opencode_tui.schema.event import PartProgress
-from opencode_tui.schema.message import AssistantMessage
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.event.event import PartProgress
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import ToolPart
 from tests.support.model_script import Answer, Call
 from tests.support.model_server import ModelServer, provider_config
 

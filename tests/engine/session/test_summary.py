@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.diff_merge import cut, merge, totals
-from opencode_tui.engine.session.summary import title_of
-from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.event import MessageUpdated, SessionDiff, SessionUpdated
-from opencode_tui.schema.message import UserMessage
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.engine.session.revert.files import cut, merge, totals
+from opencode_tui.engine.session.revert.summary import title_of
+from opencode_tui.schema.event.event import MessageUpdated, SessionDiff, SessionUpdated
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.build import text
 from tests.support.undo import UndoWorld, undo_world
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.session.template import ReferencePlace, expand_prompt, expand_references, find_references
-from opencode_tui.schema.part import AgentSource, FilePartSource, SourceText
-from opencode_tui.schema.request import AgentInput, FileInput, TextInput
+from opencode_tui.engine.session.references import ReferencePlace, expand_prompt, expand_references, find_references
+from opencode_tui.schema.api.request import AgentInput, FileInput, TextInput
+from opencode_tui.schema.session.part import AgentSource, FilePartSource, SourceText
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.schema.request import CreateSession, UpdateSession
-from opencode_tui.schema.session import SessionInfo, is_default_title
+from opencode_tui.schema.api.request import CreateSession, UpdateSession
+from opencode_tui.schema.session.session import SessionInfo, is_default_title
 from tests.support.model_script import Answer, failure
 from tests.support.opened import MODEL, World, opened
 

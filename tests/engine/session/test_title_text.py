@@ -1,7 +1,7 @@
 import pytest
 
-from opencode_tui.engine.session.title_text import clean_title, is_real_request, message_title, words_for_title
-from opencode_tui.schema.part import SubtaskPart
+from opencode_tui.engine.session.step.title import clean_title, is_real_request, message_title, words_for_title
+from opencode_tui.schema.session.part import SubtaskPart
 from tests.support.build import compaction, image, owner, text
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.stored import read_store
 from tests.support.undo import UndoWorld, undo_world
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.store import SessionStore
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.snapshot.snapshot import Snapshots
-from opencode_tui.schema.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo
 from tests.support.snapshots import Death
 from tests.support.stored import read_store
 from tests.support.undo import UndoWorld, undo_world

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.session import SessionInfo
-from opencode_tui.schema.undo import RevertReport
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.undo import RevertReport
 from tests.support.faults import FaultyFiles
 from tests.support.snapshots import Fact, Fault, FaultyDisk
 from tests.support.undo import UndoWorld, undo_world

@@ -1,6 +1,6 @@
 import pytest
 
-from opencode_tui.engine.session.undo_range import (
+from opencode_tui.engine.session.revert.range import (
     Boundary,
     ChildCall,
     changes_of,
@@ -13,10 +13,10 @@ from opencode_tui.engine.session.undo_range import (
     work_of,
 )
 from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
-from opencode_tui.schema.message import MessageTime
-from opencode_tui.schema.part import PatchPart
-from opencode_tui.schema.session import RevertState
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolTime
+from opencode_tui.schema.session.message import MessageTime
+from opencode_tui.schema.session.part import PatchPart
+from opencode_tui.schema.session.session import RevertState
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
 from tests.support.build import assistant, call, compaction, owner, step_start, text, user
 
 

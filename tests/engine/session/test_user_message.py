@@ -2,8 +2,8 @@
 
 import pytest
 
+from opencode_tui.schema.api.request import PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.request import PromptInput, TextInput
 from tests.support.opened import MODEL, opened
 
 OTHER = ModelRef(provider_id="fake-anthropic", model_id="fake-model")

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.request import CreateSession, PromptInput, TextInput
 from tests.support.model_script import Answer
 from tests.support.opened import opened
 

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.skill.places import search_of
-from opencode_tui.engine.skill.skills import discover_skills
+from opencode_tui.engine.skill.skills import discover_skills, search_of
 from tests.support.settings_world import SettingsWorld
 
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.claims import Claim, Claims, Ledger, ShellRun
+from opencode_tui.engine.snapshot.change_log import Claim, Claims, Ledger, ShellRun
 from opencode_tui.engine.snapshot.entry import Entry
 
 A = Entry("file", 0o644, "a" * 40)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.snapshot.journal import Journal
 from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.engine.snapshot.revert.journal import Journal
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.paths import Paths
 from tests.support.snapshots import Death, Fact, Fault, FaultyDisk, World

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.snapshot.git_index import Tracked, find_git_dir, read_tracked
+from opencode_tui.engine.snapshot.scan.git_index import Tracked, find_git_dir, read_tracked
 from tests.support.repo import Repo, make_repo
 
 NAMES = {

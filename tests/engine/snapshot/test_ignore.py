@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opencode_tui.engine.snapshot.ignore import Rules
+from opencode_tui.engine.snapshot.scan.ignore import Rules
 from tests.support.repo import make_repo
 
 PIECES = st.sampled_from(["a", "b", "ab", "*", "?", "[ab]", "**", "a*", "*.c", "x.c", r"\a", r"\#a", "a b", "ä"])

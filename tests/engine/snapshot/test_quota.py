@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from opencode_tui.engine.snapshot.quota import SnapshotSettings
+from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.schema.error import SnapshotError
 from tests.support.snapshots import World
 

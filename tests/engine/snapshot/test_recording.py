@@ -2,9 +2,8 @@ import asyncio
 
 import pytest
 
-from opencode_tui.engine.snapshot.quota import SnapshotSettings
-from opencode_tui.engine.snapshot.recorded import Write
-from opencode_tui.engine.snapshot.recording import Family, StepRecording
+from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
+from opencode_tui.engine.snapshot.record.recording import Family, StepRecording, Write
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.error import SnapshotError
 from tests.support.snapshots import World

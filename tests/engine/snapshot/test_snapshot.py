@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.snapshot.report import Remark
-from opencode_tui.schema.diff import FileDiff
 from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.storage.paths import Paths
 from tests.support.repo import make_repo
 from tests.support.snapshots import World

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.snapshot.object_writer import ObjectWriter, StoreFullError
-from opencode_tui.engine.snapshot.pack import DamagedPackError, PackBuilder, object_id, unpack
-from opencode_tui.engine.snapshot.store import ObjectStore
-from opencode_tui.engine.snapshot.tree import EXECUTABLE, FOLDER, LINK, PLAIN, decode, encode
+from opencode_tui.engine.snapshot.objects.pack import DamagedPackError, PackBuilder, object_id, unpack
+from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
+from opencode_tui.engine.snapshot.objects.tree import EXECUTABLE, FOLDER, LINK, PLAIN, decode, encode
 from opencode_tui.schema.error import SnapshotError
 from tests.support.repo import run_git
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.engine.snapshot.entry import Entry, Unknown
-from opencode_tui.engine.snapshot.tally import Segment, Stretch, Tally
+from opencode_tui.engine.snapshot.record.accumulator import Segment, Stretch, Tally
 
 A, B, C, D = (Entry("file", 0o644, letter * 40) for letter in "abcd")
 FOLDER = Entry("folder", 0o755)

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.tool.apply_patch import ApplyPatchTool
-from opencode_tui.engine.tool.edit import EditTool
+from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
+from opencode_tui.engine.tool.builtin.edit import EditTool
 from opencode_tui.engine.tool.tool import ToolResult
 from opencode_tui.schema.error import RejectedError, ToolError
 from tests.support.tools import Workbench, tree

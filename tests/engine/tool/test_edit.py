@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.tool.edit import EditTool
-from opencode_tui.engine.tool.edit_text import replace_text
-from opencode_tui.engine.tool.files import TextFile
-from opencode_tui.engine.tool.stamps import Stamp
-from opencode_tui.engine.tool.text_format import decode
+from opencode_tui.engine.tool.builtin.edit import EditTool
+from opencode_tui.engine.tool.edit.edit_text import replace_text
+from opencode_tui.engine.tool.files.files import TextFile
+from opencode_tui.engine.tool.files.read_guard import Stamp
+from opencode_tui.engine.tool.files.text_format import decode
 from opencode_tui.schema.error import ToolError
 from tests.support.tools import Workbench
 

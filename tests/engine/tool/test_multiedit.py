@@ -1,6 +1,6 @@
 import pytest
 
-from opencode_tui.engine.tool.multiedit import MultieditTool
+from opencode_tui.engine.tool.builtin.multiedit import MultieditTool
 from opencode_tui.schema.error import ToolError
 from tests.support.tools import Workbench
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.tool.read import ReadTool
+from opencode_tui.engine.tool.builtin.read import ReadTool
 from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from opencode_tui.schema.error import RejectedError, ToolError
 from tests.support.tools import Workbench

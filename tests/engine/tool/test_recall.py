@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from opencode_tui.engine.tool.recall import RecallTool, StoredOutput
+from opencode_tui.engine.tool.builtin.recall import RecallTool, StoredOutput
 from opencode_tui.schema.error import ToolError
 from tests.support.tools import Workbench
 

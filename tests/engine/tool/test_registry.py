@@ -2,19 +2,19 @@ import json
 
 import pytest
 
-from opencode_tui.engine.tool.apply_patch import ApplyPatchTool
-from opencode_tui.engine.tool.edit import EditParameters, EditTool
-from opencode_tui.engine.tool.glob import GlobTool
-from opencode_tui.engine.tool.grep import GrepTool
-from opencode_tui.engine.tool.list import ListTool
-from opencode_tui.engine.tool.multiedit import MultieditParameters, MultieditTool
-from opencode_tui.engine.tool.read import ReadParameters
+from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
+from opencode_tui.engine.tool.builtin.edit import EditParameters, EditTool
+from opencode_tui.engine.tool.builtin.glob import GlobTool
+from opencode_tui.engine.tool.builtin.grep import GrepTool
+from opencode_tui.engine.tool.builtin.list import ListTool
+from opencode_tui.engine.tool.builtin.multiedit import MultieditParameters, MultieditTool
+from opencode_tui.engine.tool.builtin.read import ReadParameters
+from opencode_tui.engine.tool.builtin.todo import TodoreadTool, TodowriteTool
+from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
+from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.engine.tool.registry import AnyTool, ToolRegistry
 from opencode_tui.engine.tool.search.search import FileSearch
-from opencode_tui.engine.tool.todo import TodoreadTool, TodowriteTool
-from opencode_tui.engine.tool.webfetch import WebfetchTool
-from opencode_tui.engine.tool.write import WriteTool
-from opencode_tui.schema.todo import Todo
+from opencode_tui.schema.session.session import Todo
 from tests.support.tools import Workbench
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.tool.glob import GlobTool
-from opencode_tui.engine.tool.grep import GrepTool
-from opencode_tui.engine.tool.list import ListTool
+from opencode_tui.engine.tool.builtin.glob import GlobTool
+from opencode_tui.engine.tool.builtin.grep import GrepTool
+from opencode_tui.engine.tool.builtin.list import ListTool
 from opencode_tui.engine.tool.search.glob_pattern import matcher, split_fixed
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
 from opencode_tui.engine.tool.search.search import FALLBACK_NOTE, FileSearch

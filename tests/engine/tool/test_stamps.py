@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.tool.stamps import ReadStamps, Stamp
+from opencode_tui.engine.tool.files.read_guard import ReadStamps, Stamp
 from opencode_tui.schema.error import ToolError
 
 NEW, OLD = Stamp(2, 1, 1), Stamp(1, 1, 1)

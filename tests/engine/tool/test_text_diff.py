@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_tui.engine.tool.text_diff import compare
+from opencode_tui.engine.tool.edit.diff import compare
 
 TEXTS = st.text("ab\n", max_size=40)
 

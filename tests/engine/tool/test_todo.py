@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from opencode_tui.engine.tool.todo import TodoreadTool, TodowriteTool
-from opencode_tui.schema.todo import Todo
+from opencode_tui.engine.tool.builtin.todo import TodoreadTool, TodowriteTool
+from opencode_tui.schema.session.session import Todo
 from tests.support.tools import Workbench
 
 

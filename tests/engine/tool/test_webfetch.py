@@ -5,8 +5,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from opencode_tui.engine.tool.html_text import convert
-from opencode_tui.engine.tool.webfetch import WebfetchTool
+from opencode_tui.engine.tool.builtin.html_text import convert
+from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
 from opencode_tui.schema.error import ToolError
 from tests.support.tools import Workbench
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.tool.write import WriteTool
+from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.schema.error import RejectedError, ToolError
 from tests.support.tools import Workbench, tree
 

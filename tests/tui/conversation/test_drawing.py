@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from opencode_tui.tui.conversation.body import count_lines, output_tail
 from opencode_tui.tui.conversation.code import MAX_LETTERS, colour_file, colour_lines
-from opencode_tui.tui.conversation.draw import draw_item
+from opencode_tui.tui.conversation.drawing import draw_item
 from opencode_tui.tui.conversation.failure import words_of
-from opencode_tui.tui.conversation.fenwick import Fenwick
-from opencode_tui.tui.conversation.page import Page, slice_spans
-from opencode_tui.tui.conversation.scene import Scene
-from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.conversation.layout import Fenwick
+from opencode_tui.tui.conversation.render import Page, slice_spans
+from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.state.items import ToolItem
 from tests.support.conversation import NOON, ROOT, Story, edit, look, read, refused_key
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from opencode_tui.schema.session import RevertState
+from opencode_tui.schema.session.session import RevertState
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.theme.glyphs import ASCII
 from tests.support.conversation import (

@@ -7,11 +7,11 @@ from textual.geometry import Region
 from textual.pilot import Pilot
 
 from opencode_tui.schema.error import MessageData, StoredUnknownError
-from opencode_tui.schema.event import PartGrowth, PartUpdated
-from opencode_tui.schema.part import TextPart
-from opencode_tui.schema.status import BusyStatus
-from opencode_tui.tui.conversation import drawings, requests
-from opencode_tui.tui.transcript import Transcript
+from opencode_tui.schema.event.event import PartGrowth, PartUpdated
+from opencode_tui.schema.session.part import TextPart
+from opencode_tui.schema.session.session import BusyStatus
+from opencode_tui.tui.conversation import drawing, requests
+from opencode_tui.tui.state.transcript import Transcript
 from tests.support.conversation import (
     SESSION,
     ConversationApp,
@@ -343,8 +343,8 @@ async def test_an_item_that_cannot_be_drawn_says_so_and_the_others_are_seen(
             raise RuntimeError("broken")
         return real(item, page, scene)
 
-    real = drawings.draw_item
-    monkeypatch.setattr(drawings, "draw_item", draw)
+    real = drawing.draw_item
+    monkeypatch.setattr(drawing, "draw_item", draw)
     app = app_of(every_tool())
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)

@@ -1,6 +1,6 @@
 """How far the wheel scrolls."""
 
-from opencode_tui.tui.conversation.wheel import MOST, Wheel
+from opencode_tui.tui.widgets.wheel import MOST, Wheel
 
 
 def test_fractions_of_lines_are_kept_for_the_next_step() -> None:

@@ -1,6 +1,6 @@
 """No key that was typed for something else answers a question."""
 
-from opencode_tui.tui.dialogs.guard import Guard
+from opencode_tui.tui.dialogs.panel import Guard
 
 
 def test_it_is_deaf_for_the_first_400_ms() -> None:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from opencode_tui.schema.question import Question, QuestionOption, QuestionRequest
-from opencode_tui.tui import late
+from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
+from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import StartOptions
 from tests.support.conversation import NOON, ROOT, SESSION, Story
@@ -12,7 +12,7 @@ from tests.support.scripted_client import Script, ScriptedClient, as_client, ses
 
 
 async def test_the_chosen_row_of_a_long_list_stays_in_sight() -> None:
-    late.load()
+    preload.load()
     story = Story()
     story.user("ask me", "1")
     options = [QuestionOption(label=f"way {number}.") for number in range(40)]

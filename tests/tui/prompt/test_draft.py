@@ -2,7 +2,7 @@
 
 import base64
 
-from opencode_tui.schema.request import FileInput
+from opencode_tui.schema.api.request import FileInput
 from opencode_tui.tui.prompt.clean import clean
 from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker
 

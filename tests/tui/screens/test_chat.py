@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from opencode_tui.tui.chrome.status_line import Pressed
 from opencode_tui.tui.options import StartOptions
-from opencode_tui.tui.status.pressed import Pressed
 from tests.support.model_script import Answer, Call
 from tests.support.screen import Page, screen
 

@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from opencode_tui.schema.history import MessageWithParts
-from opencode_tui.schema.message import Tokens
-from opencode_tui.schema.session import UNDO_KEY, RevertState, SessionSummary
-from opencode_tui.schema.status import RetryStatus
-from opencode_tui.schema.undo import RevertReport, UndoNote
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.message import Tokens
+from opencode_tui.schema.session.session import UNDO_KEY, RetryStatus, RevertState, SessionSummary
+from opencode_tui.schema.session.undo import RevertReport, UndoNote
 from tests.support import conversation as stories
 from tests.support.conversation import SESSION
 from tests.support.scripted_client import Script

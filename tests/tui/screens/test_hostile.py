@@ -4,16 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.schema.catalog import CommandSummary, Notices
-from opencode_tui.schema.context import ContextItem, ContextView
-from opencode_tui.schema.diff import FileDiff
+from opencode_tui.schema.api.catalog import CommandSummary, Notices
+from opencode_tui.schema.api.context import ContextItem, ContextView
+from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Verdict
-from opencode_tui.schema.question import Question, QuestionOption, QuestionRequest
-from opencode_tui.schema.status import BusyStatus, RetryStatus
-from opencode_tui.schema.todo import Todo
-from opencode_tui.schema.undo import RevertPreview, UndoFile, UndoScope
-from opencode_tui.tui import late
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.session import BusyStatus, RetryStatus, Todo
+from opencode_tui.schema.session.undo import RevertPreview, UndoFile, UndoScope
+from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import StartOptions
 from tests.support.conversation import NOON, ROOT, SESSION, Story
@@ -73,7 +72,7 @@ def script() -> Script:
 
 async def shown(told: Script, keys: tuple[str, ...]) -> str:
     """Everything that is drawn after these keys."""
-    late.load()
+    preload.load()
     app = OpenCodeApp(StartOptions(told.directory, session_id=SESSION), look(), clock=lambda: NOON / 1000)
     async with app.run_test(size=(150, 44)) as pilot:
         app.attach(as_client(ScriptedClient(told)))
@@ -126,7 +125,7 @@ async def test_no_question_of_an_agent_and_no_wait_steers_the_terminal() -> None
 
 
 async def test_a_region_that_cannot_be_drawn_says_so_and_the_rest_goes_on() -> None:
-    late.load()
+    preload.load()
     told = script()
     app = OpenCodeApp(StartOptions(told.directory, session_id=SESSION), look(), clock=lambda: NOON / 1000)
     async with app.run_test(size=(150, 44)) as pilot:

@@ -9,19 +9,17 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from opencode_tui.schema.catalog import CommandSummary, Notices
-from opencode_tui.schema.context import ContextItem, ContextView
-from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.message import Tokens
+from opencode_tui.schema.api.catalog import CommandSummary, Notices
+from opencode_tui.schema.api.context import ContextItem, ContextView
+from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.part import ToolPart
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, Rule, ToolCallRef, Verdict
-from opencode_tui.schema.question import Question, QuestionOption, QuestionRequest
-from opencode_tui.schema.session import RevertState, SessionSummary
-from opencode_tui.schema.status import AnyStatus, BusyStatus, RetryStatus
-from opencode_tui.schema.todo import Todo
-from opencode_tui.schema.undo import RevertPreview, UndoFile, UndoScope
-from opencode_tui.tui import late
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import Tokens
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.session import AnyStatus, BusyStatus, RetryStatus, RevertState, SessionSummary, Todo
+from opencode_tui.schema.session.undo import RevertPreview, UndoFile, UndoScope
+from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.theme.look import Look
@@ -444,7 +442,7 @@ def opened_app(situation: Situation) -> tuple[OpenCodeApp, Act]:
     script = situation.script()
     script.files = ["src/csvkit/parser.py", "src/csvkit/patch.py", "tests/test_parser.py", "docs/"]
     client = ScriptedClient(script)
-    late.load()
+    preload.load()
     options = StartOptions(script.directory, session_id=None if situation.is_new else SESSION)
     app = OpenCodeApp(options, situation.worn, clock=lambda: NOW_MS / 1000)
 

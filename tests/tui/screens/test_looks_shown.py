@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from opencode_tui.schema.catalog import Notices
-from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.trust import TrustItem, TrustReport
+from opencode_tui.schema.api.catalog import Notices
+from opencode_tui.schema.api.trust import TrustItem, TrustReport
+from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.tui.prompt.draft import Attachment
 from tests.support.conversation import ROOT
 from tests.support.scripted_client import Script

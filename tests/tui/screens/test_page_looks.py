@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.message import Tokens, UserSummary
-from opencode_tui.schema.part import PatchPart, ToolPart
 from opencode_tui.schema.permission import Action, PermissionReport, PermissionRequest, Rule, Verdict
-from opencode_tui.schema.session import RevertState, SessionInfo, SessionSummary
-from opencode_tui.schema.status import AnyStatus, BusyStatus
-from opencode_tui.schema.undo import RevertPreview, RevertReport, UndoFile, UndoNote, UndoScope
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import Tokens, UserSummary
+from opencode_tui.schema.session.part import PatchPart, ToolPart
+from opencode_tui.schema.session.session import AnyStatus, BusyStatus, RevertState, SessionInfo, SessionSummary
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFile, UndoNote, UndoScope
 from tests.support.conversation import NOON, ROOT, SESSION, Story, edit
 from tests.support.scripted_client import Script, session
 from tests.tui.screens.test_looks import (

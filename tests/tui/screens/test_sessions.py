@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from opencode_tui.tui.acts.offers import help_choices
+from opencode_tui.tui.actions.lists import help_choices
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.screens.sessions import SessionsScreen

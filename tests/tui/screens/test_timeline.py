@@ -1,11 +1,11 @@
 """What the timeline reads of a conversation."""
 
-from opencode_tui.schema.diff import FileDiff
-from opencode_tui.schema.message import UserSummary
-from opencode_tui.schema.part import PatchPart
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import UserSummary
+from opencode_tui.schema.session.part import PatchPart
 from opencode_tui.text.undo import UndoneFile
+from opencode_tui.tui.screens.timeline import change_since
 from opencode_tui.tui.screens.timeline_moments import NO_CHANGE, Branch, Moment, moments
-from opencode_tui.tui.screens.timeline_preview import change_since
 from tests.support.conversation import NOON, ROOT, SESSION, Story, edit
 
 

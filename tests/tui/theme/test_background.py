@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.tui.theme.background import ROUNDS, AnswerFilter, is_dark
+from opencode_tui.tui.terminal_input import ROUNDS, AnswerFilter, is_dark
 
 LIGHT = "\x1b]11;rgb:ffff/fafa/f0f0\x1b\\"
 

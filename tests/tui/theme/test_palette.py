@@ -4,8 +4,8 @@ import pytest
 from rich.color import Color, ColorSystem
 
 from opencode_tui.tui.theme.built_in import FIRST_GREY, built_in
+from opencode_tui.tui.theme.derive import contrast
 from opencode_tui.tui.theme.look import find_depth, first_look, is_dark
-from opencode_tui.tui.theme.mixing import contrast
 from opencode_tui.tui.theme.palette import Palette
 from opencode_tui.tui.theme.themes import BUILT_IN, Themes
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.schema.project import Places
-from opencode_tui.schema.theme import ELSEWHERE, SHIPPED, theme_fault
+from opencode_tui.schema.api.project import Places
+from opencode_tui.schema.api.theme import ELSEWHERE, SHIPPED, theme_fault
 from opencode_tui.tui.theme.themes import Themes, theme_folders
 
 OWN: dict[str, Any] = {

@@ -16,7 +16,7 @@ from msgspec import Struct
 from opencode_tui.engine.provider.demo.intent import Goal, read_goals
 from opencode_tui.engine.provider.demo.scripts import Call, Outcome, Script, count, script_of
 from opencode_tui.engine.provider.demo.turn import Done, Turn, asks_for_summary, read_turn, summarize, title_of
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.llm import (
     CallBlock,
     FinishStep,
     LlmRequest,

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from opencode_tui.engine.provider.demo.intent import Goal, read_goals
 from opencode_tui.engine.provider.demo.programs import INTERPRETERS
 from opencode_tui.engine.provider.demo.turn import Turn, one_line
-from opencode_tui.engine.provider.stream import ResultBlock
+from opencode_tui.engine.provider.llm import ResultBlock
 
 _QUOTED_LINES, _QUOTED_WIDTH = 30, 160
 _LISTED = 25

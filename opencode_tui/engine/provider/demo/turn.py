@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
     LlmRequest,

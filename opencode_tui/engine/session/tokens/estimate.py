@@ -19,7 +19,7 @@ from threading import Lock
 
 from msgspec import Struct
 
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.llm import (
     CallBlock,
     LlmRequest,
     MediaBlock,
@@ -29,8 +29,8 @@ from opencode_tui.engine.provider.stream import (
     ToolEntry,
     ToolSpec,
 )
-from opencode_tui.schema.message import Tokens
 from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.session.message import Tokens
 from opencode_tui.storage.paths import ensure
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ import re
 from base64 import b64decode
 from math import ceil
 
-from opencode_tui.engine.provider.stream import MediaBlock
+from opencode_tui.engine.provider.llm import MediaBlock
 from opencode_tui.schema.model import Model
 
 PDF_PAGE = 3_000

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+from opencode_tui.engine.tool.files.text_format import is_binary
 from opencode_tui.engine.tool.search.glob_pattern import IgnoreRules, is_ignored, matcher, rules_in
-from opencode_tui.engine.tool.text_format import is_binary
 
 _SAMPLE_BYTES = 4096
 _LINE_LIMIT_BYTES = 1024 * 1024

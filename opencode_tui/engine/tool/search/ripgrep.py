@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.engine.tool.folder import Folder, open_folder
+from opencode_tui.engine.tool.files.folder import Folder, open_folder
 from opencode_tui.schema.error import ToolError
 
 _CHUNK_BYTES = 64 * 1024

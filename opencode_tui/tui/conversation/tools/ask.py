@@ -2,13 +2,13 @@
 
 from typing import Any, cast
 
-from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import answers_of
 from opencode_tui.tui.conversation.body import plain_line
-from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.render import Line, Page
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer
-from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.state.items import ToolItem
 
 
 class AskRenderer(ToolRenderer):

@@ -1,7 +1,7 @@
 """Commands: a live tail, the exit code, what a test run says at its end."""
 
-from opencode_tui.schema.part import ToolPart
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateRunning
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import is_bad_exit
 from opencode_tui.tui.conversation.body import (
@@ -13,9 +13,9 @@ from opencode_tui.tui.conversation.body import (
     output_tail,
     plain_line,
 )
-from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.render import Line, Page
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cut, tail
-from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.state.items import ToolItem
 
 _SHOWN = 2
 """Lines of a bad end that are shown, beside the one that counts the rest."""

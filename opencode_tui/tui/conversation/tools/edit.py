@@ -2,15 +2,15 @@
 
 from functools import lru_cache
 
-from opencode_tui.schema.part import ToolPart
-from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.diff_rows import DiffRow, read_diff
 from opencode_tui.text.quantity import plural
 from opencode_tui.tui.conversation.body import plain_line
 from opencode_tui.tui.conversation.diff import draw_diff
-from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.render import Line, Page
 from opencode_tui.tui.conversation.tools.tool import FullText, Opened, ToolRenderer
-from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.state.items import ToolItem
 
 SHOWN = 12
 OPEN = 400

@@ -5,9 +5,9 @@ import re
 from opencode_tui.text.safe_text import output_line
 from opencode_tui.text.tool import relative
 from opencode_tui.tui.conversation.body import OPEN_LINES, count_lines, draw_more, guarded
-from opencode_tui.tui.conversation.page import Line, Page, Span
+from opencode_tui.tui.conversation.render import Line, Page, Span
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer
-from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.state.items import ToolItem
 
 _FOUND_LINE = re.compile(r"  Line (\d+): (.*)")
 

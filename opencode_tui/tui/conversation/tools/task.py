@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from opencode_tui.schema.part import ToolPart
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateRunning
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
 from opencode_tui.text.tool import name_of, tools_of
 from opencode_tui.tui.conversation.body import TAIL_LINES
-from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.render import Line, Page
 from opencode_tui.tui.conversation.tools.tool import ToolRenderer, tail
 
 

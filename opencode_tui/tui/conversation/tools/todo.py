@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from opencode_tui.schema.part import ToolPart
-from opencode_tui.schema.tool_state import ToolStateCompleted
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import todos_of
 from opencode_tui.tui.conversation.body import OPEN_LINES, plain_line
-from opencode_tui.tui.conversation.page import Line, Page
+from opencode_tui.tui.conversation.render import Line, Page
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer
-from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.state.items import ToolItem
 
 SHOWN = 12
 """Items before the call is opened."""

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from opencode_tui.schema.part import ToolPart
-from opencode_tui.schema.tool_state import ToolStateCompleted, ToolStateRunning
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
 from opencode_tui.tui.conversation.body import draw_open, draw_output, is_capped
-from opencode_tui.tui.conversation.page import Line, Page
-from opencode_tui.tui.items import ToolItem
+from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.state.items import ToolItem
 
 Opened = Literal["folded", "short", "whole"]
 """How much of a body is seen: nothing, what a glance needs, or all that the conversation has room for."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from opencode_tui.engine.provider.stream import (
+from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
     LlmRequest,

@@ -1,7 +1,7 @@
 """What is sent in Anthropic's words."""
 
-from opencode_tui.engine.provider.stream import TextBlock, ThinkingBlock, UserEntry
-from opencode_tui.engine.provider.wire.anthropic_request import build
+from opencode_tui.engine.provider.decode.anthropic_request import build
+from opencode_tui.engine.provider.llm import TextBlock, ThinkingBlock, UserEntry
 from tests.engine.provider.wire.conversation import PAPER, PICTURE, READ, SCHEMA, assistant, call, request, result, user
 
 MARK = {"cache_control": {"type": "ephemeral"}}

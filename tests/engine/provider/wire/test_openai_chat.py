@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.provider.stream import Usage
-from opencode_tui.engine.provider.wire.delta import (
+from opencode_tui.engine.provider.decode.delta import (
     WireCall,
     WireDelta,
     WireError,
@@ -15,7 +14,8 @@ from opencode_tui.engine.provider.wire.delta import (
     WireText,
     WireUsage,
 )
-from opencode_tui.engine.provider.wire.openai_chat import OpenAiChatDecoder, read_usage
+from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder, read_usage
+from opencode_tui.engine.provider.llm import Usage
 
 
 def read(**choice: Any) -> list[WireDelta]:

@@ -2,8 +2,8 @@
 
 import json
 
-from opencode_tui.engine.provider.stream import CallBlock, TextBlock, ThinkingBlock, UserEntry
-from opencode_tui.engine.provider.wire.openai_request import build, build_messages, encode
+from opencode_tui.engine.provider.decode.openai_request import build, build_messages, encode
+from opencode_tui.engine.provider.llm import CallBlock, TextBlock, ThinkingBlock, UserEntry
 from opencode_tui.schema.model import Model
 from tests.engine.provider.wire.conversation import PAPER, PICTURE, READ, SCHEMA, assistant, call, request, result, user
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.provider.stream import LlmRequest, MediaBlock, TextBlock, UserEntry
+from opencode_tui.engine.provider.llm import LlmRequest, MediaBlock, TextBlock, UserEntry
 from opencode_tui.engine.session.tokens.estimate import KINDS as TEXT_KINDS
 from opencode_tui.engine.session.tokens.estimate import PLAUSIBLE, Ratios, TokenEstimator, count_text
-from opencode_tui.schema.message import CacheTokens, Tokens
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.message import CacheTokens, Tokens
 from tests.support.build import MODEL
 from tests.support.cli import PACKAGE_ROOT
 from tests.support.corpus import KINDS, Kind

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from opencode_tui.engine.provider.stream import MediaBlock
+from opencode_tui.engine.provider.llm import MediaBlock
 from opencode_tui.engine.session.tokens.media import PDF_PAGE, UNKNOWN_PICTURE, media_tokens, picture_size
 from opencode_tui.schema.model import Model
 

@@ -1,0 +1,131 @@
+"""Finds files and folders by parts of their names. What git ignores is left out.
+
+The list of names is kept for a moment, because one types several letters.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+
+from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, run_search
+from opencode_tui.schema.api.file import FindKind, LineMatch, LineText, Submatch
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.record import JsonObject
+
+KEPT_MS = 3_000
+"""Milliseconds for which the list of names counts as fresh."""
+
+MOST_FILES = 500_000
+"""Names that are kept at most: a repository of a hundred thousand files is searched whole."""
+
+_CUTOFF = 70
+"""Likeness in percent from which a name is offered."""
+
+
+class FileFinder:
+    """Finds in one folder."""
+
+    def __init__(self, *, directory: Path, clock: Clock) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._files: list[str] = []
+        self._listed_at: int | None = None
+        self._listing = asyncio.Lock()
+
+    async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> list[str]:
+        """Return paths relative to the folder, the most alike first, shorter ones before longer; folders end with a slash.
+
+        Without a query the upper ones come first; a limit that takes all gives them in no order.
+        """
+        files = await self._names()
+        return await asyncio.to_thread(_choose, files, query, kind, limit)
+
+    async def _names(self) -> list[str]:
+        async with self._listing:
+            now = self._clock()
+            if self._listed_at is None or now - self._listed_at > KEPT_MS:
+                from opencode_tui.engine.tool.search.search import FileSearch  # a one-shot run finds no files by name
+
+                search = await asyncio.to_thread(FileSearch.installed)
+                self._files = (await search.files(self._directory, accept=lambda _path: True, limit=MOST_FILES)).paths
+                self._listed_at = self._clock()
+            return self._files
+
+
+def _choose(files: list[str], query: str, kind: FindKind, limit: int) -> list[str]:
+    names = [*(files if kind != "directory" else ()), *(_folders(files) if kind != "file" else ())]
+    wanted = query.strip().casefold()
+    if not wanted and limit >= len(names):  # a caller that wants all of them sorts them itself
+        return names
+    if not wanted:
+        return sorted(names, key=lambda name: (_is_hidden(name), name.count("/"), name))[:limit]
+    from rapidfuzz import fuzz, process, utils  # only for a search
+
+    folded = {index: name.casefold() for index, name in enumerate(names) if len(name) >= len(wanted)}
+    scored = process.extract(
+        wanted, folded, scorer=fuzz.partial_ratio, processor=utils.default_process, score_cutoff=_CUTOFF, limit=None
+    )
+    ranked = sorted(scored, key=lambda hit: (-hit[1], wanted not in _base(hit[0]), _is_hidden(hit[0]), len(hit[0])))
+    return [names[index] for _, _, index in ranked[:limit]]
+
+
+def _folders(files: list[str]) -> list[str]:
+    parents: set[str] = set()
+    for name in files:
+        at = name.rfind("/")
+        while at > 0 and name[:at] not in parents:
+            parents.add(name[:at])
+            at = name.rfind("/", 0, at)
+    return sorted(f"{parent}/" for parent in parents)
+
+
+def _base(name: str) -> str:
+    return name.rstrip("/").rpartition("/")[2]
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or "/." in name
+
+
+# Finds lines by a regular expression, with the positions of the matches in them, as ripgrep reports them.
+
+_OPTIONS = ("--no-config", "--json", "--hidden", "--no-require-git", "--no-messages", "--glob=!.git")
+
+
+async def search_lines(folder: Path, pattern: str, *, limit: int) -> list[LineMatch]:
+    """Return up to `limit` matching lines of a folder's files. Raises ToolError for a wrong pattern."""
+    ripgrep = find_ripgrep()
+    if ripgrep is None:
+        raise OpencodeError("searching in files needs ripgrep; install it, or the Python package `ripgrep`")
+    found: list[LineMatch] = []
+
+    def consume(records: list[bytes]) -> bool:
+        messages = (json.loads(record) for record in records if record)
+        found.extend(_match(message["data"]) for message in messages if message["type"] == "match")
+        return len(found) < limit
+
+    await run_search([ripgrep, *_OPTIONS, f"--regexp={pattern}", "--", "./"], folder, separator=b"\n", consume=consume)
+    return found[:limit]
+
+
+def _match(data: JsonObject) -> LineMatch:
+    return LineMatch(
+        path=LineText(text=_text(data["path"]).removeprefix("./")),
+        lines=LineText(text=_text(data["lines"])),
+        line_number=data["line_number"],
+        absolute_offset=data["absolute_offset"],
+        submatches=[
+            Submatch(match=LineText(text=_text(hit["match"])), start=hit["start"], end=hit["end"])
+            for hit in data["submatches"]
+        ],
+    )
+
+
+def _text(value: JsonObject) -> str:
+    """Return a text of ripgrep; what is no UTF-8 comes from it as base64 and is shown with replacement characters."""
+    if "text" in value:
+        return value["text"]
+    import base64  # only for strange bytes
+
+    return base64.b64decode(value["bytes"]).decode("utf-8", "replace")

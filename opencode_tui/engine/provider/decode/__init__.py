@@ -1,0 +1,1 @@
+"""The two wire formats: decoders from bytes to deltas, encoders from a request to a body."""

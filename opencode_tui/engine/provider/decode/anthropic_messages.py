@@ -1,0 +1,182 @@
+"""Anthropic's messages stream: bytes to deltas, routed by the number of their content block."""
+
+import json
+from dataclasses import dataclass
+
+from opencode_tui.engine.provider.decode.delta import (
+    MalformedChunk,
+    WireCall,
+    WireDelta,
+    WireEnd,
+    WireError,
+    WireFinish,
+    WireReasoning,
+    WireStop,
+    WireText,
+    WireUsage,
+)
+from opencode_tui.engine.provider.decode.json_value import as_count, as_index, as_list, as_object, as_text, read_json
+from opencode_tui.engine.provider.decode.response_body import ResponseBody
+from opencode_tui.engine.provider.llm import FinishReason, Usage
+from opencode_tui.schema.record import JsonObject
+
+FINISH_REASONS: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "stop": "stop",
+    "tool_use": "tool-calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "content-filter",
+}
+_DONE = b"[DONE]"
+_USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+@dataclass(slots=True)
+class _Block:
+    """An open content block: what the provider called it, and what of it came at its start."""
+
+    kind: str
+    start_input: JsonObject | None = None
+    signature: str = ""
+
+
+class AnthropicMessagesDecoder:
+    """Turns the bytes of one answer into deltas. The provider's own tools are left out: they run on its side."""
+
+    def __init__(self) -> None:
+        self._body = ResponseBody()
+        self._blocks: dict[int, _Block] = {}
+        self._usage: dict[str, int] = {}
+
+    def feed(self, chunk: bytes) -> list[WireDelta]:
+        """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
+        return self._read_events(self._body.feed(chunk))
+
+    def end(self) -> list[WireDelta]:
+        """Return the deltas that the end of the body completes. Raises ProtocolError when it was no answer at all."""
+        deltas = self._read_events(self._body.end())
+        if not deltas and (whole := self._body.whole()) is not None:
+            self._read_whole(whole, deltas)
+        self._stop_all(deltas)
+        return deltas
+
+    def _read_events(self, events: list[bytes]) -> list[WireDelta]:
+        deltas: list[WireDelta] = []
+        for data in events:
+            try:
+                event = read_json(data)
+            except ValueError:
+                is_end = data.strip() == _DONE
+                deltas.append(WireEnd() if is_end else MalformedChunk(data[:200].decode("utf-8", "replace")))
+                continue
+            self._read_event(as_object(event), deltas)
+        return deltas
+
+    def _read_event(self, event: JsonObject, deltas: list[WireDelta]) -> None:
+        match event.get("type"):
+            case "content_block_delta":
+                self._read_delta(as_index(event.get("index")) or 0, as_object(event.get("delta")), deltas)
+            case "content_block_start":
+                self._start(as_index(event.get("index")) or 0, as_object(event.get("content_block")), deltas)
+            case "content_block_stop":
+                self._stop(as_index(event.get("index")) or 0, deltas)
+            case "message_start":
+                self._note_usage(as_object(event.get("message")).get("usage"), deltas)
+            case "message_delta":
+                self._stop_all(deltas)
+                self._note_usage(event.get("usage"), deltas)
+                self._finish(as_object(event.get("delta")).get("stop_reason"), deltas)
+            case "message_stop":
+                self._stop_all(deltas)
+                deltas.append(WireEnd())
+            case "error":
+                deltas.append(WireError(event))
+            case _:
+                if event.get("error"):
+                    deltas.append(WireError(event))
+
+    def _start(self, index: int, content: JsonObject, deltas: list[WireDelta]) -> None:
+        if index in self._blocks:
+            self._stop(index, deltas)
+        kind = as_text(content.get("type"))
+        block = self._blocks[index] = _Block(kind)
+        match kind:
+            case "text":
+                if text := as_text(content.get("text")):
+                    deltas.append(WireText(text, index))
+            case "thinking":
+                block.signature = as_text(content.get("signature"))
+                metadata = {"signature": block.signature} if block.signature else None
+                if (text := as_text(content.get("thinking"))) or metadata:
+                    deltas.append(WireReasoning(text, index, metadata))
+            case "redacted_thinking":
+                deltas.append(WireReasoning("", index, {"redactedData": as_text(content.get("data"))}))
+            case "tool_use":
+                block.start_input = as_object(content.get("input")) or None
+                identifier, name = as_text(content.get("id")) or None, as_text(content.get("name")) or None
+                deltas.append(WireCall(index, identifier, name, ""))
+            case _:
+                pass
+
+    def _read_delta(self, index: int, delta: JsonObject, deltas: list[WireDelta]) -> None:
+        block = self._blocks.get(index)
+        match delta.get("type"):
+            case "text_delta":
+                if block is None:
+                    self._blocks[index] = _Block("text")
+                deltas.append(WireText(as_text(delta.get("text")), index))
+            case "thinking_delta":
+                deltas.append(WireReasoning(as_text(delta.get("thinking")), index))
+            case "signature_delta":
+                block = block or self._blocks.setdefault(index, _Block("thinking"))
+                block.signature += as_text(delta.get("signature"))
+                deltas.append(WireReasoning("", index, {"signature": block.signature}))
+            case "input_json_delta":
+                piece = as_text(delta.get("partial_json"))
+                if piece and (block is None or block.kind == "tool_use"):
+                    if block is not None:
+                        block.start_input = None
+                    deltas.append(WireCall(index, arguments=piece))
+            case _:
+                pass
+
+    def _stop(self, index: int, deltas: list[WireDelta]) -> None:
+        block = self._blocks.pop(index, None)
+        if block is not None and block.start_input is not None:
+            deltas.append(WireCall(index, arguments=json.dumps(block.start_input, ensure_ascii=False)))
+        deltas.append(WireStop(index))
+
+    def _stop_all(self, deltas: list[WireDelta]) -> None:
+        for index in list(self._blocks):
+            self._stop(index, deltas)
+
+    def _finish(self, reason: object, deltas: list[WireDelta]) -> None:
+        if reason:
+            deltas.append(WireFinish(FINISH_REASONS.get(str(reason), "unknown")))
+
+    def _note_usage(self, usage: object, deltas: list[WireDelta]) -> None:
+        """Remember what was reported; a later number replaces an earlier one, a missing or empty one does not."""
+        reported = as_object(usage)
+        for name in _USAGE_FIELDS:
+            if count := as_count(reported.get(name)):
+                self._usage[name] = count
+        if reported:
+            deltas.append(WireUsage(self._total()))
+
+    def _total(self) -> Usage:
+        sent, received, read, written = (self._usage.get(name, 0) for name in _USAGE_FIELDS)
+        total = sent + received + read + written
+        return Usage(input=sent, output=received, cache_read=read, cache_write=written, total=total or None)
+
+    def _read_whole(self, message: JsonObject, deltas: list[WireDelta]) -> None:
+        """Read a whole message, as servers send it that do not stream."""
+        if message.get("error") or message.get("type") != "message":
+            deltas.append(WireError(message))
+            return
+        for index, content in enumerate(as_list(message.get("content"))):
+            self._start(index, as_object(content), deltas)
+        self._stop_all(deltas)
+        self._note_usage(message.get("usage"), deltas)
+        self._finish(message.get("stop_reason"), deltas)

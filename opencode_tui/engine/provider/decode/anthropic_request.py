@@ -1,0 +1,179 @@
+"""A request in the words of Anthropic's messages API."""
+
+import json
+from typing import Any, assert_never, cast
+
+from opencode_tui.engine.provider.decode.request_option import wire_options
+from opencode_tui.engine.provider.llm import (
+    AssistantEntry,
+    CallBlock,
+    LlmRequest,
+    MediaBlock,
+    ModelMessage,
+    ResultBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolEntry,
+    UserEntry,
+)
+from opencode_tui.schema.record import JsonObject
+
+METADATA_KEY = "anthropic"
+VERSION = "2023-06-01"
+_EPHEMERAL = {"type": "ephemeral"}
+_MAX_CACHE_MARKS = 4
+_MIN_THINKING_TOKENS = 1024
+_CHOICES = {"auto": "auto", "required": "any", "none": "none"}
+
+
+def encode(request: LlmRequest) -> bytes:
+    """Return the body as strict JSON."""
+    return json.dumps(build(request), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+        "utf-8", "replace"
+    )
+
+
+def build(request: LlmRequest) -> JsonObject:
+    """Return the body of a streaming request; the system segments and the end of the conversation are marked for the cache."""
+    model = request.model
+    system = [_marked({"type": "text", "text": text}) for text in request.system if text.strip()]
+    body: JsonObject = {
+        "model": model.api_id or model.model_id,
+        "max_tokens": request.max_output,
+        "messages": build_messages(request, _MAX_CACHE_MARKS - len(system)),
+        "stream": True,
+    }
+    if system:
+        body["system"] = system
+    if request.tools:
+        body["tools"] = [
+            {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+            for tool in request.tools
+        ]
+        if request.tool_choice != "auto":
+            body["tool_choice"] = {"type": _CHOICES[request.tool_choice]}
+    if request.temperature is not None and model.temperature:
+        body["temperature"] = request.temperature
+    if request.top_p is not None:
+        body["top_p"] = request.top_p
+    return _with_thinking_rules({**body, **wire_options(request)})
+
+
+def build_messages(request: LlmRequest, cache_marks: int) -> list[JsonObject]:
+    """Return the conversation as alternating messages, with at most that many cache marks, the newest first."""
+    messages: list[JsonObject] = []
+    for entry in request.messages:
+        role, blocks = _entry(entry)
+        if not blocks:
+            continue
+        if messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += blocks
+        else:
+            messages.append({"role": role, "content": blocks})
+    for message in messages:
+        if message["role"] == "user":
+            message["content"].sort(key=_follows_results)
+    _trim_prefill(messages)
+    _mark_cache(messages, cache_marks)
+    return messages
+
+
+def _follows_results(block: JsonObject) -> bool:
+    return block["type"] != "tool_result"
+
+
+def _entry(entry: ModelMessage) -> tuple[str, list[JsonObject]]:
+    match entry:
+        case UserEntry(content):
+            blocks = (_text(block) if isinstance(block, TextBlock) else _media(block) for block in content)
+            return "user", [block for block in blocks if block]
+        case AssistantEntry(content):
+            return "assistant", [block for part in content if (block := _assistant_block(part))]
+        case ToolEntry(results):
+            return "user", [_result(result) for result in results]
+        case _:
+            assert_never(entry)
+
+
+def _text(block: TextBlock) -> JsonObject | None:
+    if not block.text.strip():
+        return None
+    found: JsonObject = {"type": "text", "text": block.text}
+    return _marked(found) if block.cache else found
+
+
+def _media(block: MediaBlock) -> JsonObject:
+    if not (block.mime.startswith("image/") or block.mime == "application/pdf"):
+        return {"type": "text", "text": f"[attachment {block.filename or ''} of type {block.mime} cannot be shown]"}
+    source = {"type": "base64", "media_type": block.mime, "data": block.data}
+    found: JsonObject = {"type": "image" if block.mime.startswith("image/") else "document", "source": source}
+    if found["type"] == "document" and block.filename:
+        found["title"] = block.filename
+    return found
+
+
+def _assistant_block(block: TextBlock | ThinkingBlock | CallBlock) -> JsonObject | None:
+    match block:
+        case TextBlock():
+            return _text(block)
+        case ThinkingBlock(text, metadata):
+            own: dict[str, Any] = (metadata or {}).get(METADATA_KEY) or {}
+            if redacted := own.get("redactedData"):
+                return {"type": "redacted_thinking", "data": redacted}
+            # An unsigned thought is refused; it was cut off, or comes from another provider.
+            signature = own.get("signature")
+            return {"type": "thinking", "thinking": text, "signature": signature} if signature else None
+        case CallBlock():
+            return {"type": "tool_use", "id": block.id, "name": block.tool, "input": block.input}
+        case _:
+            assert_never(block)
+
+
+def _result(result: ResultBlock) -> JsonObject:
+    content: list[JsonObject] = [{"type": "text", "text": result.text}] if result.text.strip() else []
+    content += [_media(media) for media in result.media]
+    found: JsonObject = {"type": "tool_result", "tool_use_id": result.id}
+    if content:
+        found["content"] = content
+    if result.is_error:
+        found["is_error"] = True
+    return found
+
+
+def _marked(block: JsonObject) -> JsonObject:
+    return {**block, "cache_control": _EPHEMERAL}
+
+
+def _mark_cache(messages: list[JsonObject], limit: int) -> None:
+    """Mark how far the provider may keep the conversation: where the request asks, else the end of the last two messages."""
+    asked = [block for message in messages for block in message["content"] if "cache_control" in block]
+    for block in asked[: max(0, len(asked) - limit)]:
+        del block["cache_control"]
+    if not asked:
+        for message in messages[-2:]:
+            last = message["content"][-1]
+            if last["type"] not in ("thinking", "redacted_thinking"):
+                last["cache_control"] = _EPHEMERAL
+
+
+def _trim_prefill(messages: list[JsonObject]) -> None:
+    """Take white space off the end of a final assistant text; it is refused."""
+    if messages and messages[-1]["role"] == "assistant":
+        last = messages[-1]["content"][-1]
+        if last["type"] == "text":
+            last["text"] = last["text"].rstrip()
+
+
+def _with_thinking_rules(body: JsonObject) -> JsonObject:
+    """Return the body with what thinking demands: a budget below `max_tokens`, no temperature, no forced tool."""
+    thinking = body.get("thinking")
+    if not isinstance(thinking, dict) or cast(JsonObject, thinking).get("type") != "enabled":
+        return body
+    settings = cast(JsonObject, thinking)
+    budget = settings.get("budget_tokens")
+    if isinstance(budget, int):
+        settings = {**settings, "budget_tokens": max(_MIN_THINKING_TOKENS, min(budget, body["max_tokens"] - 1))}
+    rest = {key: value for key, value in body.items() if key not in ("temperature", "top_p", "thinking")}
+    if rest.get("tool_choice", {}).get("type") == "any":
+        del rest["tool_choice"]
+    return {**rest, "thinking": settings}

@@ -1,0 +1,198 @@
+"""OpenAI's chat completions stream, and everything that calls itself compatible with it: bytes to deltas.
+
+Only choice 0 is read. A body without events (a whole completion, an error object, a web page) is understood at its end.
+"""
+
+from typing import Any
+
+from opencode_tui.engine.provider.decode.delta import (
+    MalformedChunk,
+    WireCall,
+    WireDelta,
+    WireEnd,
+    WireError,
+    WireFinish,
+    WireReasoning,
+    WireText,
+    WireUsage,
+)
+from opencode_tui.engine.provider.decode.json_value import as_count, as_index, as_list, as_object, as_text, read_json
+from opencode_tui.engine.provider.decode.response_body import ResponseBody
+from opencode_tui.engine.provider.llm import FinishReason, Usage
+from opencode_tui.schema.record import JsonObject
+
+FINISH_REASONS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "end_turn": "stop",
+    "tool_calls": "tool-calls",
+    "function_call": "tool-calls",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content-filter",
+    "safety": "content-filter",
+    "error": "error",
+}
+_DONE = b"[DONE]"
+_THOUGHT_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+
+
+class OpenAiChatDecoder:
+    """Turns the bytes of one answer into deltas."""
+
+    def __init__(self) -> None:
+        self._body = ResponseBody()
+        self._thought_details: list[JsonObject] = []
+
+    def feed(self, chunk: bytes) -> list[WireDelta]:
+        """Return the deltas that these bytes complete. Raises ProtocolError when they cannot be a stream."""
+        return self._read_events(self._body.feed(chunk))
+
+    def end(self) -> list[WireDelta]:
+        """Return the deltas that the end of the body completes. Raises ProtocolError when it was no answer at all."""
+        deltas = self._read_events(self._body.end())
+        if not deltas and (whole := self._body.whole()) is not None:
+            self.read_chunk(whole, deltas)
+            if not deltas:
+                deltas.append(WireError(whole))
+        return deltas
+
+    def read_chunk(self, chunk: JsonObject, deltas: list[WireDelta]) -> None:
+        """Append the deltas of one `chat.completion.chunk` (or whole `chat.completion`)."""
+        if chunk.get("error") or chunk.get("object") == "error":
+            deltas.append(WireError(chunk))
+            return
+        choice = _first_choice(chunk)
+        if choice:
+            self._read_delta(as_object(choice.get("delta") or choice.get("message")), deltas)
+            if reason := choice.get("finish_reason"):
+                deltas.append(WireFinish(FINISH_REASONS.get(str(reason).lower(), "unknown")))
+        if usage := chunk.get("usage") or _hidden_usage(chunk, choice):
+            deltas.append(WireUsage(read_usage(as_object(usage))))
+
+    def _read_events(self, events: list[bytes]) -> list[WireDelta]:
+        deltas: list[WireDelta] = []
+        for data in events:
+            if data == _DONE or data.strip() == _DONE:
+                deltas.append(WireEnd())
+                continue
+            try:
+                chunk = read_json(data)
+            except ValueError:
+                deltas.append(MalformedChunk(data[:200].decode("utf-8", "replace")))
+                continue
+            self.read_chunk(as_object(chunk), deltas)
+        return deltas
+
+    def _read_delta(self, delta: JsonObject, deltas: list[WireDelta]) -> None:
+        self._read_thoughts(delta, deltas)
+        content = delta.get("content")
+        if content.__class__ is str:
+            if content:
+                deltas.append(WireText(content))
+        elif content:
+            _read_content_list(as_list(content), deltas)
+        if refusal := as_text(delta.get("refusal")):
+            deltas.append(WireText(refusal))
+        for call in as_list(delta.get("tool_calls")):
+            deltas.append(_read_call(as_object(call)))
+        if function := as_object(delta.get("function_call")):
+            deltas.append(WireCall(name=as_text(function.get("name")), arguments=function.get("arguments")))
+
+    def _read_thoughts(self, delta: JsonObject, deltas: list[WireDelta]) -> None:
+        details = delta.get("reasoning_details")
+        for field in _THOUGHT_FIELDS:
+            text = delta.get(field)
+            if isinstance(text, str) and text:
+                deltas.append(WireReasoning(text, None, self._metadata(field, details)))
+                details = None
+                break
+        if details:
+            shown = "".join(as_text(entry.get("text")) for entry in map(as_object, as_list(details)))
+            deltas.append(WireReasoning(shown, None, self._metadata("reasoning", details)))
+        for block in map(as_object, as_list(delta.get("thinking_blocks"))):
+            _read_thinking_block(block, deltas)
+
+    def _metadata(self, field: str, details: object) -> JsonObject:
+        """Return what the provider wants back: the field's name, and its own list of details where it sends one."""
+        if not details:
+            return {"field": field}
+        for entry in map(as_object, as_list(details)):
+            last = self._thought_details[-1] if self._thought_details else None
+            if last is not None and _continues(last, entry):
+                last["text"] += as_text(entry.get("text"))
+                last.update({key: value for key, value in entry.items() if key != "text" and value is not None})
+            elif entry:
+                self._thought_details.append(dict(entry))
+        return {"field": field, "details": self._thought_details}
+
+
+def _read_thinking_block(block: JsonObject, deltas: list[WireDelta]) -> None:
+    """Read what litellm passes on of Anthropic's thoughts beside their text: the signature, and what is encrypted."""
+    if signature := as_text(block.get("signature")):
+        deltas.append(WireReasoning("", None, {"signature": signature}))
+    if block.get("type") == "redacted_thinking" and (data := as_text(block.get("data"))):
+        deltas.append(WireReasoning("", None, {"redactedData": data}))
+
+
+def _continues(last: JsonObject, entry: JsonObject) -> bool:
+    is_text = last.get("type") == entry.get("type") == "reasoning.text"
+    return is_text and last.get("index") == entry.get("index") and isinstance(last.get("text"), str)
+
+
+def _first_choice(chunk: JsonObject) -> JsonObject:
+    for choice in map(as_object, as_list(chunk.get("choices"))):
+        if choice and not choice.get("index"):
+            return choice
+    return {}
+
+
+def _hidden_usage(chunk: JsonObject, choice: JsonObject) -> Any:
+    """Return the usage where some providers put it: in the choice (Moonshot), below `x_groq` (Groq)."""
+    return choice.get("usage") or as_object(chunk.get("x_groq")).get("usage")
+
+
+def _read_content_list(content: list[Any], deltas: list[WireDelta]) -> None:
+    """Read content that comes as typed pieces (Mistral)."""
+    for piece in content:
+        if isinstance(piece, str):
+            deltas.append(WireText(piece))
+            continue
+        part = as_object(piece)
+        if part.get("type") == "thinking":
+            thought = "".join(as_text(as_object(entry).get("text")) for entry in as_list(part.get("thinking")))
+            deltas.append(WireReasoning(thought or as_text(part.get("thinking"))))
+        elif text := as_text(part.get("text")):
+            deltas.append(WireText(text))
+
+
+def _read_call(call: JsonObject) -> WireCall:
+    function = as_object(call.get("function"))
+    identifier = call.get("id")
+    return WireCall(
+        position=as_index(call.get("index")),
+        id=str(identifier) if identifier else None,
+        name=as_text(function.get("name")) or None,
+        arguments=function.get("arguments"),
+        metadata={"extra_content": extra} if (extra := call.get("extra_content")) else None,
+    )
+
+
+def read_usage(usage: JsonObject) -> Usage:
+    """Return the tokens of an OpenAI-style report; what came from the cache is taken out of `input`."""
+    prompt_details = as_object(usage.get("prompt_tokens_details"))
+    cached = as_count(prompt_details.get("cached_tokens")) or as_count(usage.get("prompt_cache_hit_tokens"))
+    written = as_count(prompt_details.get("cache_write_tokens")) or as_count(usage.get("cache_creation_input_tokens"))
+    prompt, output = as_count(usage.get("prompt_tokens")), as_count(usage.get("completion_tokens"))
+    reasoning = as_count(as_object(usage.get("completion_tokens_details")).get("reasoning_tokens"))
+    total = as_count(usage.get("total_tokens"))
+    if reasoning > output or (reasoning and total == prompt + output + reasoning):
+        output += reasoning  # some report the visible answer alone (xAI, Gemini's compatible endpoint)
+    return Usage(
+        input=max(0, prompt - cached - written),
+        output=output,
+        reasoning=reasoning,
+        cache_read=cached,
+        cache_write=written,
+        total=total or None,
+    )

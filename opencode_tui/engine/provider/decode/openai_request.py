@@ -1,0 +1,198 @@
+"""A request in the words of OpenAI's chat completions."""
+
+import json
+from hashlib import sha256
+from typing import Any, assert_never
+
+from opencode_tui.engine.provider.decode.request_option import wire_options
+from opencode_tui.engine.provider.llm import (
+    AssistantEntry,
+    CallBlock,
+    LlmRequest,
+    MediaBlock,
+    ModelMessage,
+    TextBlock,
+    ThinkingBlock,
+    ToolEntry,
+    UserEntry,
+)
+from opencode_tui.schema.record import JsonObject
+
+METADATA_KEY = "openai"
+_MISTRAL_ID = 9
+_AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
+
+
+def encode(request: LlmRequest) -> bytes:
+    """Return the body as strict JSON."""
+    return json.dumps(build(request), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
+        "utf-8", "replace"
+    )
+
+
+def build(request: LlmRequest) -> JsonObject:
+    """Return the body of a streaming request."""
+    model = request.model
+    body: JsonObject = {
+        "model": model.api_id or model.model_id,
+        "messages": build_messages(request),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        # OpenAI's newer models refuse `max_tokens`; most of those that are only compatible know nothing else.
+        "max_completion_tokens" if model.provider_id == "openai" else "max_tokens": request.max_output,
+    }
+    if request.tools:
+        body["tools"] = [
+            {
+                "type": "function",
+                "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+            }
+            for tool in request.tools
+        ]
+        if request.tool_choice != "auto":
+            body["tool_choice"] = request.tool_choice
+    if request.temperature is not None and model.temperature:
+        body["temperature"] = request.temperature
+    if request.top_p is not None:
+        body["top_p"] = request.top_p
+    return {**body, **wire_options(request)}
+
+
+def build_messages(request: LlmRequest) -> list[JsonObject]:
+    """Return the system prompt and the conversation."""
+    marks_cache = _marks_cache(request)
+    messages = _system(request, marks_cache)
+    for entry in request.messages:
+        messages += _entry(entry, marks_cache)
+    return _with_short_ids(messages) if request.model.provider_id == "mistral" else messages
+
+
+def _marks_cache(request: LlmRequest) -> bool:
+    """Tell whether whoever reads this format passes cache marks on to a model that wants them."""
+    model = request.model
+    name = f"{model.api_id} {model.model_id}".lower()
+    return "claude" in name and (model.adapter == "litellm" or model.provider_id == "openrouter")
+
+
+def _system(request: LlmRequest, marks_cache: bool) -> list[JsonObject]:
+    segments = [segment for segment in request.system if segment.strip()]
+    if not segments:
+        return []
+    if marks_cache:
+        return [
+            {"role": "system", "content": [_text_part(TextBlock(segment, cache=True), True) for segment in segments]}
+        ]
+    # One message: the chat templates of many open models refuse a second one.
+    return [{"role": "system", "content": "\n\n".join(segments)}]
+
+
+def _entry(entry: ModelMessage, marks_cache: bool) -> list[JsonObject]:
+    match entry:
+        case UserEntry(content):
+            return [{"role": "user", "content": _user_content(content, marks_cache)}]
+        case AssistantEntry():
+            return _assistant(entry)
+        case ToolEntry():
+            return _tool_results(entry)
+        case _:
+            assert_never(entry)
+
+
+def _user_content(content: tuple[TextBlock | MediaBlock, ...], marks_cache: bool) -> str | list[JsonObject]:
+    texts = [block.text for block in content if isinstance(block, TextBlock)]
+    if len(texts) == len(content) and not (
+        marks_cache and any(block.cache for block in content if isinstance(block, TextBlock))
+    ):
+        return "\n\n".join(texts)
+    return [_text_part(block, marks_cache) if isinstance(block, TextBlock) else _media_part(block) for block in content]
+
+
+def _text_part(block: TextBlock, marks_cache: bool) -> JsonObject:
+    part: JsonObject = {"type": "text", "text": block.text}
+    if block.cache and marks_cache:
+        part["cache_control"] = {"type": "ephemeral"}
+    return part
+
+
+def _media_part(block: MediaBlock) -> JsonObject:
+    if block.mime.startswith("image/"):
+        return {"type": "image_url", "image_url": {"url": f"data:{block.mime};base64,{block.data}"}}
+    if block.mime in _AUDIO_FORMATS:
+        return {"type": "input_audio", "input_audio": {"data": block.data, "format": _AUDIO_FORMATS[block.mime]}}
+    name = block.filename or "attachment"
+    return {"type": "file", "file": {"filename": name, "file_data": f"data:{block.mime};base64,{block.data}"}}
+
+
+def _assistant(entry: AssistantEntry) -> list[JsonObject]:
+    text = "".join(block.text for block in entry.content if isinstance(block, TextBlock))
+    calls = [_call(block) for block in entry.content if isinstance(block, CallBlock)]
+    if not text and not calls:
+        return []
+    message: JsonObject = {"role": "assistant", "content": text or None}
+    if calls:
+        message["tool_calls"] = calls
+        message.update(_thoughts(entry))
+    return [message]
+
+
+def _call(block: CallBlock) -> JsonObject:
+    arguments = json.dumps(block.input, ensure_ascii=False, allow_nan=False)
+    call: JsonObject = {"id": block.id, "type": "function", "function": {"name": block.tool, "arguments": arguments}}
+    own: dict[str, Any] = (block.metadata or {}).get(METADATA_KEY) or {}
+    if extra := own.get("extra_content"):
+        call["extra_content"] = extra
+    return call
+
+
+def _thoughts(entry: AssistantEntry) -> JsonObject:
+    """Return the thoughts under the field in which the provider sent them; those who think between calls want them back."""
+    found: JsonObject = {}
+    for block in entry.content:
+        if not isinstance(block, ThinkingBlock):
+            continue
+        own: dict[str, Any] = (block.metadata or {}).get(METADATA_KEY) or {}
+        if field := own.get("field"):
+            found[field] = found.get(field, "") + block.text
+        if details := own.get("details"):
+            found["reasoning_details"] = [*found.get("reasoning_details", []), *details]
+        if signed := _signed_block(block.text, own):
+            found["thinking_blocks"] = [*found.get("thinking_blocks", []), signed]
+    return found
+
+
+def _signed_block(text: str, own: dict[str, Any]) -> JsonObject | None:
+    """Return a thought of Anthropic's as litellm takes it back."""
+    if redacted := own.get("redactedData"):
+        return {"type": "redacted_thinking", "data": redacted}
+    if signature := own.get("signature"):
+        return {"type": "thinking", "thinking": text, "signature": signature}
+    return None
+
+
+def _with_short_ids(messages: list[JsonObject]) -> list[JsonObject]:
+    """Give every call an id of nine letters and digits, the only ones that Mistral takes; its own are of that kind."""
+    for message in messages:
+        for call in message.get("tool_calls", ()):
+            call["id"] = _short_id(call["id"])
+        if "tool_call_id" in message:
+            message["tool_call_id"] = _short_id(message["tool_call_id"])
+    return messages
+
+
+def _short_id(identifier: str) -> str:
+    if len(identifier) == _MISTRAL_ID and identifier.isascii() and identifier.isalnum():
+        return identifier
+    return sha256(identifier.encode("utf-8", "replace")).hexdigest()[:_MISTRAL_ID]
+
+
+def _tool_results(entry: ToolEntry) -> list[JsonObject]:
+    messages: list[JsonObject] = [
+        {"role": "tool", "tool_call_id": result.id, "content": result.text} for result in entry.results
+    ]
+    shown = [(result.tool, media) for result in entry.results for media in result.media]
+    if shown:
+        names = ", ".join(dict.fromkeys(tool for tool, _ in shown))
+        intro = f"<system-reminder>\nWhat follows was attached by the tools called above: {names}\n</system-reminder>"
+        parts = [{"type": "text", "text": intro}, *(_media_part(media) for _, media in shown)]
+        messages.append({"role": "user", "content": parts})
+    return messages

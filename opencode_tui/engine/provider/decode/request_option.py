@@ -1,0 +1,27 @@
+"""Extra parameters of a call as the settings write them (camel case, OpenCode's names), as the wire formats want them."""
+
+import re
+from typing import Any, cast
+
+from opencode_tui.engine.provider.llm import LlmRequest
+from opencode_tui.schema.record import JsonObject
+
+_OURS = frozenset({"model", "messages", "system", "tools", "stream", "stream_options"})
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def wire_options(request: LlmRequest) -> JsonObject:
+    """Return the options of the model and of the request in snake case; the request's win, and none replaces the conversation."""
+    merged = {**request.model.options, **request.options}
+    options = {_snake(key): _snake_keys(value) for key, value in merged.items()}
+    return {key: value for key, value in options.items() if key not in _OURS and value is not None}
+
+
+def _snake(name: str) -> str:
+    return _HUMP.sub("_", name).lower() if name.isidentifier() else name
+
+
+def _snake_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_snake(str(key)): _snake_keys(inner) for key, inner in cast(JsonObject, value).items()}
+    return value

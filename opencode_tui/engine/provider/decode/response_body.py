@@ -1,0 +1,152 @@
+"""The body of an answer: the events of a stream, or else a whole answer or an error as JSON, or something that no model said."""
+
+import re
+
+from opencode_tui.engine.provider.decode.delta import ProtocolError
+from opencode_tui.engine.provider.decode.json_value import as_list, as_object, read_json
+from opencode_tui.schema.record import JsonObject
+
+# Server-sent events: bytes in whatever pieces they arrive, to the data of whole events.
+
+MAX_EVENT_BYTES = 32 * 1024 * 1024
+"""Bytes of one event after which the answer is refused: no provider sends such events, only a broken or hostile one."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class SseParser:
+    """Collects bytes and gives back the data of each event that became whole."""
+
+    def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
+        self._max = max_event_bytes
+        self._line: list[bytes] = []
+        self._line_size = 0
+        self._data: list[bytes] = []
+        self._data_size = 0
+        self._skips_newline = False
+        self._is_first = True
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the data of the events that end in this chunk. Raises ProtocolError when one is too large."""
+        if b"\r" in chunk or self._skips_newline:
+            chunk = self._with_plain_newlines(chunk)
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        events: list[bytes] = []
+        for line in lines:
+            if self._line:
+                line = self._complete_line(line)
+            if self._is_first:
+                line = self._without_mark(line)
+            if line.startswith(b"data: "):
+                self._add(line[6:])
+            elif not line:
+                self._dispatch(events)
+            elif line.startswith(b"data"):
+                self._add_loosely(line)
+        if rest:
+            self._keep(rest)
+        return events
+
+    def end(self) -> list[bytes]:
+        """Return the data of an event whose closing empty line is missing at the end of the stream."""
+        events = self.feed(b"\n")
+        self._dispatch(events)
+        return events
+
+    def _dispatch(self, events: list[bytes]) -> None:
+        if self._data:
+            events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
+            self._data = []
+            self._data_size = 0
+
+    def _add(self, value: bytes) -> None:
+        self._data.append(value)
+        self._data_size += len(value)
+        self._check_size()
+
+    def _add_loosely(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            self._add(value.removeprefix(b" "))
+
+    def _keep(self, rest: bytes) -> None:
+        self._line.append(rest)
+        self._line_size += len(rest)
+        self._check_size()
+
+    def _complete_line(self, line: bytes) -> bytes:
+        self._line.append(line)
+        whole = b"".join(self._line)
+        self._line = []
+        self._line_size = 0
+        return whole
+
+    def _check_size(self) -> None:
+        if self._line_size + self._data_size > self._max:
+            raise ProtocolError(f"one event is larger than {self._max // (1024 * 1024)} MB")
+
+    def _without_mark(self, line: bytes) -> bytes:
+        self._is_first = False
+        return line.removeprefix(_BOM)
+
+    def _with_plain_newlines(self, chunk: bytes) -> bytes:
+        if self._skips_newline and chunk:
+            chunk = chunk.removeprefix(b"\n")
+            self._skips_newline = False
+        self._skips_newline = chunk.endswith(b"\r")
+        return chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+_MAX_BYTES = 4 * 1024 * 1024
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+
+
+class ResponseBody:
+    """Gives back a body's events; keeps its beginning until the first one shows that it is a stream."""
+
+    def __init__(self) -> None:
+        self._sse = SseParser()
+        self._may_be_whole = True
+        self._kept: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the data of the events that end in this chunk. Raises ProtocolError when one is too large."""
+        events = self._sse.feed(chunk)
+        if self._may_be_whole:
+            self._observe(chunk, bool(events))
+        return events
+
+    def end(self) -> list[bytes]:
+        """Return the data of an event whose closing empty line is missing at the end of the body."""
+        return self._sse.end()
+
+    def whole(self) -> JsonObject | None:
+        """Return the JSON object that the body is, None when there is no body. Raises ProtocolError for anything else."""
+        text = b"".join(self._kept).strip() if self._may_be_whole else b""
+        if not text or text.startswith((b":", b"event:", b"data:", b"retry:", b"id:")):
+            return None
+        if text.startswith((b"{", b"[")):
+            try:
+                value = read_json(text)
+            except ValueError:
+                return None
+            return as_object(next(iter(as_list(value)), value))
+        raise ProtocolError(describe_text(text.decode("utf-8", "replace")))
+
+    def _observe(self, chunk: bytes, has_events: bool) -> None:
+        if has_events:
+            self._may_be_whole = False
+            self._kept = []
+        elif self._size < _MAX_BYTES:
+            self._kept.append(chunk)
+            self._size += len(chunk)
+
+
+def describe_text(text: str) -> str:
+    """Return one short line that says what a text is: a web page by its title, else its beginning."""
+    if "<html" in text[:2000].lower() or text[:200].lower().lstrip().startswith("<!doctype"):
+        title = _TITLE.search(text)
+        return f"a web page ({' '.join(title.group(1).split())[:100]})" if title else "a web page"
+    return " ".join(text.split())[:300]

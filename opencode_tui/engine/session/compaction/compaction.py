@@ -1,0 +1,292 @@
+"""Compaction: a summary takes the place of the older messages. Source: seeds 000 to 003; reference, section 16; SPEC row 14.
+
+It is one act of a run: a marker (a user message with a compaction part and what code keeps), the summary message, and after an
+automatic one a message that tells the model to go on. The history counts as shortened only when the summary is whole: an
+interruption or a failure leaves it as it was. `time.compacting` is set on the session meanwhile.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from decimal import Decimal
+from pathlib import Path
+
+from msgspec import Struct
+
+from opencode_tui.engine.agent.agents import read_prompt
+from opencode_tui.engine.provider.complete import Said
+from opencode_tui.engine.provider.cost import to_cost, to_tokens
+from opencode_tui.engine.provider.llm import Llm
+from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.session.compaction.precomputed import Prepared
+from opencode_tui.engine.session.compaction.preserved import KeptSources, kept_text
+from opencode_tui.engine.session.compaction.state import OverflowRules, new_messages, usable
+from opencode_tui.engine.session.compaction.summary_request import (
+    AGENT,
+    SummaryRequest,
+    SummaryRequests,
+    newest_request,
+)
+from opencode_tui.engine.session.request.history import filter_compacted
+from opencode_tui.engine.session.request.reminder import as_reminder
+from opencode_tui.engine.session.runs import Aftermath, Run
+from opencode_tui.engine.session.step.part_machine import PartMachine
+from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
+from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.error import ContextOverflowError, ProviderError, SessionError, StoredError
+from opencode_tui.schema.event.event import Event, SessionCompacted
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.session.message import (
+    FINISH_CONTINUES,
+    AssistantMessage,
+    MessagePath,
+    MessageTime,
+    Tokens,
+    UserMessage,
+)
+from opencode_tui.schema.session.part import CompactionPart, PartTime, StepFinishPart, TextPart
+from opencode_tui.schema.session.session import SessionInfo
+
+# The message that a compaction writes: by a model without tools, or from a summary that was prepared.
+
+
+class SummaryStep(StepProcessor):
+    """Works one summary message."""
+
+    async def write(self, llm: Llm, requests: AsyncIterator[SummaryRequest]) -> None:
+        """Let the model write it, by the first of the requests that gives a usable summary.
+
+        Raises ProviderError when a call fails for good, or when none of them gave one.
+        """
+        await self._begin()
+        spent = Decimal(0)
+        failure = ProviderError("no summary was asked for", provider_id=self.message.provider_id)
+        async for request in requests:
+            try:
+                machine, _ = await self._answer(llm, request.request)
+            except ContextOverflowError as error:
+                failure = error
+                continue
+            finish = machine.finish
+            if finish is None:
+                raise ProviderError("the summary had no end", provider_id=self.message.provider_id)
+            spent += to_cost(finish.usage, request.request.model)
+            fault = request.fault_of(self._text(machine), finish.reason)
+            if fault is None:
+                await self._drop_calls(machine)
+                return await self._end(finish.reason, to_tokens(finish.usage), spent)
+            failure = ProviderError(fault, provider_id=self.message.provider_id)
+            await self._drop(machine)
+        raise failure
+
+    async def take(self, said: Said) -> None:
+        """Store a summary that was written before."""
+        await self._begin()
+        now = self._services.clock()
+        text = TextPart(**self._ids(), text=said.text.strip(), time=PartTime(start=now, end=now))
+        await self._services.store.update_part(text)
+        await self._end(said.reason, said.tokens, said.cost)
+
+    async def _begin(self) -> None:
+        await self._services.store.update_message(self.message)
+        await self._start_step()
+
+    async def _end(self, reason: str, tokens: Tokens, cost: Decimal) -> None:
+        reason = "stop" if reason in FINISH_CONTINUES else reason
+        finish = StepFinishPart(**self._ids(), reason=reason, cost=float(cost), tokens=tokens)
+        await self._services.store.update_part(finish)
+        self.message = self.message.changed(finish=reason, cost=float(cost), tokens=tokens)
+        await self._complete()
+
+    def _text(self, machine: PartMachine) -> str:
+        parts = self._services.store.parts(self.message.session_id, self.message.id)
+        return "".join(part.text for part in parts if isinstance(part, TextPart) and part.id in machine.part_ids)
+
+    async def _drop_calls(self, machine: PartMachine) -> None:
+        """Delete calls that the model made although it was offered no tools."""
+        for part in machine.unfinished_tools():
+            await self._services.store.remove_part(part.session_id, part.message_id, part.id)
+
+
+_KEPT_ROOM = 32_000
+"""Usable tokens that are assumed where a model's limit is not known."""
+
+
+class CompactionServices(Struct, frozen=True):
+    """What compacting works with in the instance of one folder."""
+
+    step: StepServices
+    requests: SummaryRequests
+    providers: Providers
+    todos: SessionTodos
+    rules: OverflowRules
+    settled: Callable[[str], Awaitable[None]]
+    """Returns when no fork needs a session's records any more."""
+    publish: Callable[[Event], None]
+    directory: Path
+    worktree: Path
+
+
+class CompactionOrder(Struct, frozen=True):
+    """What is to be compacted, and how.
+
+    From `tail_id` on the messages are still sent in full. `limit` are the tokens that the provider said it takes.
+    """
+
+    session_id: str
+    is_automatic: bool
+    model: ModelRef | None = None
+    tail_id: str | None = None
+    prepared: Prepared | None = None
+    limit: int | None = None
+
+
+class SessionCompaction:
+    """Compacts sessions."""
+
+    def __init__(self, services: CompactionServices) -> None:
+        self._services = services
+        self._store = services.step.store
+
+    async def compact(self, run: Run, order: CompactionOrder) -> AssistantMessage:
+        """Put a summary in the place of the older messages and return its message. Needs the session's run lock.
+
+        Raises SessionError when there is nothing to summarise, ProviderError when no summary could be made.
+        """
+        await self._services.settled(order.session_id)
+        messages = await self._store.messages(order.session_id)
+        old = _before(filter_compacted(messages), order.tail_id)
+        if not new_messages(old):
+            raise SessionError(f"session {order.session_id} has nothing to summarise since its last compaction")
+        user = newest_request(messages)
+        model = self._services.requests.model(user, order.model)
+        run.settle = lambda _error: self._set_compacting(order.session_id, None)
+        await self._set_compacting(order.session_id, self._services.step.clock())
+        marker = await self._mark(messages, user, order)
+        self._services.step.statuses.busy(order.session_id)
+        step = SummaryStep(self._services.step, self._summary_message(marker, model))
+
+        async def close(error: StoredError) -> Aftermath | None:
+            left = await step.settle(error)
+            await self._set_compacting(order.session_id, None)
+            return left
+
+        run.settle = close
+        await self._summarise(step, old, user, order)
+        if order.is_automatic:
+            await self._tell_to_continue(newest_request(messages))
+        await self._set_compacting(order.session_id, None)
+        run.settle = None
+        self._services.publish(SessionCompacted(session_id=order.session_id))
+        return step.message
+
+    async def kept(
+        self, messages: Sequence[MessageWithParts], session_id: str, model: Model, tail_id: str | None
+    ) -> str:
+        """Return what a compaction keeps word for word."""
+        sources = KeptSources(
+            messages=messages,
+            todos=await self._services.todos.read(session_id),
+            worktree=self._services.worktree,
+            room=usable(model, self._services.rules) or _KEPT_ROOM,
+            tail_id=tail_id,
+        )
+        return kept_text(sources)
+
+    async def _summarise(
+        self, step: SummaryStep, old: Sequence[MessageWithParts], user: UserMessage, order: CompactionOrder
+    ) -> None:
+        if order.prepared is not None:
+            await step.take(order.prepared.said)
+            return
+        model = self._services.requests.model(user, order.model)
+        requests = self._services.requests.attempts(old, user, model, limit=order.limit)
+        try:
+            await step.write(self._services.providers.llm(model), requests)
+        except ContextOverflowError as error:
+            raise ContextOverflowError(
+                f"the context is full, and {model.ref} refuses even its shortened form ({error}); go on in a new session, "
+                "or choose a model with a larger context",
+                provider_id=error.provider_id,
+                failure=error.failure,
+            ) from error
+        except ProviderError as error:
+            raise ProviderError(
+                f"the conversation could not be summarised: {error}",
+                provider_id=error.provider_id,
+                failure=error.failure,
+            ) from error
+
+    async def _mark(
+        self, messages: Sequence[MessageWithParts], user: UserMessage, order: CompactionOrder
+    ) -> UserMessage:
+        """Store the marker with what code keeps, and return its message."""
+        marker = UserMessage(
+            id=self._services.step.identifier.ascending("msg"),
+            session_id=order.session_id,
+            time=MessageTime(created=self._services.step.clock()),
+            agent=user.agent,
+            model=user.model,
+            variant=user.variant,
+        )
+        model = self._services.requests.model(user)
+        kept = await self.kept(messages, order.session_id, model, order.tail_id)
+        await self._store.update_message(marker)
+        await self._store.update_part(
+            CompactionPart(
+                id=self._services.step.identifier.ascending("prt"),
+                session_id=marker.session_id,
+                message_id=marker.id,
+                auto=order.is_automatic,
+                tail_id=order.tail_id,
+            )
+        )
+        if kept:
+            await self._store.update_part(self._text(marker, as_reminder(kept)))
+        return marker
+
+    async def _tell_to_continue(self, user: UserMessage) -> None:
+        """Store a request in the person's name, to be answered as their last one was to be."""
+        message = user.changed(
+            id=self._services.step.identifier.ascending("msg"),
+            time=MessageTime(created=self._services.step.clock()),
+            summary=None,
+        )
+        await self._store.update_message(message)
+        await self._store.update_part(self._text(message, read_prompt("continue")))
+
+    def _text(self, message: UserMessage, text: str) -> TextPart:
+        now = self._services.step.clock()
+        return TextPart(
+            id=self._services.step.identifier.ascending("prt"),
+            session_id=message.session_id,
+            message_id=message.id,
+            text=text,
+            synthetic=True,
+            time=PartTime(start=now, end=now),
+        )
+
+    def _summary_message(self, marker: UserMessage, model: Model) -> AssistantMessage:
+        return AssistantMessage(
+            id=self._services.step.identifier.ascending("msg"),
+            session_id=marker.session_id,
+            parent_id=marker.id,
+            model_id=model.model_id,
+            provider_id=model.provider_id,
+            mode=AGENT,
+            agent=AGENT,
+            summary=True,
+            path=MessagePath(cwd=str(self._services.directory), root=str(self._services.worktree)),
+            time=MessageTime(created=self._services.step.clock()),
+        )
+
+    async def _set_compacting(self, session_id: str, moment: int | None) -> None:
+        def change(info: SessionInfo) -> SessionInfo:
+            return info.changed(time=info.time.changed(compacting=moment))
+
+        await self._store.update(session_id, change, touch=False)
+
+
+def _before(sent: Sequence[MessageWithParts], tail_id: str | None) -> list[MessageWithParts]:
+    """Return the messages that the summary is to stand for."""
+    end = next((place for place, message in enumerate(sent) if message.info.id == tail_id), len(sent))
+    return list(sent[:end])

@@ -1,0 +1,197 @@
+"""Prunes old tool outputs after a turn or when the person asks, and brings them back.
+
+Only a mark is set: the output stays on disk, the model reads it again with `recall`, the person takes the mark off with `restore`.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.session_lock import SessionLock
+from opencode_tui.engine.session.tokens.characters import tokens_by_length
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.error import NoSuchMessageError, SessionError
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, prune, restore
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.context import PruneReport
+
+
+# Pure: which old tool outputs the model need not see again. Source: seed 001, 4.1; SPEC section 3, "prune".
+
+PROTECT = 40_000
+"""Tokens of the newest outputs behind the safe turns that stay."""
+
+MINIMUM = 20_000
+"""Tokens that must be gained, else nothing is pruned."""
+
+SAFE_TURNS = 2
+"""The newest turns, whose outputs stay whatever they take."""
+
+PROTECTED_TOOLS = frozenset({"skill"})
+"""Tools whose outputs are instructions for all that follows."""
+
+KEEP = "keep"
+"""The key in a call's metadata that says that the person wants its output to stay."""
+
+
+def prunable(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
+    """Return the calls whose outputs are to go, newest first; none when too little would be gained."""
+    total = gained = 0
+    chosen: list[ToolPart] = []
+    for part in _eligible(messages):
+        size = output_tokens(part)
+        total += size
+        if total > PROTECT:
+            gained += size
+            chosen.append(part)
+    return chosen if gained >= MINIMUM else []
+
+
+def pruned(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
+    """Return the calls whose outputs are left out, oldest first."""
+    return [part for message in messages for part, state in _completed(message) if state.time.compacted is not None]
+
+
+def output_tokens(part: ToolPart) -> int:
+    """Return the tokens of a completed call's output, 0 for any other call."""
+    return tokens_by_length(part.state.output) if isinstance(part.state, ToolStateCompleted) else 0
+
+
+def _eligible(messages: Sequence[MessageWithParts]) -> Iterator[ToolPart]:
+    turns = 0
+    for message in reversed(messages):
+        info = message.info
+        turns += isinstance(info, UserMessage)
+        if turns < SAFE_TURNS:
+            continue
+        if isinstance(info, AssistantMessage) and info.summary:
+            return
+        for part, state in reversed(_completed(message)):
+            if part.tool in PROTECTED_TOOLS or state.metadata.get(KEEP):
+                continue
+            if state.time.compacted is not None:
+                return
+            yield part
+
+
+def _completed(message: MessageWithParts) -> list[tuple[ToolPart, ToolStateCompleted]]:
+    return [
+        (part, part.state)
+        for part in message.parts
+        if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)
+    ]
+
+
+class SessionPruning:
+    """Prunes and restores; `is_automatic` is false when settings or flags say that nothing is pruned by itself."""
+
+    def __init__(self, *, store: SessionStore, lock: SessionLock, clock: Clock, is_automatic: bool) -> None:
+        self._store = store
+        self._lock = lock
+        self._clock = clock
+        self._is_automatic = is_automatic
+
+    async def after_turn(self, session_id: str) -> None:
+        """Prune what the rules choose, unless that is switched off. Needs the run lock; waits for forks that still read."""
+        parts = prunable(await self._messages(session_id))[::-1] if self._is_automatic else []
+        if parts:
+            async with self._lock.wait_for_forks(session_id):
+                await self._mark(parts)
+
+    async def prune(
+        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> "PruneReport":
+        """Prune these calls, or without any those that the rules choose; returns what was, or would be, pruned.
+
+        Raises NoSuchMessageError for an unknown part, SessionError for one that is no finished call, BusyError.
+        """
+
+        def choose(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
+            if part_ids is None:
+                return prunable(messages)[::-1]
+            return [part for part in _named(messages, part_ids) if not _is_pruned(part)]
+
+        return await self._change(session_id, choose, None if dry_run else self._mark)
+
+    async def restore(
+        self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
+    ) -> "PruneReport":
+        """Bring back these calls' outputs, or all; later pruning passes them by. Returns and raises as `prune` does."""
+
+        def choose(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
+            if part_ids is None:
+                return pruned(messages)
+            return [part for part in _named(messages, part_ids) if _is_pruned(part)]
+
+        return await self._change(session_id, choose, None if dry_run else self._lift)
+
+    async def _change(
+        self,
+        session_id: str,
+        choose: Callable[[Sequence[MessageWithParts]], list[ToolPart]],
+        change: Callable[[Sequence[ToolPart]], Awaitable[None]] | None,
+    ) -> "PruneReport":
+        if change is None:
+            return _report(session_id, choose(await self._messages(session_id)))
+        async with self._lock.hold(session_id):
+            parts = choose(await self._messages(session_id))
+            await change(parts)
+        return _report(session_id, parts)
+
+    async def _mark(self, parts: Sequence[ToolPart]) -> None:
+        """Mark calls, the oldest first: the rules stop at a marked one, and go on where a death broke this off."""
+        now = self._clock()
+        for part in parts:
+            await self._store.update_part(part.changed(state=prune(part.state, now=now)))
+        await self._store.sync()
+
+    async def _lift(self, parts: Sequence[ToolPart]) -> None:
+        for part in parts:
+            await self._store.update_part(part.changed(state=restore(part.state)))
+        await self._store.sync()
+
+    async def _messages(self, session_id: str) -> list[MessageWithParts]:
+        info, messages = await self._store.get(session_id), await self._store.messages(session_id)
+        if info.revert is None:
+            return messages
+        from opencode_tui.engine.session.revert.range import visible  # most sessions have no undo in force
+
+        return visible(messages, info.revert)
+
+
+def _named(messages: Sequence[MessageWithParts], part_ids: Sequence[str]) -> list[ToolPart]:
+    """Return the finished calls of these ids, oldest first. Raises NoSuchMessageError or SessionError."""
+    wanted = set(part_ids)
+    found = [part for message in messages for part in message.parts if part.id in wanted]
+    missing = sorted(wanted - {part.id for part in found})
+    if missing:
+        raise NoSuchMessageError(f"the session has no part {missing[0]}; `opencode-tui debug context` lists its parts")
+    calls = [part for part in found if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)]
+    if len(calls) < len(found):
+        other = next(part for part in found if part not in calls)
+        raise SessionError(f"part {other.id} is no finished tool call; only the outputs of those can be pruned")
+    return calls
+
+
+def _is_pruned(part: ToolPart) -> bool:
+    return isinstance(part.state, ToolStateCompleted) and part.state.time.compacted is not None
+
+
+def _report(session_id: str, parts: Sequence[ToolPart]) -> "PruneReport":
+    from opencode_tui.schema.api.context import PrunedPart, PruneReport  # turns end without a report
+
+    told = [
+        PrunedPart(
+            part_id=part.id,
+            message_id=part.message_id,
+            tool=part.tool,
+            title=part.state.title if isinstance(part.state, ToolStateCompleted) else "",
+            tokens=output_tokens(part),
+        )
+        for part in parts
+    ]
+    return PruneReport(session_id=session_id, tokens=sum(part.tokens for part in told), parts=told)

@@ -1,0 +1,304 @@
+"""Builds the requests for summaries: which model, how much room, what is asked. Source: SPEC row 14; reference, section 16."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from msgspec import Struct
+
+from opencode_tui.engine.agent.agents import read_prompt
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.provider.llm import (
+    AssistantEntry,
+    CallBlock,
+    LlmRequest,
+    MediaBlock,
+    ModelMessage,
+    ResultBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolEntry,
+    UserEntry,
+)
+from opencode_tui.engine.session.compaction.state import OverflowRules, usable
+from opencode_tui.engine.session.plugin_hooks import advise_compaction, change_request
+from opencode_tui.engine.session.request.history import compaction_of
+from opencode_tui.engine.session.request.model_message import GO_ON, to_model_messages
+from opencode_tui.engine.session.tokens.estimate import TokenEstimator
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.error import SessionError
+from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.session.message import UserMessage
+
+# Pure: the request for a summary: the conversation as plain text, made to fit, and what is asked of the model.
+
+Measure = Callable[[str], int]
+"""Tells how many tokens a text takes."""
+
+MEDIA_TOKENS = 1_600
+"""Tokens that an image is counted as; documents take more, and are the first to go."""
+
+LEFT_OUT = "(Older messages were left out here: the conversation is too long.)"
+_SHORT_OUTPUT, _SHORT_TEXT = 300, 1_500
+"""Characters to which tool outputs and texts are shortened."""
+
+
+@dataclass(slots=True)
+class _Bit:
+    """A piece of the conversation as it is told to the summarising model."""
+
+    role: Literal["user", "assistant"]
+    kind: Literal["text", "call", "result", "media"]
+    text: str
+    media: MediaBlock | None = None
+    is_fixed: bool = False
+
+
+def plain_talk(
+    entries: Sequence[ModelMessage],
+    *,
+    room: int | None,
+    measure: Measure,
+    instruction: str,
+    has_summary: bool = False,
+) -> tuple[ModelMessage, ...]:
+    """Return the conversation as text within `room` tokens (any size without it), closed by the instruction.
+
+    With `has_summary` it begins with an earlier summary, which stays whole: it stands for everything before.
+    """
+    bits = [bit for entry in entries for bit in _bits(entry)]
+    if has_summary:
+        answer = next((place for place, bit in enumerate(bits) if bit.role == "assistant"), -1)
+        for bit in bits[: answer + 1]:
+            bit.is_fixed = True
+    if room is not None:
+        bits = _fitting(bits, room - measure(instruction), measure)
+    if bits and bits[0].role == "assistant":
+        bits.insert(0, _Bit("user", "text", LEFT_OUT))
+    return tuple(_assembled([*bits, _Bit("user", "text", instruction)]))
+
+
+def _bits(entry: ModelMessage) -> Iterator[_Bit]:
+    match entry:
+        case UserEntry():
+            for block in entry.content:
+                yield _media_bit(block) if isinstance(block, MediaBlock) else _Bit("user", "text", block.text)
+        case AssistantEntry():
+            for block in entry.content:
+                match block:
+                    case TextBlock():
+                        yield _Bit("assistant", "text", block.text)
+                    case CallBlock():
+                        arguments = json.dumps(block.input, ensure_ascii=False)
+                        yield _Bit("assistant", "call", f"[called {block.tool} {arguments}]")
+                    case ThinkingBlock():
+                        pass
+        case ToolEntry():
+            for result in entry.results:
+                yield from _result_bits(result)
+
+
+def _result_bits(result: ResultBlock) -> Iterator[_Bit]:
+    yield _Bit("user", "result", f"[{result.tool} {'failed' if result.is_error else 'gave'}]\n{result.text}")
+    yield from map(_media_bit, result.media)
+
+
+def _media_bit(block: MediaBlock) -> _Bit:
+    return _Bit("user", "media", f"[attachment {block.filename or block.mime}]", block)
+
+
+def _fitting(bits: list[_Bit], room: int, measure: Measure) -> list[_Bit]:
+    """Return the bits shortened, oldest first, until they fit."""
+    excess = sum(_size(bit, measure) for bit in bits) - room
+    for shorten in (_without_media, _short_output, _short_text):
+        for bit in bits:
+            if excess <= 0:
+                return bits
+            if bit.is_fixed:
+                continue
+            before = _size(bit, measure)
+            shorten(bit)
+            excess -= before - _size(bit, measure)
+    return _without_beginning(bits, excess, measure) if excess > 0 else bits
+
+
+def _without_beginning(bits: list[_Bit], excess: int, measure: Measure) -> list[_Bit]:
+    """Return the bits without the oldest ones, and with the last one cut if even that is too large."""
+    start = at = sum(bit.is_fixed for bit in bits)
+    while excess > 0 and at < len(bits) - 1:
+        excess -= _size(bits[at], measure)
+        at += 1
+    if excess > 0 and bits:
+        size = max(1, _size(bits[-1], measure))
+        bits[-1].text = bits[-1].text[: max(0, size - excess) * len(bits[-1].text) // size]
+    return bits if at == start else [*bits[:start], _Bit("user", "text", LEFT_OUT), *bits[at:]]
+
+
+def _size(bit: _Bit, measure: Measure) -> int:
+    return MEDIA_TOKENS if bit.media is not None else measure(bit.text)
+
+
+def _without_media(bit: _Bit) -> None:
+    bit.media = None
+
+
+def _short_output(bit: _Bit) -> None:
+    if bit.kind in ("result", "call"):
+        bit.text = _shortened(bit.text, _SHORT_OUTPUT)
+
+
+def _short_text(bit: _Bit) -> None:
+    bit.text = _shortened(bit.text, _SHORT_TEXT)
+
+
+def _shortened(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
+
+
+def _assembled(bits: Sequence[_Bit]) -> Iterator[ModelMessage]:
+    for role, group in groupby(bits, lambda bit: bit.role):
+        if role == "user":
+            yield UserEntry(tuple(bit.media or TextBlock(bit.text) for bit in group))
+        else:
+            yield AssistantEntry((TextBlock("\n".join(bit.text for bit in group)),))
+
+
+AGENT = "compaction"
+ATTEMPTS = (1.0, 0.5)
+"""Shares of the room that the attempts at one summary may fill."""
+
+_UNKNOWN_ROOM = 120_000
+_SUMMARY_SHARE = 6
+"""A summary may take one part in so many of the usable context."""
+_LEAST_SUMMARY, _MOST_SUMMARY = 500, 16_000
+_LEAST_WORDS, _MOST_WORDS = 150, 1_500
+_SHORT = 1_000
+"""Tokens of a summary that nobody minds, however little it stands for."""
+_SLACK = 0.06
+"""Share of a model's limit that stays free, because sizes are estimates."""
+_BROKEN = ("error", "content-filter")
+
+
+class SummaryRequest(Struct, frozen=True):
+    """A request for a summary of `size` tokens at the most, and what tells a usable one."""
+
+    request: LlmRequest
+    size: int
+    estimator: TokenEstimator
+
+    def fault_of(self, text: str, reason: str) -> str | None:
+        """Return what is wrong with a summary, None when it can be used."""
+        ref = self.request.model.ref
+        if reason in _BROKEN or not text.strip():
+            return f"{ref} gave no summary; choose another model with agent.compaction.model in opencode.json"
+        if self.estimator.estimate_text(text, self.request.model) > self.size:
+            return (
+                f"{ref} gave a summary that is longer than what it stands for; "
+                "choose another model with agent.compaction.model in opencode.json, or begin a new session"
+            )
+        return None
+
+
+class SummaryRequests:
+    """Builds requests for summaries of one folder's sessions."""
+
+    def __init__(
+        self, *, agents: AgentRegistry, catalog: Catalog, hooks: Hooks, estimator: TokenEstimator, rules: OverflowRules
+    ) -> None:
+        self._agents = agents
+        self._catalog = catalog
+        self._hooks = hooks
+        self._estimator = estimator
+        self._rules = rules
+
+    def model(self, user: UserMessage, wanted: ModelRef | None = None) -> Model:
+        """Return who summarises: the wanted model, else the compaction agent's, else that of the conversation."""
+        agent = self._agents.get(AGENT)
+        return self._catalog.resolve(wanted or (agent.model if agent else None) or user.model)
+
+    async def attempts(
+        self, old: Sequence[MessageWithParts], user: UserMessage, model: Model, *, limit: int | None = None
+    ) -> AsyncIterator[SummaryRequest]:
+        """Yield the requests to try, the next one shorter than the one before; `limit` is what a provider said it takes."""
+        for share in ATTEMPTS:
+            yield await self.build(old, user, model, limit=limit, share=share)
+
+    async def build(
+        self,
+        old: Sequence[MessageWithParts],
+        user: UserMessage,
+        model: Model,
+        *,
+        limit: int | None = None,
+        share: float = 1.0,
+    ) -> SummaryRequest:
+        """Return the request for a summary of these messages, shortened to `share` of the room that the model has."""
+        agent = self._agents.get(AGENT)
+        output, words = self._sizes(model)
+        system = (agent.prompt if agent else None) or read_prompt(AGENT)
+        entries = _without_nudge(to_model_messages(old, model))
+        instruction = await self._instruction(user.session_id, words)
+
+        def measure(text: str) -> int:
+            return self._estimator.estimate_text(text, model) + 1
+
+        room = _room(model, output, limit) - measure(system)
+        request = LlmRequest(
+            model=model,
+            system=(system,),
+            messages=plain_talk(
+                entries,
+                room=int(room * share),
+                measure=measure,
+                instruction=instruction,
+                has_summary=bool(old) and compaction_of(old[0]) is not None,
+            ),
+            max_output=output,
+            temperature=agent.temperature if agent and model.temperature else None,
+            top_p=agent.top_p if agent else None,
+            options=agent.options if agent else {},
+        )
+        request = await change_request(self._hooks, request, user, AGENT)
+        size = max(_SHORT, min(output, self._estimator.estimate(request)))
+        return SummaryRequest(request, size, self._estimator)
+
+    async def _instruction(self, session_id: str, words: int) -> str:
+        added, replaced = await advise_compaction(self._hooks, session_id)
+        prompt = replaced or read_prompt("compaction_request").replace("{words}", str(words))
+        return "\n\n".join([prompt, *added])
+
+    def _sizes(self, model: Model) -> tuple[int, int]:
+        """Return the tokens that the answer may take, thoughts included, and the words that are asked for."""
+        room = usable(model, self._rules) or _UNKNOWN_ROOM
+        summary = min(_MOST_SUMMARY, max(_LEAST_SUMMARY, room // _SUMMARY_SHARE))
+        most = min(model.limit.output or self._rules.output_max, self._rules.output_max)
+        return min(most, summary * 2 if model.reasoning else summary), min(_MOST_WORDS, max(_LEAST_WORDS, summary // 3))
+
+
+def _without_nudge(entries: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
+    """Return a conversation without the word to go on that closes one which ends with an answer."""
+    return entries[:-1] if entries and entries[-1] == UserEntry((TextBlock(GO_ON),)) else entries
+
+
+def newest_request(messages: Sequence[MessageWithParts]) -> UserMessage:
+    """Return the newest user message. Raises SessionError when there is none."""
+    for message in reversed(messages):
+        if isinstance(message.info, UserMessage):
+            return message.info
+    raise SessionError("there is nothing to summarise: nothing has been said yet")
+
+
+def _room(model: Model, output: int, limit: int | None) -> float:
+    """Return the tokens that such a request may have."""
+    window = limit or model.limit.context
+    rooms = [window - output] if window else [_UNKNOWN_ROOM]
+    if model.limit.input:
+        rooms.append(model.limit.input)
+    return min(rooms) * (1 - _SLACK)

@@ -1,0 +1,198 @@
+"""What the next request of a session would carry: item by item, and as it would go to the provider.
+
+Built by the code that builds the loop's requests. Reads only: no lock, nothing is mended, no model is asked.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, UserEntry
+from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.engine.provider.request_preview import preview_request
+from opencode_tui.engine.session.compaction.prune import output_tokens, prunable
+from opencode_tui.engine.session.compaction.state import OverflowRules, pruned_since, usable
+from opencode_tui.engine.session.context.items import ContextSources, context_items, measure
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.builder import BuiltRequest, RequestBuilder, RequestTask
+from opencode_tui.engine.session.request.history import filter_compacted, is_answered, position
+from opencode_tui.engine.session.request.model_message import GO_ON
+from opencode_tui.engine.session.request.structured import structured_answer
+from opencode_tui.engine.session.revert.range import visible
+from opencode_tui.engine.session.sessions import add_up
+from opencode_tui.engine.session.tokens.estimate import ModelEstimate, TokenEstimator
+from opencode_tui.schema.api.context import ContextView, MessageWithParts, RequestView, with_parts
+from opencode_tui.schema.error import AuthError
+from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.message import AssistantMessage, MessageTime, UserMessage
+from opencode_tui.schema.session.session import SessionInfo, hidden_cost
+
+_MOST_FACTOR, _LEARNED_FACTOR = 2.0, 1.25
+"""How far an estimate is scaled to a report at the most, of a new model and of one that is known.
+
+Beyond that the report is of another request: rules or tools were changed since, or outputs restored.
+"""
+
+_KNOWN = 5
+"""Reports after which a model counts as known."""
+
+
+class ContextServices(Struct, frozen=True):
+    """What looking at the next request needs in the instance of one folder."""
+
+    store: SessionStore
+    agents: AgentRegistry
+    requests: RequestBuilder
+    catalog: Catalog
+    estimator: TokenEstimator
+    rules: OverflowRules
+
+
+class _Next(Struct, frozen=True):
+    """The next request of a session, and the messages that it comes from."""
+
+    info: SessionInfo
+    agent: str
+    built: BuiltRequest
+    stored: Sequence[MessageWithParts]
+    visible: Sequence[MessageWithParts]
+    sent: Sequence[MessageWithParts]
+
+
+class SessionContext:
+    """Shows the next requests of one folder's sessions."""
+
+    def __init__(self, services: ContextServices) -> None:
+        self._services = services
+
+    async def view(self, session_id: str) -> ContextView:
+        """Return the next request item by item. Raises NotFoundError, ConfigError when its agent is gone, ModelNotFoundError."""
+        following = await self._next(session_id)
+        return await asyncio.to_thread(self._view, following)
+
+    def with_room(self, models: Sequence[Model]) -> Sequence[Model]:
+        """Return the models with what a conversation may take of each."""
+        return [model.changed(usable=usable(model, self._services.rules)) for model in models]
+
+    async def request(self, session_id: str) -> RequestView:
+        """Return the next request as it would be sent; raises as `view` does."""
+        following = await self._next(session_id)
+        request = following.built.request
+        preview = preview_request(request, self._endpoint(request.model))
+        return RequestView(
+            session_id=session_id,
+            model=request.model.ref,
+            adapter=request.model.adapter,
+            url=preview.url,
+            headers=preview.headers,
+            body=preview.body,
+        )
+
+    async def _next(self, session_id: str) -> _Next:
+        store, requests = self._services.store, self._services.requests
+        info, stored = await store.get(session_id), await store.messages(session_id)
+        shown = visible(stored, info.revert)
+        sent = filter_compacted(shown)
+        asked = next((one for one in reversed(sent) if isinstance(one.info, UserMessage)), None)
+        user = asked.info if asked is not None else self._nobodys(session_id)
+        assert isinstance(user, UserMessage)
+        agent, is_open = requests.agent(user), not is_answered(sent, position(sent))
+        task = RequestTask(
+            messages=sent if asked is not None else [with_parts(user, [])],
+            agent=agent,
+            model=self._services.catalog.resolve(user.model),
+            rules=await requests.rules(info, agent),
+            form=structured_answer(user.format) if is_open else None,
+            is_last=agent.steps == 1,
+        )
+        built = await requests.build(task)
+        return _Next(info, agent.name, replace(built, request=_without_go_on(built.request)), stored, shown, sent)
+
+    def _view(self, following: _Next) -> ContextView:
+        request, services = following.built.request, self._services
+        estimate = services.estimator.of_model(request.model)
+        newest = _reported(following, request.model)
+        most = _LEARNED_FACTOR if estimate.reports >= _KNOWN else _MOST_FACTOR
+        factor = 1.0 if newest is None else _factor(following, newest, estimate)
+        factor = factor if 1 / most <= factor <= most else 1.0
+        sources = ContextSources(
+            built=following.built,
+            stored=following.stored,
+            visible=following.visible,
+            sent=following.sent,
+            estimate=estimate.scaled(factor),
+        )
+        items = context_items(sources)
+        began = following.info.time.created
+        own = [
+            message for message in following.stored if message.info.time.created >= began
+        ]  # not what a fork took over
+        return ContextView(
+            session_id=following.info.id,
+            model=request.model.ref,
+            agent=following.agent,
+            tokens=sum(item.tokens for item in items),
+            usable=usable(request.model, services.rules),
+            context=request.model.limit.context or None,
+            reported=None if newest is None else newest.tokens.context,
+            factor=round(factor, 4),
+            learned=estimate.reports,
+            prunable=sum(map(output_tokens, prunable(following.visible))),
+            cost=add_up([own]).cost + float(hidden_cost(following.info)),
+            items=items,
+        )
+
+    def _endpoint(self, model: Model) -> Endpoint | None:
+        if model.adapter == "demo":
+            return None
+        try:
+            return self._services.catalog.endpoint(model.provider_id)
+        except AuthError:
+            return None  # the body can be shown without a key
+
+    def _nobodys(self, session_id: str) -> UserMessage:
+        """Return a request of nobody, for a session that has none yet."""
+        agent: AgentInfo = self._services.agents.default()
+        return UserMessage(
+            id="msg_",
+            session_id=session_id,
+            time=MessageTime(created=0),
+            agent=agent.name,
+            model=agent.model or self._services.catalog.default_model(),
+        )
+
+
+def _factor(following: _Next, newest: AssistantMessage, estimate: ModelEstimate) -> float:
+    """Return by how much the estimate of what the newest answer was given differs from what its provider counted."""
+    sizes = measure(following.built.request, following.built.layers, estimate)
+    estimated = sum(sizes.layers) + sizes.plugin + sizes.tools
+    for message in following.built.messages:
+        if message.info.id == newest.id:
+            break
+        estimated += sum(sizes.parts.get(part.id, 0.0) for part in message.parts)
+    return newest.tokens.prompt / estimated if estimated else 1.0
+
+
+def _without_go_on(request: LlmRequest) -> LlmRequest:
+    """Return the request without the words that stand for a prompt that is still to come."""
+    last = request.messages[-1] if request.messages else None
+    if isinstance(last, UserEntry) and last.content == (TextBlock(GO_ON),):
+        return replace(request, messages=request.messages[:-1])
+    return request
+
+
+def _reported(following: _Next, model: Model) -> AssistantMessage | None:
+    """Return the newest answer whose report tells of what is sent now: of the same model, nothing pruned or restored since."""
+    for message in reversed(following.sent):
+        info = message.info
+        if isinstance(info, AssistantMessage) and info.finish and info.error is None:
+            is_same = (info.provider_id, info.model_id) == (model.provider_id, model.model_id)
+            is_counted = info.tokens.prompt > 0
+            changed = info.summary or pruned_since(following.sent, info.time.completed or 0)
+            return info if is_same and is_counted and not changed else None
+    return None

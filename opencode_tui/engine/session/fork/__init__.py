@@ -1,0 +1,1 @@
+"""Forks of a session: the range that is copied, and a worktree of its own."""

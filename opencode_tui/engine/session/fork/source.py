@@ -1,0 +1,132 @@
+"""What of a session a fork takes over: the messages before the boundary, as far as they are visible and no longer being written."""
+
+import asyncio
+import time
+from collections.abc import KeysView
+
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.stored_history import open_history, ordered, taken_over
+from opencode_tui.engine.session.repair import is_unfinished, repair
+from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
+from opencode_tui.schema.error import BusyError, NoSuchMessageError
+from opencode_tui.schema.ids import Clock, is_identifier
+from opencode_tui.schema.session.session import CopyRange, RevertState, SessionInfo
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.process_identity import is_alive
+from opencode_tui.storage.storage import Storage
+
+_POLL_S = 0.01
+
+
+class ForkSource:
+    """Looks at sessions that are to be forked."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        storage: Storage,
+        runs: RunRegistry,
+        statuses: SessionStatuses,
+        locks: Locks,
+        clock: Clock,
+    ) -> None:
+        self._store = store
+        self._storage = storage
+        self._runs = runs
+        self._statuses = statuses
+        self._locks = locks
+        self._clock = clock
+
+    def is_free(self, session_id: str) -> bool:
+        """Tell whether a fork may begin: nobody holds the session, or only a run of this process that is at work."""
+        if self._runs.get(session_id) is not None and session_id in self._statuses.all():
+            return True
+        return not self._locks.is_running(session_id)
+
+    async def wait(self, session_id: str, *, deadline: float) -> None:
+        """Return when `is_free`; raises BusyError at the deadline (monotonic seconds)."""
+        await self._runs.settled(session_id)
+        while not self.is_free(session_id):
+            if time.monotonic() > deadline:
+                raise BusyError(
+                    f"session {session_id} is being worked on by another process; fork it when that is done"
+                )
+            await asyncio.sleep(_POLL_S)
+
+    async def range(self, source: SessionInfo, message_id: str | None) -> CopyRange:
+        """Return what a fork with this boundary takes over, everything without one.
+
+        Raises NoSuchMessageError, BusyError when some of it is still being written.
+        """
+        is_busy = self._runs.get(source.id) is not None
+        if not is_busy:
+            await self._mend(source.id)
+        taken = await self._taken(source, message_id, is_busy=is_busy)
+        if is_busy:
+            await self._check_written(source, taken)
+        return taken
+
+    def names(self, source: SessionInfo, taken: CopyRange | None) -> list[str]:
+        """Return the messages that are taken over, or all, in the session's order. Blocks."""
+        history = open_history(self._storage, ("session", source.project_id, source.id), source.id)
+        return ordered(history) if taken is None else taken_over(history, taken)
+
+    async def _mend(self, session_id: str) -> None:
+        """Close what a killed run left open: a fork of it would never be mended."""
+        owner = self._locks.read_owner(session_id)
+        if owner is None or not owner.is_set or is_alive(owner.process):
+            return
+        lock = self._locks.session_run(session_id)
+        if lock.try_acquire().was_elsewhere:
+            self._store.drop(session_id)
+        try:
+            await repair(self._store, session_id, clock=self._clock)
+        finally:
+            lock.release()
+
+    async def _taken(self, source: SessionInfo, message_id: str | None, *, is_busy: bool) -> CopyRange:
+        if message_id is not None and not is_identifier(message_id, "msg"):
+            raise _unknown(source, message_id)
+        known = self._store.message_ids(source.id)
+        if known is None or not (is_busy or self._locks.session_run(source.id).is_current()):
+            if source.revert is None and message_id is None:
+                return CopyRange(whole=True)
+            if source.revert is None and self._is_stored(source, str(message_id)):
+                return CopyRange(before=message_id)
+            known = dict.fromkeys(await asyncio.to_thread(self.names, source, None)).keys()
+        if message_id is not None and message_id not in known:
+            raise _unknown(source, message_id)
+        return visible_range(known, message_id, source.revert)
+
+    def _is_stored(self, source: SessionInfo, message_id: str) -> bool:
+        return self._storage.files.exists(self._storage.path_of(("message", source.id, message_id)))
+
+    async def _check_written(self, source: SessionInfo, taken: CopyRange) -> None:
+        for message in await self._store.messages(source.id):
+            if message.info.id == taken.before:
+                return
+            if is_unfinished(message):
+                raise BusyError(
+                    f"session {source.id} is being worked on; fork it at a message before the present turn, or interrupt it first"
+                )
+            if message.info.id == taken.last:
+                return
+
+
+def visible_range(known: KeysView[str], boundary: str | None, revert: RevertState | None) -> CopyRange:
+    """Return what a fork takes over of these messages, in order: those before the boundary that an active revert does not hide."""
+    order = list(known)
+    if revert is None or revert.message_id not in known:
+        return CopyRange(before=boundary, last=order[-1] if order and boundary is None else None)
+    if boundary is not None and order.index(boundary) <= order.index(revert.message_id):
+        return CopyRange(before=boundary)
+    if revert.part_id is not None:
+        return CopyRange(last=revert.message_id, part_id=revert.part_id)
+    return CopyRange(before=revert.message_id)
+
+
+def _unknown(source: SessionInfo, message_id: str) -> NoSuchMessageError:
+    return NoSuchMessageError(
+        f"session {source.id} has no message {message_id}; `opencode-tui export {source.id}` shows its messages"
+    )

@@ -1,0 +1,100 @@
+"""A work tree of its own for a fork: a git worktree beside the person's, with their files as they are now.
+
+The files come out of a snapshot, so that changes that are not committed are carried, byte for byte, and no filter or hook of the
+repository runs. They lie beside the repository, not in the data folder: relative paths to its neighbours go on to work, the person
+finds them, and undo works there too. Deleting the session never touches them.
+"""
+
+import asyncio
+import os
+import shlex
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.project.linked_worktree import LinkedWorktree, LinkedWorktrees
+from opencode_tui.engine.session.sessions import new_slug
+from opencode_tui.engine.snapshot.entry import HUGE, LARGE, NOT_LOOKED, OVER_QUOTA, SPECIAL, UNREADABLE
+from opencode_tui.engine.snapshot.report import Remark, Snapshot
+from opencode_tui.schema.error import ConfigError, SnapshotError
+from opencode_tui.schema.session.session import SessionInfo
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
+
+_SHOWN = 5
+_MISSED = frozenset({HUGE, LARGE, SPECIAL, UNREADABLE})
+"""Reasons for which a file that the person would expect stays behind."""
+
+
+class ForkWorktrees:
+    """Makes worktrees of one folder's project."""
+
+    def __init__(self, *, project: Project, snapshots: "Lazy[Snapshots]", environ: Mapping[str, str]) -> None:
+        self._project = project
+        self._snapshots = snapshots
+        self._environ = environ
+
+    async def choose(self, source: SessionInfo) -> LinkedWorktree:
+        """Return where a fork of a session would work. Raises ConfigError where there is no repository or no commit."""
+        return await self._linked().choose(source.slug or new_slug())
+
+    async def notes(self, chosen: LinkedWorktree, *, message_id: str | None) -> list[str]:
+        """Return what a person should know of it: what it holds, what stays behind, how it goes away. Raises SnapshotError."""
+        state = await self._record()
+        held = "your files as they are now, changes that are not committed included; ignored files stay behind"
+        late = "; they are not taken back to what they were at that message" if message_id else ""
+        missed = [remark for remark in state.unprotected if remark.reason in _MISSED]
+        return [
+            f"it begins at commit {chosen.start[:10]} and holds {held}{late}",
+            *_left_behind(missed),
+            f"deleting the session leaves it alone; to remove it: git worktree remove {shlex.quote(str(chosen.path))}"
+            f" && git branch -d {chosen.branch} (git refuses while it holds work that is nowhere else)",
+        ]
+
+    @asynccontextmanager
+    async def made(self, source: SessionInfo) -> AsyncGenerator[Path]:
+        """Make a worktree for a fork of a session, fill it, and yield the folder in it that corresponds to the project's.
+
+        When something fails, here or in the context, nothing is left of it. Raises GitUnavailableError, SnapshotError.
+        """
+        from opencode_tui.engine.snapshot.unpack import unpack  # it brings the whole restore
+
+        chosen = await self.choose(source)
+        state, linked = await self._record(), self._linked()
+        await linked.add(chosen)
+        try:
+            await unpack(self._snapshots.get().door, state.id, chosen.path)
+            yield await asyncio.to_thread(self._folder_in, chosen.path)
+        except BaseException:
+            await linked.remove(chosen)
+            raise
+
+    async def _record(self) -> Snapshot:
+        snapshots = self._snapshots.get()
+        if snapshots.unavailable is not None:
+            raise SnapshotError(
+                f"a worktree is filled from a snapshot, and there is none here: {snapshots.unavailable}"
+            )
+        state = await snapshots.track()
+        blank = next((remark for remark in state.unprotected if remark.path == "."), None)
+        if blank is not None and blank.reason in (OVER_QUOTA, NOT_LOOKED):
+            raise SnapshotError(f"a worktree is filled from a snapshot, and there is none here: {blank.reason}")
+        return state
+
+    def _linked(self) -> LinkedWorktrees:
+        if self._project.repository is None or self._project.vcs is None:
+            raise ConfigError(f"{self._project.directory} is in no git repository; fork without --worktree")
+        return LinkedWorktrees(self._project.repository, environ=self._environ)
+
+    def _folder_in(self, top: Path) -> Path:
+        inner = top / os.path.relpath(self._project.directory, self._project.worktree)
+        return Path(os.path.realpath(inner if inner.is_dir() else top))
+
+
+def _left_behind(missed: list[Remark]) -> list[str]:
+    lines = [f"{remark.path} stays behind: {remark.reason}" for remark in missed[:_SHOWN]]
+    return [*lines, f"and {len(missed) - _SHOWN} more files stay behind"] if len(missed) > _SHOWN else lines

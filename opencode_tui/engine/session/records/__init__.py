@@ -1,0 +1,1 @@
+"""The records of sessions: in memory, on the disk, and their copies for forks."""

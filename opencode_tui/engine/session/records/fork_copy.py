@@ -1,0 +1,254 @@
+"""Copies the records of forks in the background, and tells when a session may be changed that a fork still reads.
+
+A copy can be broken off at any moment and begun again, in another process too: records that exist are passed by. Whoever opens a
+fork that is not whole goes on with it. Prune, revert, compaction, edit and delete come after `settled`. Source: SPEC section 3.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from functools import cached_property
+
+from opencode_tui.engine.session.records.publisher import Publisher
+from opencode_tui.engine.session.records.stored_history import ForkHistory, find_session, open_fork, unfinished
+from opencode_tui.schema.error import CorruptRecordError, NotFoundError, OpencodeError, StorageError
+from opencode_tui.schema.event.event import SessionUpdated
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.session import SessionInfo, fork_origin, with_origin
+from opencode_tui.storage.keys import Key
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.pending_copies import PendingCopies
+from opencode_tui.storage.storage import Storage
+
+GIVE_UP_WAIT_MS = 600_000
+"""How long a fork that is to be deleted waits for another process that copies it."""
+
+_logger = logging.getLogger(__name__)
+
+
+class ForkCopies:
+    """All copies of the process; its tasks are children of the engine's group and end with `close`."""
+
+    def __init__(self, *, group: asyncio.TaskGroup, storage: Storage, locks: Locks, publisher: Publisher) -> None:
+        self._group = group
+        self._storage = storage
+        self._locks = locks
+        self._pending = PendingCopies(storage.paths, locks=locks, files=storage.files)
+        self._publisher = publisher
+        self._tasks: dict[str, asyncio.Task[OpencodeError | None]] = {}
+        self._is_closed = False
+
+    @cached_property
+    def _copying(self) -> "ForkCopying":
+
+        return ForkCopying(storage=self._storage, locks=self._locks, pending=self._pending, publisher=self._publisher)
+
+    def resume(self, fork_id: str) -> None:
+        """Go on copying in the background, unless this process does already; what fails is logged and tried at the next opening."""
+        if not self._is_closed:
+            self._task(fork_id)
+
+    def expect(self, source_id: str, fork_id: str) -> None:
+        """Note that a fork is about to read a source: with the source's fork lock held, before the fork's record is written."""
+        self._pending.add(source_id, fork_id)
+
+    async def settled(self, session_id: str) -> None:
+        """Return when no fork needs the session's records any more and its own are complete.
+
+        To be awaited directly before the records are changed, under the run lock. Copies what is missing if need be. Raises
+        StorageError when that cannot be done: then nothing may be changed.
+        """
+        async with self.held(session_id):
+            pass
+
+    async def freeze(self, session_id: str) -> None:
+        """Write down where forks that take over everything end; a run does this before it adds the first message.
+
+        Raises StorageError. Costs one look into a folder that is hardly ever there.
+        """
+        forks = self._pending.of(session_id)
+        if forks:
+            async with self._locks.session_fork(session_id):
+                for fork_id in forks:
+                    await self._copying.fix_end(fork_id)
+
+    @asynccontextmanager
+    async def held(self, session_id: str) -> AsyncGenerator[None]:
+        """Do what `settled` does; no fork of the session begins before the context is left. It cannot be nested."""
+        if await self._source_of(session_id) is not None:
+            await self._finish(session_id)
+        async with self._held(session_id):
+            yield
+
+    @asynccontextmanager
+    async def given_up(self, session_id: str) -> AsyncGenerator[None]:
+        """Do what `held` does, except that the session's own copy ends as it is: it is about to be deleted."""
+        async with self._held(session_id):
+            source_id = await self._source_of(session_id)
+            if source_id is None:
+                yield
+                return
+            task = self._tasks.get(session_id)
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
+            copying = self._locks.session_copy(session_id)
+            await copying.acquire(GIVE_UP_WAIT_MS)
+            try:
+                yield
+            finally:
+                copying.release()
+            self._pending.remove(source_id, session_id)
+
+    async def close(self) -> None:
+        """Break off all copies; returns when none writes any more."""
+        self._is_closed = True
+        tasks = set(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    @asynccontextmanager
+    async def _held(self, session_id: str) -> AsyncGenerator[None]:
+        async with self._locks.session_fork(session_id):
+            for fork_id in await asyncio.to_thread(self._pending.of, session_id):
+                await self._finish(fork_id)
+                self._pending.remove(session_id, fork_id)
+            yield
+
+    async def _finish(self, fork_id: str) -> None:
+        """Return when a fork is whole; raises StorageError."""
+        task = self._task(fork_id)
+        await asyncio.wait({task})
+        if task.cancelled():
+            raise StorageError(f"fork {fork_id} was not copied whole, because the program ends; try again")
+        error = task.result()
+        if error is not None:
+            raise error
+
+    def _task(self, fork_id: str) -> "asyncio.Task[OpencodeError | None]":
+        task = self._tasks.get(fork_id)
+        if task is None:
+            task = self._tasks[fork_id] = self._group.create_task(self._work(fork_id), name=f"copy {fork_id}")
+            task.add_done_callback(lambda _: self._tasks.pop(fork_id, None))
+        return task
+
+    async def _work(self, fork_id: str) -> OpencodeError | None:
+        """Copy and return what went wrong: an error that escaped would end the engine."""
+        try:
+            await self._copying.copy(fork_id)
+        except OpencodeError as error:
+            _logger.warning("fork %s is not copied whole yet: %s", fork_id, error)
+            return error
+        except Exception as error:
+            _logger.exception("copying fork %s failed", fork_id)
+            return StorageError(f"fork {fork_id} cannot be copied whole ({error!r}); see the log")
+        return None
+
+    async def _source_of(self, session_id: str) -> str | None:
+        return await asyncio.to_thread(self._copying.source_of, session_id)
+
+
+# The copying itself: from a source's records to those of its fork, some messages at a time.
+
+_BATCH = 8
+"""Messages copied between two looks at whether the copy is to end; the writes of a run wait for one batch at the most."""
+
+COPY_WAIT_MS = 600_000
+"""How long to wait for another process that copies the same fork."""
+
+
+class ForkCopying:
+    """Copies forks of one store. Raises StorageError; what is done then stays, and is passed by the next time."""
+
+    def __init__(self, *, storage: Storage, locks: Locks, pending: PendingCopies, publisher: Publisher) -> None:
+        self._storage = storage
+        self._locks = locks
+        self._pending = pending
+        self._publisher = publisher
+
+    async def copy(self, fork_id: str) -> None:
+        """Make a fork whole, unless another process has done so meanwhile."""
+        lock = self._locks.session_copy(fork_id)
+        await lock.acquire(COPY_WAIT_MS)
+        try:
+            await self.fix_end(fork_id)
+            key = await asyncio.to_thread(find_session, self._storage, fork_id)
+            history = await asyncio.to_thread(_open_unfinished, self._storage, key) if key else None
+            if key is None or history is None:
+                return
+            if not history.inherited:
+                _logger.warning("fork %s has nothing to copy: what it was forked from is empty or gone", fork_id)
+            for start in range(0, len(history.inherited), _BATCH):
+                names = history.inherited[start : start + _BATCH]
+                await self._storage.write_missing(await asyncio.to_thread(_records, history, fork_id, names))
+            await self._mark_whole(key)
+        finally:
+            lock.release()
+
+    async def fix_end(self, fork_id: str) -> None:
+        """Write down where a fork ends that takes over everything."""
+        key = await asyncio.to_thread(find_session, self._storage, fork_id)
+        origin = await asyncio.to_thread(unfinished, self._storage, key) if key else None
+        if key is None or origin is None or origin.copying is None or not origin.copying.whole:
+            return
+        history = await asyncio.to_thread(_open_unfinished, self._storage, key)
+        last = await asyncio.to_thread(history.last_origin) if history else None
+
+        def change(data: JsonObject) -> JsonObject:
+            info = SessionInfo.model_validate(data)
+            now = fork_origin(info)
+            if now is None or now.copying is None or not now.copying.whole:
+                return data
+            return with_origin(info, now.changed(copying=now.copying.changed(whole=None, last=last))).to_dict()
+
+        await self._storage.update(key, change, self._locks.session_write(fork_id))
+
+    async def _mark_whole(self, key: Key) -> None:
+        source_id = ""
+
+        def change(data: JsonObject) -> JsonObject:
+            nonlocal source_id
+            info = SessionInfo.model_validate(data)
+            origin = fork_origin(info)
+            if origin is None:
+                return data
+            source_id = origin.session_id
+            return with_origin(info, origin.changed(copying=None)).to_dict()
+
+        data = await self._storage.update(key, change, self._locks.session_write(key[-1]))
+        if source_id:
+            self._pending.remove(source_id, key[-1])
+        self._publisher.publish(SessionUpdated(info=SessionInfo.model_validate(data)))
+
+    def source_of(self, session_id: str) -> str | None:
+        """Return the source of a fork that is not copied whole, None for any other session. Blocks."""
+        key = find_session(self._storage, session_id)
+        origin = unfinished(self._storage, key) if key else None
+        return origin.session_id if origin else None
+
+
+def _open_unfinished(storage: Storage, key: Key) -> ForkHistory | None:
+    history = open_fork(storage, key)
+    return history if isinstance(history, ForkHistory) else None
+
+
+def _records(history: ForkHistory, fork_id: str, names: Sequence[str]) -> list[tuple[Key, bytes]]:
+    """Return the records of these messages and their parts; a damaged one costs itself alone, a disk that refuses all. Blocks."""
+    records: list[tuple[Key, bytes]] = []
+    for name in names:
+        try:
+            message = history.message(name)
+        except (CorruptRecordError, NotFoundError) as error:
+            _logger.warning("fork %s is without a message: %s", fork_id, error)
+            continue
+        parts = history.inherited_parts(name)
+        for failure in parts.failures:
+            if not isinstance(failure, CorruptRecordError):
+                raise failure
+            _logger.warning("fork %s is without a part: %s", fork_id, failure)
+        # The message comes last: one that exists has all its parts.
+        records += [*parts.records, (("message", fork_id, name), message)]
+    return records

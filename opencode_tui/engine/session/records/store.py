@@ -1,0 +1,287 @@
+"""The only writer of session, message and part records.
+
+Write first, then publish: a reader that reacts to an event finds the file. An open session's records are kept in memory, written
+through; growing text is written behind (SPEC section 3, "growing part"). Messages and parts change only under the session's run
+lock, the session record under its write lock. Order: SPEC row 1.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, KeysView
+
+from pydantic import ConfigDict, TypeAdapter
+
+from opencode_tui.engine.session.records.growing_part import LiveText, LiveTool
+from opencode_tui.engine.session.records.loading import Loaded, OpenRecords, load_session, load_tail
+from opencode_tui.engine.session.records.publisher import Publisher
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.error import NotFoundError
+from opencode_tui.schema.event.event import (
+    MessageRemoved,
+    MessageUpdated,
+    PartGrowth,
+    PartProgress,
+    PartRemoved,
+    PartUpdated,
+    SessionCreated,
+    SessionDeleted,
+    SessionUpdated,
+)
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import AnyMessage
+from opencode_tui.schema.session.part import AnyPart
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.storage.keys import Key
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.session_index import SessionIndex
+from opencode_tui.storage.session_record import parse_session
+from opencode_tui.storage.storage import Storage
+
+logger = logging.getLogger(__name__)
+
+_DIFFS: TypeAdapter[list[FileDiff]] = TypeAdapter(list[FileDiff], config=ConfigDict(defer_build=True))
+
+SIBLINGS = ("session_diff", "todo", "share", "session_share")
+"""Kinds of records that belong to a session, one each, and go with it."""
+
+
+class SessionStore:
+    """Reads and writes sessions, messages and parts. All methods belong to the event loop's thread."""
+
+    def __init__(
+        self,
+        *,
+        storage: Storage,
+        locks: Locks,
+        index: SessionIndex,
+        publisher: Publisher,
+        clock: Clock,
+        copy_on: Callable[[str], None] | None = None,
+    ) -> None:
+        """`copy_on` is told of each fork that was read and is not copied whole yet."""
+        self._copy_on = copy_on
+        self._storage = storage
+        self._locks = locks
+        self._index = index
+        self._publisher = publisher
+        self._clock = clock
+        self._projects: dict[str, str] = {}
+        self._open: dict[str, OpenRecords] = {}
+
+    async def create(self, info: SessionInfo) -> SessionInfo:
+        """Store a new session and tell."""
+        self._remember(info)
+        await self._storage.write(self._key(info), info.to_json())
+        self._open[info.id] = OpenRecords()
+        self._publisher.publish(SessionCreated.trusted(info=info))
+        self._publisher.publish(SessionUpdated.trusted(info=info))
+        return info
+
+    async def get(self, session_id: str) -> SessionInfo:
+        """Return a session's record as it is on disk; raises NotFoundError or CorruptRecordError."""
+        key = await self._locate(session_id)
+        return self._parse(key, await self._storage.read(key))
+
+    def look(self, session_id: str) -> SessionInfo | None:
+        """Do what `get` does at once, for a session whose place is known; None for any other. Blocks for one small file."""
+        project_id = self._projects.get(session_id)
+        if project_id is None:
+            return None
+        key = ("session", project_id, session_id)
+        return self._parse(key, self._storage.read_sync(key))
+
+    async def sessions(self, project_id: str) -> list[SessionInfo]:
+        """Return a project's sessions, newest first; damaged records are named in the log and left out."""
+        listing = await asyncio.to_thread(self._index.list, project_id)
+        for problem in listing.damaged:
+            logger.warning("left out of the list: %s", problem)
+        for info in listing.sessions:
+            self._projects[info.id] = info.project_id
+        return listing.sessions
+
+    async def children(self, session_id: str) -> list[SessionInfo]:
+        """Return the sessions whose parent this is, newest first."""
+        info = await self.get(session_id)
+        return [child for child in await self.sessions(info.project_id) if child.parent_id == session_id]
+
+    async def update(
+        self, session_id: str, change: Callable[[SessionInfo], SessionInfo], *, touch: bool = True
+    ) -> SessionInfo:
+        """Change a session's record under its write lock and tell; `touch` moves `time.updated`."""
+        key = await self._locate(session_id)
+
+        def apply(data: JsonObject) -> JsonObject:
+            info = change(self._read_info(key, json.dumps(data).encode()))
+            if touch:
+                info = info.changed(time=info.time.changed(updated=self._clock()))
+            return info.to_dict()
+
+        data = await self._storage.update(key, apply, self._locks.session_write(session_id))
+        info = SessionInfo.model_validate(data)
+        self._publisher.publish(SessionUpdated.trusted(info=info))
+        return info
+
+    async def remove(self, session_id: str) -> None:
+        """Delete a session, its children first, with everything that belongs to it; the record goes last."""
+        info = await self.get(session_id)
+        for child in await self.children(session_id):
+            await self.remove(child.id)
+        for key in await self._storage.list(("message", session_id)):
+            await self._storage.remove_tree(("part", key[-1]))
+        await self._storage.remove_tree(("message", session_id))
+        for kind in SIBLINGS:
+            await self._storage.remove((kind, session_id))
+        await self._storage.remove(self._key(info))
+        self._open.pop(session_id, None)
+        self._publisher.publish(SessionDeleted(info=info))
+
+    async def open(self, session_id: str) -> None:
+        """Load a session's records into memory unless they are there."""
+        if session_id in self._open:
+            return
+        loaded = await asyncio.to_thread(load_session, self._storage, session_id, await self._find(session_id))
+        self._note(session_id, loaded)
+        self._open[session_id] = loaded.opened()
+
+    def drop(self, session_id: str) -> None:
+        """Forget what is in memory, because another process has changed the records."""
+        self._open.pop(session_id, None)
+
+    async def messages(self, session_id: str) -> list[MessageWithParts]:
+        """Return all messages with their parts, oldest first; opens the session."""
+        await self.open(session_id)
+        return self._open[session_id].together()
+
+    def message_ids(self, session_id: str) -> KeysView[str] | None:
+        """Return the ids of an open session's messages in order, None when it is not open."""
+        records = self._open.get(session_id)
+        return records.messages.keys() if records is not None else None
+
+    def parts(self, session_id: str, message_id: str) -> list[AnyPart]:
+        """Return the parts of a message of an open session, in order."""
+        return self._records(session_id).parts_of(message_id)
+
+    async def tail(self, session_id: str, limit: int) -> list[MessageWithParts]:
+        """Return the newest `limit` messages, oldest first, reading no others from the disk."""
+        if session_id in self._open:
+            return (await self.messages(session_id))[-limit:]
+        loaded = await asyncio.to_thread(load_tail, self._storage, session_id, limit, await self._find(session_id))
+        self._note(session_id, loaded)
+        return loaded.messages
+
+    async def update_message(self, info: AnyMessage) -> None:
+        """Store a message, new or changed, and tell."""
+        await self._storage.write(("message", info.session_id, info.id), info.to_json())
+        self._records(info.session_id).messages[info.id] = info
+        self._publisher.publish(MessageUpdated.trusted(info=info))
+
+    async def update_part(self, part: AnyPart) -> None:
+        """Store a part, new or with a new state, and tell; ends its growth."""
+        await self._storage.write(("part", part.message_id, part.id), part.to_json())
+        self._records(part.session_id).put_part(part)
+        self._publisher.publish(PartUpdated.trusted(part=part))
+
+    def grow_part(self, session_id: str, message_id: str, live: LiveText, delta: str) -> None:
+        """Tell of text that was appended and write the part behind; who reads from now on gets it."""
+        self._records(session_id).growing[live.id] = live
+        self._storage.write_behind(("part", message_id, live.id), lambda: live.record().to_json())
+        self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live))
+
+    def progress_part(self, live: LiveTool) -> None:
+        """Tell of a running tool's news and write its part behind."""
+        part = live.part
+        self._records(part.session_id).put_part(part)
+        self._storage.write_behind(("part", part.message_id, part.id), lambda: live.part.to_json())
+        self._publisher.publish(PartProgress(part.session_id, part.message_id, part.id, live))
+
+    async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
+        """Delete a part and tell."""
+        await self._storage.remove(("part", message_id, part_id))
+        self._records(session_id).forget_part(message_id, part_id)
+        self._publisher.publish(PartRemoved(session_id=session_id, message_id=message_id, part_id=part_id))
+
+    async def take_back(self, session_id: str, message_id: str) -> None:
+        """Delete a message that nobody has read yet: readers miss it at once, then the disk, then all are told."""
+        parts = self._records(session_id).forget(message_id)
+        await self._storage.remove_tree(("part", message_id))
+        await self._storage.remove(("message", session_id, message_id))
+        for part_id in parts:
+            self._publisher.publish(PartRemoved(session_id=session_id, message_id=message_id, part_id=part_id))
+        self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
+
+    async def remove_message(self, session_id: str, message_id: str) -> None:
+        """Delete a message after its parts and tell of each."""
+        for part_id in tuple(self._records(session_id).parts.get(message_id, {})):
+            await self.remove_part(session_id, message_id, part_id)
+        await self._storage.remove_tree(("part", message_id))
+        await self._storage.remove(("message", session_id, message_id))
+        self._records(session_id).forget(message_id)
+        self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
+
+    async def diff(self, session_id: str) -> list[FileDiff]:
+        """Return what the session changed in files, as it was last summed up; nothing before that."""
+        try:
+            data = await self._storage.read(("session_diff", session_id))
+        except NotFoundError:
+            return []
+        return _DIFFS.validate_json(data)
+
+    async def write_diff(self, session_id: str, diff: list[FileDiff]) -> None:
+        """Store what the session changed in files; its run lock guards the record."""
+        data = _DIFFS.dump_json(diff, by_alias=True, indent=2)
+        await self._storage.write(("session_diff", session_id), data)
+
+    async def flush(self) -> None:
+        """Write what waits to be written behind."""
+        await self._storage.flush()
+
+    async def sync(self) -> None:
+        """Make what was written since the last call survive a power cut; at the end of a step."""
+        await self._storage.flush()
+        await self._storage.sync()
+
+    def _records(self, session_id: str) -> OpenRecords:
+        return self._open.setdefault(session_id, OpenRecords())
+
+    def _remember(self, info: SessionInfo) -> None:
+        self._projects[info.id] = info.project_id
+        self._publisher.bind(info.id, info.directory)
+
+    def _parse(self, key: Key, data: bytes) -> SessionInfo:
+        info = self._read_info(key, data)
+        self._remember(info)
+        return info
+
+    def _read_info(self, key: Key, data: bytes) -> SessionInfo:
+        path, project_id = self._storage.path_of(key), key[1]
+        return parse_session(data, path=path, project_id=project_id, worktree=lambda: self._index.worktree(project_id))
+
+    @staticmethod
+    def _key(info: SessionInfo) -> Key:
+        return ("session", info.project_id, info.id)
+
+    async def _locate(self, session_id: str) -> Key:
+        known = self._projects.get(session_id)
+        if known is not None:
+            return ("session", known, session_id)
+        for key in await self._storage.list(("session",)):
+            if key[-1] == session_id:
+                self._projects[session_id] = key[1]
+                return key
+        raise NotFoundError(f"no session {session_id}; `opencode-tui session list` shows what there is")
+
+    async def _find(self, session_id: str) -> Key | None:
+        """Return the key of a session's record, None when there is none."""
+        try:
+            return await self._locate(session_id)
+        except NotFoundError:
+            return None
+
+    def _note(self, session_id: str, loaded: Loaded) -> None:
+        for problem in loaded.damaged:
+            logger.warning("session %s: %s", session_id, problem)
+        if loaded.is_copying and self._copy_on is not None:
+            self._copy_on(session_id)

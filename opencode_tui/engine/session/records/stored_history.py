@@ -1,0 +1,223 @@
+"""What of a session lies on the disk: names and bytes of its messages and parts. Every method blocks."""
+
+import json
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from opencode_tui.engine.session.records.fork_map import ForkMap
+from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
+from opencode_tui.schema.ids import spans_wrap
+from opencode_tui.schema.session.session import CopyRange, ForkOrigin, fork_origin
+from opencode_tui.storage.keys import Key, is_segment
+from opencode_tui.storage.reader import FolderRecords
+from opencode_tui.storage.record_file import storage_error
+from opencode_tui.storage.session_record import parse_session
+from opencode_tui.storage.storage import Storage
+
+
+class StoredHistory(Protocol):
+    """The messages and parts of one session; `is_copying`: some still lie with the session that it was forked from."""
+
+    @property
+    def is_copying(self) -> bool:
+        """Tell whether it is an unfinished fork."""
+        ...
+
+    def names(self) -> list[str]:
+        """Return the messages' names, sorted."""
+        ...
+
+    def message(self, name: str) -> bytes:
+        """Return a message's record; raises NotFoundError, CorruptRecordError, StorageError."""
+        ...
+
+    def parts(self, message: str) -> FolderRecords:
+        """Return the records of a message's parts, sorted by name, and what could not be read."""
+        ...
+
+
+class OwnHistory(Struct, frozen=True):
+    """What lies under the session's own name."""
+
+    storage: Storage
+    session_id: str
+
+    @property
+    def is_copying(self) -> bool:
+        """Return False."""
+        return False
+
+    def names(self) -> list[str]:
+        """Return the messages' names, sorted."""
+        return [key[-1] for key in self.storage.list_sync(("message", self.session_id))]
+
+    def message(self, name: str) -> bytes:
+        """Return a message's record."""
+        return self.storage.read_sync(("message", self.session_id, name))
+
+    def parts(self, message: str) -> FolderRecords:
+        """Return the records of a message's parts."""
+        return self.storage.read_folder_sync(("part", message))
+
+
+def open_history(storage: Storage, session: Key | None, session_id: str) -> StoredHistory:
+    """Return what is stored of a session; `session` is the key of its record, None when it has none."""
+    try:
+        if session is not None and is_marked(storage.read_sync(session)):
+            return open_fork(storage, session)
+    except StorageError:
+        pass  # whoever reads messages is not told of a damaged session record: reading the session tells
+    return OwnHistory(storage, session_id)
+
+
+def is_marked(record: bytes) -> bool:
+    """Tell whether a session's record may be that of an unfinished fork; nearly all are not, and need no second parse."""
+    return b'"copying"' in record
+
+
+def find_session(storage: Storage, session_id: str) -> Key | None:
+    """Return the key of a session's record, of whatever project, None when there is none."""
+    folder = storage.paths.storage / "session"
+    try:
+        with storage.files.scandir(str(folder)) as entries:
+            projects = [entry.name for entry in entries if is_segment(entry.name)]
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise storage_error(error, "list", str(folder)) from error
+    keys = (("session", project, session_id) for project in projects)
+    return next((key for key in keys if storage.files.exists(storage.path_of(key))), None)
+
+
+# What of an unfinished fork lies on the disk: its own records, and the rest out of the session that it was forked
+# from.
+
+_MAX_DEPTH = 100
+"""Forks of unfinished forks; a longer row is a circle that a damaged record made."""
+
+
+class ForkHistory:
+    """What an unfinished fork has of its own, and the rest out of its source."""
+
+    is_copying = True
+
+    def __init__(self, own: OwnHistory, source: StoredHistory, copying: CopyRange) -> None:
+        self._own = own
+        self._source = source
+        self._range = copying
+        self._map = ForkMap(own.session_id, elsewhere=bool(copying.elsewhere))
+        self._origins = {self._map.id(name): name for name in taken_over(source, copying)}
+
+    @property
+    def inherited(self) -> list[str]:
+        """The names, here, of the messages that come from the source, in the session's order."""
+        return list(self._origins)
+
+    def last_origin(self) -> str | None:
+        """Return the last message, as the source names it, that comes from there."""
+        return next(reversed(self._origins.values()), None)
+
+    def names(self) -> list[str]:
+        """Return the messages' names, sorted."""
+        return sorted({*self._origins, *self._own.names()})
+
+    def message(self, name: str) -> bytes:
+        """Return a message's record."""
+        origin = self._origins.get(name)
+        try:
+            return self._own.message(name)
+        except NotFoundError:
+            if origin is None:
+                raise
+        try:
+            data = self._source.message(origin)
+        except NotFoundError:
+            return self._own.message(name)
+        try:
+            return self._map.message(data)
+        except ValueError as error:
+            raise CorruptRecordError(origin, str(error)) from error
+
+    def parts(self, message: str) -> FolderRecords:
+        """Return the records of a message's parts."""
+        inherited = self.inherited_parts(message)
+        own = self._own.parts(message)
+        records = {key[-1]: (key, data) for key, data in [*inherited.records, *own.records]}
+        return FolderRecords([records[name] for name in sorted(records)], [*inherited.failures, *own.failures])
+
+    def inherited_parts(self, message: str) -> FolderRecords:
+        """Return those parts of a message that come from the source, as they are here, whether copied or not."""
+        origin = self._origins.get(message)
+        if origin is None:
+            return FolderRecords([], [])
+        found = self._source.parts(origin)
+        records: list[tuple[Key, bytes]] = []
+        failures = list(found.failures)
+        for key, data in found.records[: self._visible(origin, found)]:
+            try:
+                mapped = self._map.part(data)
+            except ValueError as error:
+                failures.append(CorruptRecordError("/".join(key), str(error)))
+                continue
+            if mapped is not None:
+                records.append((("part", message, self._map.id(key[-1])), mapped))
+        return FolderRecords(records, failures)
+
+    def _visible(self, origin: str, found: FolderRecords) -> int | None:
+        """Return how many of a message's parts are taken over, None for all."""
+        if origin != self._range.last or self._range.part_id is None:
+            return None
+        names = [key[-1] for key, _ in found.records]
+        return names.index(self._range.part_id) if self._range.part_id in names else None
+
+
+def ordered(history: StoredHistory) -> list[str]:
+    """Return the names of all messages in the session's order."""
+    names = history.names()
+    if spans_wrap(names):
+        names.sort(key=lambda name: _moment(history, name))
+    return names
+
+
+def taken_over(history: StoredHistory, taken: CopyRange) -> list[str]:
+    """Return the names of a source's messages that a fork takes over, in order."""
+    edge = taken.before or taken.last
+    if edge is None:
+        return ordered(history) if taken.whole else []
+    names = ordered(history)
+    if edge in names:
+        return names[: names.index(edge) + (taken.before is None)]
+    # Another program has deleted the message at the edge: its name still tells where it stood.
+    return [name for name in names if name < edge]
+
+
+def _moment(history: StoredHistory, name: str) -> tuple[int, str]:
+    try:
+        record: Any = json.loads(history.message(name))
+        return int(record["time"]["created"]), name
+    except (StorageError, ValueError, TypeError, KeyError):
+        return 0, name
+
+
+def open_fork(storage: Storage, session: Key) -> StoredHistory:
+    """Return the history of a session that may be an unfinished fork; raises as `read` does."""
+    return _open(storage, session, session[-1], _MAX_DEPTH)
+
+
+def unfinished(storage: Storage, session: Key) -> ForkOrigin | None:
+    """Return the origin of a fork that is not copied whole, None for any other session; raises as `read` does."""
+    data = storage.read_sync(session)
+    if not is_marked(data):
+        return None
+    origin = fork_origin(parse_session(data, path=storage.path_of(session), project_id=session[1]))
+    return origin if origin is not None and origin.copying is not None else None
+
+
+def _open(storage: Storage, session: Key | None, session_id: str, depth: int) -> StoredHistory:
+    own = OwnHistory(storage, session_id)
+    origin = unfinished(storage, session) if session is not None else None
+    if origin is None or origin.copying is None or depth == 0:
+        return own
+    source = find_session(storage, origin.session_id)
+    return ForkHistory(own, _open(storage, source, origin.session_id, depth - 1), origin.copying)

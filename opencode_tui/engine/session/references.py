@@ -1,0 +1,139 @@
+"""`@` references in what a person writes: files and folders that exist become attachments, names of agents invitations.
+
+`@src/a.py`, `@~/notes.md`, `@"a name with spaces.txt"`, with a range of lines `@a.py#L10-20` or `@a.py#L10`. An `@` after a word
+character or a backtick is none (addresses, decorators in code). Each thing counts once. Source: reference, sections 23 and 29.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from opencode_tui.engine.session.request.attachment import file_input
+from opencode_tui.schema.api.request import AgentInput, FileInput, PromptPart, TextInput
+from opencode_tui.schema.session.part import AgentSource, FilePartSource, SourceText
+
+_REFERENCE = re.compile(
+    r'(?<![\w`@])@(?:"(?P<quoted>[^"\n]+)"(?P<lines>#L?\d+(?:-L?\d+)?)?|(?P<plain>(?!@)[^\s`,;"\'<>|]+))'
+)
+_LINES = re.compile(r"#L?(\d+)(?:-L?(\d+))?$")
+_TRAILING = ".:!?)]}…"
+MAX_REFERENCES = 100
+"""More in one text are no references but data."""
+
+
+class ReferencePlace(Struct, frozen=True):
+    """What names stand for: paths count from the first of `folders` that has them, `~/` from home.
+
+    `agents` are the names that can be invited. With `is_confined`, for texts that somebody else wrote, a path must be relative and
+    lead, links followed, into one of those folders, and to no file of secrets.
+    """
+
+    folders: Sequence[Path]
+    home: Path
+    agents: Sequence[str]
+    is_confined: bool = False
+
+
+class Reference(Struct, frozen=True):
+    """An `@` in a text: what is named, where it stands, and the range of lines, `(start, end)`, end None for the rest."""
+
+    name: str
+    value: str
+    start: int
+    lines: tuple[int, int | None] | None = None
+
+
+def find_references(text: str) -> list[Reference]:
+    """Return what a text may refer to, each name once, in order; nothing is looked up."""
+    found: dict[str, Reference] = {}
+    for match in _REFERENCE.finditer(text):
+        if match["quoted"] is not None:
+            written = match["quoted"] + (match["lines"] or "")
+            value = match.group()
+        else:
+            written = match["plain"].rstrip(_TRAILING)
+            value = f"@{written}"
+        reference = _reference(written, value, match.start())
+        if reference.name:
+            found.setdefault(reference.value, reference)
+        if len(found) == MAX_REFERENCES:
+            break
+    return list(found.values())
+
+
+def expand_prompt(text: str, place: ReferencePlace) -> list[PromptPart]:
+    """Return the text as a part, followed by the parts for what it refers to. Blocks on the disk."""
+    return [TextInput(text=text), *expand_references(text, place)]
+
+
+def expand_references(text: str, place: ReferencePlace, *, with_source: bool = True) -> list[FileInput | AgentInput]:
+    """Return the parts for what a text refers to, without the text. Blocks on the disk.
+
+    `with_source` tells of each where it stands in the text.
+    """
+    parts: list[FileInput | AgentInput] = []
+    for reference in find_references(text):
+        part = _file(reference, place) or _agent(reference, place)
+        if part is not None:
+            parts.append(part if with_source else part.changed(source=None))
+    return parts
+
+
+def _reference(written: str, value: str, start: int) -> Reference:
+    match = _LINES.search(written)
+    if match is None:
+        return Reference(written, value, start)
+    first, last = int(match[1]), match[2]
+    return Reference(written[: match.start()], value, start, (first, int(last) if last else first))
+
+
+def _file(reference: Reference, place: ReferencePlace) -> FileInput | None:
+    for path in _candidates(reference, place):
+        try:
+            given = file_input(path) if path.exists() else None
+        except (OSError, ValueError):  # a name that no file can have
+            continue
+        if given is not None:
+            url = given.url
+            if reference.lines is not None and given.mime == "text/plain":
+                start, end = reference.lines
+                url = f"{url}?start={start}&end={end}"
+            span = SourceText(value=reference.value, start=reference.start, end=reference.start + len(reference.value))
+            source = FilePartSource(type="file", path=str(path), text=span)
+            return given.changed(filename=reference.name, url=url, source=source)
+    return None
+
+
+def _candidates(reference: Reference, place: ReferencePlace) -> Iterator[Path]:
+    names = [reference.name]
+    if reference.lines is not None and reference.value.startswith("@") and "#" in reference.value:
+        names.append(reference.value[1:].strip('"'))  # a file whose name ends as a range does
+    for name in names:
+        if place.is_confined:
+            yield from (folder / name for folder in place.folders if _stays(folder, name, place))
+        elif name == "~" or name.startswith("~/"):
+            yield place.home / name[2:]
+        else:
+            yield from (folder / name for folder in place.folders)
+
+
+def _stays(folder: Path, name: str, place: ReferencePlace) -> bool:
+    """Tell whether a name leads to what a text of somebody else's may attach."""
+    if "\0" in name or name.startswith("~") or Path(name).is_absolute():
+        return False
+    real = (folder / name).resolve()
+    roots = [root.resolve() for root in place.folders]
+    return any(
+        real.is_relative_to(root)
+        and not any(part == ".git" or part.startswith(".env") for part in real.relative_to(root).parts)
+        for root in roots
+    )
+
+
+def _agent(reference: Reference, place: ReferencePlace) -> AgentInput | None:
+    if reference.name not in place.agents:
+        return None
+    end = reference.start + len(reference.value)
+    return AgentInput(name=reference.name, source=AgentSource(value=reference.value, start=reference.start, end=end))

@@ -1,0 +1,1 @@
+"""What a model is sent: history, system prompt, instructions, attachments, messages."""

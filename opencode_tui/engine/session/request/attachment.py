@@ -1,0 +1,200 @@
+"""What a file in a prompt becomes: its text as the read tool shows it, or its bytes as a data URL, always with the part itself.
+
+A file that cannot be read becomes a line that says so; the prompt goes on. Source: reference, section 23.
+"""
+
+import asyncio
+import base64
+import json
+import mimetypes
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
+
+from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.api.request import FileInput
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.part import AnyPart, FilePart, TextPart
+
+TEXT, FOLDER = "text/plain", "application/x-directory"
+_TEXT_ENDINGS = ("json", "xml", "yaml", "toml", "javascript", "typescript", "x-sh", "sql", "x-httpd-php")
+MAX_BYTES = 20 * 1024 * 1024
+"""An attachment beyond this size is not sent."""
+
+
+def file_input(path: Path) -> FileInput:
+    """Return the input for a local file or folder, with its kind guessed from its name. Blocks on the disk."""
+    if path.is_dir():
+        mime = FOLDER
+    else:
+        guessed = mimetypes.guess_type(path.name)[0] or TEXT
+        is_media = guessed == "application/pdf" or (guessed.startswith("image/") and guessed != "image/svg+xml")
+        mime = guessed if is_media else TEXT
+    return FileInput(mime=mime, filename=path.name, url=path.absolute().as_uri())
+
+
+class Attachments:
+    """Expands the files of prompts for the instance of one folder."""
+
+    def __init__(self, *, tools: ToolRegistry, identifier: Identifier, directory: Path, worktree: Path) -> None:
+        self._tools = tools
+        self._identifier = identifier
+        self._directory = directory
+        self._worktree = worktree
+
+    async def expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
+        """Return the parts for one attachment, in order; stores nothing."""
+        if _is_text(given.mime):
+            given = given.changed(mime=TEXT)
+        try:
+            return await self._expand(given, message)
+        except (OpencodeError, OSError, ValueError) as error:  # ValueError: an address or data that is none
+            note = f"Attachment {given.filename or given.url[:200]} could not be read: {error}"
+            is_sent = given.mime != TEXT and given.url.startswith("data:")
+            kept = [] if is_sent else [self._part(message, given, given.url, given.mime)]
+            return [self._note(message, note), *kept]
+
+    async def _expand(self, given: FileInput, message: UserMessage) -> list[AnyPart]:
+        address = urlsplit(given.url)
+        if address.scheme == "file":
+            return await self._expand_file(given, message, Path(unquote(address.path)))
+        if address.scheme != "data":
+            _check_supported(given)
+        if address.scheme == "data" and given.mime != TEXT:
+            await asyncio.to_thread(_check_base64, given.url)
+        if address.scheme != "data" or given.mime != TEXT:
+            return [self._part(message, given, given.url, given.mime)]
+        text = _decode_text(given.url)
+        return [
+            self._note(message, f"Called the Read tool with the following input: {_call(given.filename or 'text')}"),
+            self._note(message, text),
+            self._part(message, given, given.url, given.mime),
+        ]
+
+    async def _expand_file(self, given: FileInput, message: UserMessage, path: Path) -> list[AnyPart]:
+        is_folder = await asyncio.to_thread(path.is_dir)
+        if is_folder or given.mime in (TEXT, FOLDER):
+            arguments = {"filePath": str(path), **_line_range(given)}
+            text = await self._read(message, arguments)
+            mime = FOLDER if is_folder else given.mime
+            return [
+                self._note(message, f"Called the Read tool with the following input: {json.dumps(arguments)}"),
+                self._note(message, text),
+                self._part(message, given, given.url, mime),
+            ]
+        data = await asyncio.to_thread(_data_url, path, given.mime)
+        return [
+            self._note(message, f"Called the Read tool with the following input: {_call(str(path))}"),
+            self._part(message, given, data, given.mime),
+        ]
+
+    async def _read(self, message: UserMessage, arguments: dict[str, Any]) -> str:
+        tool = self._tools.get("read")
+        if tool is None:
+            raise OpencodeError("the read tool is switched off")
+        valid = self._tools.validate(tool, arguments)
+        if isinstance(valid, str):
+            raise OpencodeError(valid)
+        return (await tool.run(valid, self._context(message))).output
+
+    def _context(self, message: UserMessage) -> ToolContext:
+        async def allow(*_: object, **__: object) -> None:
+            """The person named the file: that is the permission."""
+
+        return ToolContext(
+            session_id=message.session_id,
+            message_id=message.id,
+            call_id="attachment",
+            agent=message.agent,
+            directory=self._directory,
+            worktree=self._worktree,
+            ask=allow,
+            progress=lambda _title, _metadata: None,
+        )
+
+    def _note(self, message: UserMessage, text: str) -> TextPart:
+        return TextPart(
+            id=self._identifier.ascending("prt"),
+            session_id=message.session_id,
+            message_id=message.id,
+            text=text,
+            synthetic=True,
+        )
+
+    def _part(self, message: UserMessage, given: FileInput, url: str, mime: str) -> FilePart:
+        return FilePart(
+            id=given.id or self._identifier.ascending("prt"),
+            session_id=message.session_id,
+            message_id=message.id,
+            mime=mime,
+            filename=given.filename,
+            url=url,
+            source=given.source,
+        )
+
+
+def _is_text(mime: str) -> bool:
+    """Tell whether what a client calls by this name is text for the model, pictures that are written as text included."""
+    return mime.startswith("text/") or mime.endswith(_TEXT_ENDINGS)
+
+
+def _call(name: str) -> str:
+    return json.dumps({"filePath": name})
+
+
+def _decode_text(url: str) -> str:
+    head, _, data = url.partition(",")
+    payload = base64.b64decode(data) if head.endswith(";base64") else unquote_to_bytes(data)
+    return payload.decode("utf-8", "replace")
+
+
+def _check_base64(url: str) -> None:
+    """Return when a provider will be able to read the data. Raises ValueError."""
+    head, _, data = url.partition(",")
+    if not head.endswith(";base64") or not base64.b64decode(data, validate=True):
+        raise ValueError("its data is not base64")
+
+
+def _check_supported(given: FileInput) -> None:
+    """Raise OpencodeError for an attachment whose content nobody can read, so that the user and the model know."""
+    source = given.source
+    if source is not None and source.type == "resource":
+        server = f" {source.client_name}" if source.client_name else ""
+        raise OpencodeError(f"it is a resource of the MCP server{server}; MCP resources are not supported yet")
+    if given.mime == TEXT:
+        raise OpencodeError("text can be attached by a file: or data: address only")
+
+
+def _line_range(given: FileInput) -> dict[str, int]:
+    """Return the arguments of the read tool for the lines that an address names; of a symbol's first line all its lines."""
+    query = parse_qs(urlsplit(given.url).query)
+    start, end = (query.get(name, [""])[0] for name in ("start", "end"))
+    if not start.isdigit():
+        return {}
+    if start == end and given.source is not None and given.source.type == "symbol":
+        end = str(_last_line(given.source.range) or end)
+    offset = max(int(start), 1)
+    return (
+        {"offset": offset, "limit": int(end) - offset + 1}
+        if end.isdigit() and int(end) >= offset
+        else {"offset": offset}
+    )
+
+
+def _last_line(symbol_range: dict[str, Any] | None) -> int | None:
+    """Return the last line (from 1) of a range in the form of the language server protocol (from 0); None for another form."""
+    try:
+        line = (symbol_range or {})["end"]["line"]
+    except (KeyError, TypeError):
+        return None
+    return line + 1 if isinstance(line, int) else None
+
+
+def _data_url(path: Path, mime: str) -> str:
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise OpencodeError(f"{path} has {size} bytes, more than {MAX_BYTES} can be attached")
+    return f"data:{mime};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"

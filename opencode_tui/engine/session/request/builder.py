@@ -1,0 +1,125 @@
+"""Builds the request of a step from the messages that it answers: for the loop, and for whoever wants to see the next one.
+
+What is asked and what is shown come from the same code, so that they cannot differ.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.permission.ruleset import disabled
+from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
+from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
+from opencode_tui.engine.session.plugin_hooks import change_history, change_request, change_tools
+from opencode_tui.engine.session.request.model_message import to_model_messages
+from opencode_tui.engine.session.request.reminder import LAST_STEP, remind_of_mode, with_reminder
+from opencode_tui.engine.session.request.structured import INSTRUCTION, StructuredAnswer
+from opencode_tui.engine.session.request.system import SystemLayer, SystemPrompts, system_prompt
+from opencode_tui.engine.session.subagent import SubagentServices, parent_layers
+from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.model import Model
+from opencode_tui.schema.permission import Ruleset
+from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.session import SessionInfo
+
+
+class RequestServices(Struct, frozen=True):
+    """What requests are built from in the instance of one folder."""
+
+    tools: ToolRegistry
+    system: SystemPrompts
+    subagents: SubagentServices
+    hooks: Hooks
+    output_token_max: int = OUTPUT_TOKEN_MAX
+
+
+class RequestTask(Struct, frozen=True):
+    """What one request is to answer; `rules` are those of the session, then of its parents."""
+
+    messages: Sequence[MessageWithParts]
+    agent: AgentInfo
+    model: Model
+    rules: Sequence[Ruleset]
+    form: StructuredAnswer | None = None
+    is_last: bool = False
+
+
+class BuiltRequest(Struct, frozen=True):
+    """A request, with the layers of its system prompt and the messages (reminders included) from which it was made."""
+
+    request: LlmRequest
+    layers: Sequence[SystemLayer]
+    messages: Sequence[MessageWithParts]
+
+
+class RequestBuilder:
+    """Builds requests."""
+
+    def __init__(self, services: RequestServices) -> None:
+        self._services = services
+
+    def agent(self, user: UserMessage) -> AgentInfo:
+        """Return the agent that is to answer. Raises ConfigError when it is gone."""
+        agent = self._services.subagents.agents.get(user.agent)
+        if agent is None:
+            raise ConfigError(f"agent {user.agent!r} of this request no longer exists; name another with --agent")
+        return agent
+
+    async def rules(self, session: SessionInfo, agent: AgentInfo) -> list[Ruleset]:
+        """Return the rules in force, the session's last, so that they win; then those of each parent."""
+        own: Ruleset = [*agent.permission, *(session.permission or [])]
+        services = self._services.subagents
+        return [own, *await parent_layers(session, store=services.store, agents=services.agents)]
+
+    async def build(self, task: RequestTask) -> BuiltRequest:
+        """Return the request that answers the newest message of the person, plugins included."""
+        user, agent, model = request_of(task.messages), task.agent, task.model
+        limit, hooks = self._services.output_token_max, self._services.hooks
+        messages = remind_of_mode(task.messages, agent.name)
+        if task.is_last:
+            messages = with_reminder(messages, LAST_STEP)
+        messages = await change_history(hooks, messages)
+        layers = [*await self._services.system.layers(agent=agent, model=model), *_own_layers(user, task.form)]
+        request = LlmRequest(
+            model=model,
+            system=system_prompt(layers),
+            messages=to_model_messages(messages, model),
+            tools=await change_tools(hooks, self._tool_specs(user, task)),
+            tool_choice=_tool_choice(task),
+            max_output=min(model.limit.output or limit, limit),
+            temperature=agent.temperature if model.temperature else None,
+            top_p=agent.top_p,
+            options={**agent.options, **model.variants.get(user.variant or "", {})},
+        )
+        return BuiltRequest(await change_request(hooks, request, user, agent.name), layers, messages)
+
+    def _tool_specs(self, user: UserMessage, task: RequestTask) -> tuple[ToolSpec, ...]:
+        form = () if task.form is None else (task.form.spec,)
+        if not task.model.tool_call:
+            return form
+        names = self._services.tools.names
+        hidden = {name for name, is_on in (user.tools or {}).items() if not is_on}
+        for rules in task.rules:
+            hidden |= disabled(names, rules)
+        return (*self._services.tools.specs(lambda name: name not in hidden), *form)
+
+
+def request_of(messages: Sequence[MessageWithParts]) -> UserMessage:
+    """Return the newest message of the person; the caller has made sure that there is one."""
+    return next(message.info for message in reversed(messages) if isinstance(message.info, UserMessage))
+
+
+def _own_layers(user: UserMessage, form: StructuredAnswer | None) -> list[SystemLayer]:
+    layers = [SystemLayer("message", user.id, user.system)] if user.system else []
+    return layers if form is None else [*layers, SystemLayer("form", user.id, INSTRUCTION)]
+
+
+def _tool_choice(task: RequestTask) -> Literal["auto", "required", "none"]:
+    if task.form is not None:
+        return "required"
+    return "none" if task.is_last else "auto"

@@ -1,0 +1,208 @@
+"""Files of rules for the model that belong to a folder or to the person: which there are, and their texts.
+
+Source: reference, section 25; SPEC row 17.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.history import filter_compacted
+from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
+
+NAMES = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
+MAX_BYTES = 256 * 1024
+"""A rules file beyond this size is cut: it would fill the context by itself."""
+
+
+def project_files(directory: Path, worktree: Path) -> list[Path]:
+    """Return the rules files from `directory` up to `worktree`, nearest first.
+
+    All files of one name: of the first name for which there is any. Blocks on the disk.
+    """
+    folders = [directory]
+    while folders[-1] != worktree and folders[-1] != folders[-1].parent and directory.is_relative_to(worktree):
+        folders.append(folders[-1].parent)
+    for name in NAMES:
+        found = [folder / name for folder in folders if (folder / name).is_file()]
+        if found:
+            return found
+    return []
+
+
+def global_file(config_dir: Path, home: Path, *, extra: str | None, use_claude: bool) -> Path | None:
+    """Return the person's own rules file: of `OPENCODE_CONFIG_DIR`, of the config folder, or Claude Code's."""
+    candidates = [Path(extra) / "AGENTS.md"] if extra else []
+    candidates.append(config_dir / "AGENTS.md")
+    if use_claude:
+        candidates.append(home / ".claude" / "CLAUDE.md")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def configured_files(patterns: Sequence[str], directory: Path, worktree: Path, home: Path) -> list[Path]:
+    """Return the files that the setting `instructions` names: absolute, below home (`~/`), or globs in the project's folders."""
+    found: list[Path] = []
+    for pattern in patterns:
+        if pattern.startswith(("http://", "https://")):
+            continue
+        expanded = home / pattern[2:] if pattern.startswith("~/") else Path(pattern)
+        if expanded.is_absolute():
+            found.extend(_fitting(Path(expanded.anchor), expanded.parts[1:]))
+            continue
+        folder = directory
+        while True:
+            found.extend(_fitting(folder, expanded.parts))
+            if folder in (worktree, folder.parent):
+                break
+            folder = folder.parent
+    return [path for path in dict.fromkeys(found) if path.is_file()]
+
+
+def _fitting(folder: Path, parts: Sequence[str]) -> list[Path]:
+    """Return what fits a pattern, given as its segments, below a folder, in order."""
+    plain = 0
+    while plain < len(parts) - 1 and not any(sign in parts[plain] for sign in "*?["):
+        plain += 1
+    # Of two stars inside a longer segment older versions of pathlib make an error, newer ones one star.
+    segments = [part if part == "**" else re.sub(r"\*+", "*", part) for part in parts[plain:]]
+    return sorted(folder.joinpath(*parts[:plain]).glob("/".join(segments))) if segments else []
+
+
+def render(paths: Sequence[Path]) -> list[str]:
+    """Return one block of text for each readable file, headed by where it comes from. Blocks on the disk."""
+    blocks: list[str] = []
+    for path in dict.fromkeys(paths):
+        try:
+            with path.open("rb") as file:
+                text = file.read(MAX_BYTES).decode("utf-8", "replace").strip()
+        except OSError as error:
+            blocks.append(f"Instructions from: {path}\n(not readable: {error.strerror})")
+            continue
+        if text:
+            blocks.append(f"Instructions from: {path}\n{text}")
+    return blocks
+
+
+class Instructions:
+    """Which rules files apply: the project's, the person's, those of the settings."""
+
+    def __init__(
+        self, *, config_dir: Path, home: Path, extra_dir: str | None, use_claude: bool, patterns: list[str]
+    ) -> None:
+        self._config_dir = config_dir
+        self._home = home
+        self._extra_dir = extra_dir
+        self._use_claude = use_claude
+        self._patterns = patterns
+
+    def blocks(self, directory: Path, worktree: Path) -> list[str]:
+        """Return the texts in order. Blocks on the disk."""
+        paths = project_files(directory, worktree)
+        own = global_file(self._config_dir, self._home, extra=self._extra_dir, use_claude=self._use_claude)
+        if own is not None:
+            paths.append(own)
+        paths.extend(configured_files(self._patterns, directory, worktree, self._home))
+        return render(paths)
+
+
+# Rules files near a file that the model reads: given along with it, once. Source: reference, section 25 ("nested
+# instructions").
+
+
+class NearbyInstructions:
+    """Finds rules files for the read tool of one folder's instance."""
+
+    def __init__(self, *, store: SessionStore) -> None:
+        self._store = store
+        self._claimed: dict[str, set[Path]] = {}
+
+    async def __call__(self, path: Path, context: ToolContext) -> Sequence[tuple[Path, str]]:
+        """Return path and text of each rules file that holds near `path` (a real path) and is new to the conversation."""
+        found = await asyncio.to_thread(_rules_files, path, context.directory)
+        if not found:
+            return []
+        known = self._claimed.setdefault(context.message_id, set()) | await self._loaded(context.session_id)
+        fresh = [file for file in found if file not in known and file != path]
+        self._claimed = {context.message_id: {*self._claimed[context.message_id], *fresh}}
+        return [(file, text) for file in fresh if (text := await asyncio.to_thread(_read, file))]
+
+    async def _loaded(self, session_id: str) -> set[Path]:
+        loaded: set[Path] = set()
+        for message in filter_compacted(await self._store.messages(session_id)):
+            for part in message.parts:
+                if (
+                    isinstance(part, ToolPart)
+                    and isinstance(part.state, ToolStateCompleted)
+                    and not part.state.time.compacted
+                ):
+                    names: list[str] = part.state.metadata.get("loaded") or []
+                    loaded.update(Path(name) for name in names)
+        return loaded
+
+
+def _rules_files(path: Path, directory: Path) -> list[Path]:
+    found: list[Path] = []
+    folder = path if path.is_dir() else path.parent
+    while folder != directory and folder.is_relative_to(directory):
+        here = next((folder / name for name in NAMES if (folder / name).is_file()), None)
+        if here is not None:
+            found.append(here)
+        folder = folder.parent
+    return found
+
+
+def _read(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(MAX_BYTES).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+# Rules that the setting `instructions` names by address: fetched once a process, within seconds, or left out with a
+# note.
+
+TIMEOUT_S = 5
+
+
+class RemoteInstructions:
+    """Fetches addresses; what failed is tried again at the next call."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._addresses = list(dict.fromkeys(addresses))
+        self._texts: dict[str, str] = {}
+
+    async def blocks(self) -> list[str]:
+        """Return one block of text for each address, in order; all are fetched at the same time."""
+        missing = [address for address in self._addresses if address not in self._texts]
+        if missing:
+            fetched = await asyncio.gather(*(_fetch(address) for address in missing))
+            self._texts.update({address: text for address, text in zip(missing, fetched, strict=True) if text})
+        return [
+            f"Instructions from: {address}\n{self._texts.get(address) or '(could not be fetched)'}"
+            for address in self._addresses
+        ]
+
+
+async def _fetch(address: str) -> str | None:
+    import httpx  # only for people who name addresses
+
+    try:
+        async with (
+            asyncio.timeout(TIMEOUT_S),
+            httpx.AsyncClient(follow_redirects=True, trust_env=False) as client,
+            client.stream("GET", address) as answer,
+        ):
+            answer.raise_for_status()
+            data = b""
+            async for chunk in answer.aiter_bytes():
+                data += chunk
+                if len(data) > MAX_BYTES:
+                    break
+    except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
+        return None
+    return data[:MAX_BYTES].decode("utf-8", "replace").strip()

@@ -1,0 +1,101 @@
+"""The system prompt: two segments, so that a provider can keep the first in its cache.
+
+The first is the agent's own prompt, the same in every call; the second is what may change: environment, rules files, the
+message's own `system`. Source: seeds 001 and 004; reference, section 25.
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
+from opencode_tui.engine.session.request.instruction import Instructions, RemoteInstructions
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.model import Model
+
+LayerKind = Literal["agent", "environment", "instruction", "message", "form", "plugin"]
+"""Where a layer comes from: the agent, the folder, a rules file, the request itself, the form of its answer, a plugin."""
+
+INSTRUCTION_HEAD = "Instructions from: "
+"""What stands before the place that a block of rules comes from."""
+
+
+class SystemLayer(Struct, frozen=True):
+    """A piece of the system prompt; `name` says which one of its kind, such as the path of a rules file."""
+
+    kind: LayerKind
+    name: str
+    text: str
+
+
+def system_prompt(layers: Sequence[SystemLayer]) -> tuple[str, ...]:
+    """Return the two segments of these layers, the agent's and all others; a segment with nothing in it is missing."""
+    agent = "\n\n".join(layer.text.strip() for layer in layers if layer.kind == "agent")
+    rest = "\n\n".join(layer.text for layer in layers if layer.kind != "agent" and layer.text.strip())
+    return tuple(segment for segment in (agent, rest) if segment)
+
+
+def environment(*, model: Model, directory: Path, worktree: Path, is_git: bool, now: int) -> str:
+    """Return the block that tells the model where it works; `now` in milliseconds since 1970."""
+    today = datetime.fromtimestamp(now / 1000).strftime("%a %b %d %Y")
+    lines = [
+        f"You run on the model {model.ref}.",
+        "<env>",
+        f"  Working directory: {directory}",
+        f"  Workspace root: {worktree}",
+        f"  Git repository: {'yes' if is_git else 'no'}",
+        f"  Platform: {sys.platform}",
+        f"  Today's date: {today}",
+        "</env>",
+    ]
+    return "\n".join(lines)
+
+
+class SystemPrompts:
+    """Builds the system prompt of a step for the instance of one folder.
+
+    Reads the rules files anew for each step, so that an edit of them counts at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        directory: Path,
+        worktree: Path,
+        is_git: bool,
+        clock: Clock,
+        instructions: Instructions,
+        remote: RemoteInstructions,
+    ) -> None:
+        self._directory = directory
+        self._worktree = worktree
+        self._is_git = is_git
+        self._clock = clock
+        self._instructions = instructions
+        self._remote = remote
+
+    async def layers(self, *, agent: AgentInfo, model: Model) -> list[SystemLayer]:
+        """Return the layers that every request of this agent has, in order."""
+        blocks = await asyncio.to_thread(self._instructions.blocks, self._directory, self._worktree)
+        blocks += await self._remote.blocks()
+        about = environment(
+            model=model,
+            directory=self._directory,
+            worktree=self._worktree,
+            is_git=self._is_git,
+            now=self._clock(),
+        )
+        return [
+            SystemLayer("agent", agent.name, agent.prompt or read_prompt("default")),
+            SystemLayer("environment", str(self._directory), about),
+            *(SystemLayer("instruction", _origin(block), block) for block in blocks),
+        ]
+
+
+def _origin(block: str) -> str:
+    return block.partition("\n")[0].removeprefix(INSTRUCTION_HEAD)

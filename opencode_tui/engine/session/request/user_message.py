@@ -1,0 +1,173 @@
+"""Makes a user message out of a prompt: who answers it with which model, its parts and their expansions.
+
+Source: reference, section 23.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.permission.ruleset import evaluate
+from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.session.plugin_hooks import change_message
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.attachment import Attachments
+from opencode_tui.engine.session.request.reminder import as_reminder
+from opencode_tui.schema.api.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
+from opencode_tui.schema.error import ConfigError, SessionError
+from opencode_tui.schema.ids import Clock, Identifier, is_identifier
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.record import Record
+from opencode_tui.schema.session.message import MessageTime, UserMessage
+from opencode_tui.schema.session.part import AgentPart, AnyPart, SubtaskPart, TextPart
+
+_PART_TYPES: Mapping[type[Record], type[TextPart | AgentPart | SubtaskPart]] = {
+    TextInput: TextPart,
+    AgentInput: AgentPart,
+    SubtaskInput: SubtaskPart,
+}
+
+
+class Addressee(Struct, frozen=True):
+    """Who answers a prompt."""
+
+    agent: AgentInfo
+    model: ModelRef
+
+
+class UserMessages:
+    """Creates user messages."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        agents: AgentRegistry,
+        catalog: Catalog,
+        attachments: Attachments,
+        identifier: Identifier,
+        clock: Clock,
+        hooks: Hooks,
+    ) -> None:
+        self._hooks = hooks
+        self._store = store
+        self._agents = agents
+        self._catalog = catalog
+        self._attachments = attachments
+        self._identifier = identifier
+        self._clock = clock
+
+    def check(self, prompt: PromptInput) -> None:
+        """Return when the agent and the model that a prompt names exist. Raises as `address` does."""
+        agent = self._agent(prompt.agent)
+        self._check_named(prompt)
+        self._catalog.resolve(prompt.model or agent.model or self._catalog.default_model())
+
+    async def address(self, session_id: str, prompt: PromptInput) -> Addressee:
+        """Return who answers: of the prompt, else of the agent, else of the session's newest request, else the defaults.
+
+        Raises ConfigError for an unknown agent, ModelNotFoundError for an unknown model, SessionError for ids that are none;
+        nothing has been stored then.
+        """
+        _check_ids(prompt)
+        last = await self._last_user(session_id)
+        agent = self._agent(prompt.agent)
+        self._check_named(prompt)
+        model = prompt.model or agent.model or (last.model if last else None) or self._catalog.default_model()
+        self._catalog.resolve(model)
+        return Addressee(agent, model)
+
+    async def create(self, session_id: str, prompt: PromptInput, addressee: Addressee) -> UserMessage:
+        """Store the message and its parts and tell."""
+        message = UserMessage(
+            id=self._message_id(prompt),
+            session_id=session_id,
+            time=MessageTime(created=self._clock()),
+            agent=addressee.agent.name,
+            model=addressee.model,
+            system=prompt.system,
+            tools=prompt.tools,
+            variant=_variant(prompt, addressee),
+            format=prompt.format,
+        )
+        parts = await self._parts(message, prompt.parts, addressee.agent)
+        message, parts = await change_message(self._hooks, message, parts)
+        await self._store.update_message(message)
+        for part in parts:
+            await self._store.update_part(part)
+        return message
+
+    async def _last_user(self, session_id: str) -> UserMessage | None:
+        for message in reversed(await self._store.tail(session_id, 20)):
+            if isinstance(message.info, UserMessage):
+                return message.info
+        return None
+
+    def _agent(self, name: str | None) -> AgentInfo:
+        if name is None:
+            return self._agents.default()
+        agent = self._agents.get(name)
+        if agent is None:
+            known = ", ".join(other.name for other in self._agents.all() if not other.hidden)
+            raise ConfigError(f"no agent {name!r}; there are {known}")
+        return agent
+
+    def _check_named(self, prompt: PromptInput) -> None:
+        """Raise ConfigError when a part names an agent that does not exist: the model would be told to call it."""
+        for part in prompt.parts:
+            if isinstance(part, AgentInput):
+                self._agent(part.name)
+
+    def _message_id(self, prompt: PromptInput) -> str:
+        if prompt.message_id is None:
+            return self._identifier.ascending("msg")
+        self._identifier.observe(prompt.message_id)
+        return prompt.message_id
+
+    async def _parts(self, message: UserMessage, inputs: Sequence[PromptPart], addressee: AgentInfo) -> list[AnyPart]:
+        parts: list[AnyPart] = []
+        for given in inputs:
+            if isinstance(given, FileInput):
+                parts.extend(await self._attachments.expand(given, message))
+            else:
+                parts.append(self._part(message, given))
+            if isinstance(given, AgentInput):
+                hint = TextInput(text=as_reminder(_invitation(given.name, addressee)), synthetic=True)
+                parts.append(self._part(message, hint))
+        return parts
+
+    def _part(self, message: UserMessage, given: TextInput | AgentInput | SubtaskInput) -> AnyPart:
+        owner = {"id": self._part_id(given), "sessionID": message.session_id, "messageID": message.id}
+        return _PART_TYPES[type(given)].model_validate({**given.to_dict(), **owner})
+
+    def _part_id(self, given: TextInput | AgentInput | SubtaskInput) -> str:
+        if given.id is None:
+            return self._identifier.ascending("prt")
+        self._identifier.observe(given.id)
+        return given.id
+
+
+def _variant(prompt: PromptInput, addressee: Addressee) -> str | None:
+    """Return which set of the model's options is wanted: the prompt's, else the agent's where its own model answers."""
+    agent = addressee.agent
+    return prompt.variant or (agent.variant if addressee.model == agent.model else None)
+
+
+def _invitation(name: str, addressee: AgentInfo) -> str:
+    """Return what the model is told of an agent that the person names in the text."""
+    text = f"The person wants the agent {name} for this: call the task tool with subagent_type {name} and a prompt made of it."
+    if evaluate("task", name, addressee.permission).action == "deny":
+        text += " Your rules do not let you start it otherwise; here the person has asked for it."
+    return text
+
+
+def _check_ids(prompt: PromptInput) -> None:
+    """Raise SessionError for an id of the client's that has not the form of one: ids become file names."""
+    if prompt.message_id is not None and not is_identifier(prompt.message_id, "msg"):
+        raise SessionError(f"{prompt.message_id!r} is no message id; it begins with msg_")
+    for part in prompt.parts:
+        if part.id is not None and not is_identifier(part.id, "prt"):
+            raise SessionError(f"{part.id!r} is no part id; it begins with prt_")

@@ -1,0 +1,1 @@
+"""Undo of a conversation and of its changes to files."""

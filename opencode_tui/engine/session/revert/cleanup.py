@@ -1,0 +1,88 @@
+"""Makes an undo final: what it hides is deleted, in an order that can be cut short anywhere and gone on with.
+
+First the child sessions that worked for nothing else, then messages, the newest first, then the parts of the message that stays. As
+long as anything is left, so is the message or part that the undo begins at.
+"""
+
+from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.revert.range import (
+    Boundary,
+    Messages,
+    child_call,
+    hidden_messages,
+    hidden_parts,
+    work_of,
+)
+from opencode_tui.engine.session.runs import RunRegistry
+from opencode_tui.schema.error import BusyError, NotFoundError
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.storage.locks import Locks
+
+_ALL = 1 << 30
+
+
+class Cleanup:
+    """Deletes hidden messages, parts and child sessions; needs the session's run lock."""
+
+    def __init__(self, *, store: SessionStore, runs: RunRegistry, locks: Locks, copies: ForkCopies) -> None:
+        self._copies = copies
+        self._store = store
+        self._runs = runs
+        self._locks = locks
+
+    async def remove(self, session_id: str, messages: Messages, boundary: Boundary) -> None:
+        """Delete what an undo from this boundary on hides, and tell of each. Raises StorageError."""
+        await self._remove_children(session_id, messages, boundary)
+        for message in reversed(hidden_messages(messages, boundary)):
+            await self._store.remove_message(session_id, message.info.id)
+        if boundary.part is not None:
+            first = messages[boundary.message]
+            for part in reversed(first.parts[boundary.part :]):
+                await self._store.remove_part(session_id, first.info.id, part.id)
+
+    async def _remove_children(self, session_id: str, messages: Messages, boundary: Boundary) -> None:
+        calls = [
+            call
+            for part in hidden_parts(messages, boundary)
+            if isinstance(part, ToolPart) and (call := child_call(part))
+        ]
+        for child_id in dict.fromkeys(call.session_id for call in calls):
+            try:
+                child = await self._store.get(child_id)
+            except NotFoundError:
+                continue
+            # A fork's calls name the sessions of the one that it came from.
+            if child.parent_id != session_id:
+                continue
+            conversation = await self._store.tail(child_id, _ALL)
+            done = {
+                message.info.id
+                for call in calls
+                if call.session_id == child_id
+                for message in work_of(call, conversation)
+            }
+            await self._remove_work(child_id, [message.info.id for message in conversation], done)
+
+    async def _remove_work(self, child_id: str, conversation: list[str], done: set[str]) -> None:
+        """Delete the whole child when nothing else is in it, otherwise what was made for the calls; not while it is worked on."""
+        if self._runs.get(child_id) is not None:
+            return
+        lock = self._locks.session_run(child_id)
+        try:
+            if lock.try_acquire().was_elsewhere:
+                self._store.drop(child_id)
+        except BusyError:
+            return
+        try:
+            if done.issuperset(conversation):
+                async with self._copies.given_up(child_id):
+                    await self._store.remove(child_id)
+                return
+            async with self._copies.held(child_id):
+                await self._store.open(child_id)
+                for message_id in reversed(conversation):
+                    if message_id in done:
+                        await self._store.remove_message(child_id, message_id)
+        finally:
+            lock.release()

@@ -1,0 +1,405 @@
+"""The files' half of an undo: what would become of them, what became of them, told for people."""
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+from pydantic import ValidationError
+
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.revert.range import changes_of, work_of
+from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
+from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE
+from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.engine.tool.edit.diff import compare
+from opencode_tui.schema.error import SessionError
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.part import AnyPart, PatchPart
+from opencode_tui.schema.session.session import UNDO_KEY, RevertState, SessionInfo, SessionSummary
+from opencode_tui.schema.session.undo import PendingUndo, RevertPreview, RevertReport, UndoFile, UndoNote
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
+
+
+# Pure: what a session's record holds of its undo, in `revert` and in `metadata.undo`.
+
+
+def read_note(info: SessionInfo) -> UndoNote:
+    """Return the note; one that cannot be read counts as none, so that a damaged one blocks nothing."""
+    try:
+        return UndoNote.model_validate((info.metadata or {}).get(UNDO_KEY) or {})
+    except ValidationError:
+        return UndoNote()
+
+
+def with_pending(info: SessionInfo, pending: PendingUndo) -> SessionInfo:
+    """Return the record of a session in which an undo, or its taking back, is about to begin."""
+    return _noted(info, read_note(info).changed(pending=pending))
+
+
+def without_pending(info: SessionInfo) -> SessionInfo:
+    """Return the record of a session whose act was not done after all."""
+    return _noted(info, read_note(info).changed(pending=None))
+
+
+def with_undo(info: SessionInfo, revert: RevertState, report: RevertReport) -> SessionInfo:
+    """Return the record of a session with an undo in force."""
+    return _noted(info, UndoNote(report=report)).changed(revert=revert)
+
+
+def without_undo(info: SessionInfo) -> SessionInfo:
+    """Return the record of a session without any undo."""
+    return _noted(info, UndoNote()).changed(revert=None)
+
+
+def as_report(report: RevertReport | None) -> Report | None:
+    """Return a kept report as the snapshots read it, None for one that had no files."""
+    if report is None or report.before is None or report.after is None:
+        return None
+    return Report(
+        before=report.before,
+        after=report.after,
+        restored=[file.path for file in report.restored],
+        deleted=[file.path for file in report.deleted],
+        failed=[Remark(path=file.path, reason=file.reason or "") for file in report.failed],
+    )
+
+
+def _noted(info: SessionInfo, note: UndoNote) -> SessionInfo:
+    metadata = {key: value for key, value in (info.metadata or {}).items() if key != UNDO_KEY}
+    content = note.to_dict()
+    if content:
+        metadata[UNDO_KEY] = content
+    return info.changed(metadata=metadata or None)
+
+
+# Pure: changes of files one after another, told as one.
+
+TEXT_LIMIT = 1_000_000
+"""Characters of a change's two texts together, above which only its numbers are kept: records hold these texts."""
+
+TOO_LARGE = "too large to show"
+
+
+def cut(changes: Sequence[FileDiff]) -> list[FileDiff]:
+    """Return the changes without the texts of those that are too large."""
+    return [
+        change if len(change.before) + len(change.after) <= TEXT_LIMIT else _without_text(change) for change in changes
+    ]
+
+
+def merge(changes: Iterable[Sequence[FileDiff]]) -> list[FileDiff]:
+    """Return each file's change from before the first to after the last, by name; what came to nothing is left out."""
+    merged: dict[str, FileDiff] = {}
+    for group in changes:
+        for change in group:
+            earlier = merged.pop(change.file, None)
+            whole = change if earlier is None else _joined(earlier, change)
+            if whole is not None:
+                merged[change.file] = whole
+    return [merged[file] for file in sorted(merged)]
+
+
+def totals(changes: Sequence[FileDiff]) -> SessionSummary:
+    """Return the lines and files that changed."""
+    return SessionSummary(
+        additions=sum(change.additions for change in changes),
+        deletions=sum(change.deletions for change in changes),
+        files=len(changes),
+    )
+
+
+def status_of(change: FileDiff) -> Literal["added", "deleted", "modified"]:
+    """Return what became of a file; older records do not say it and are read by their texts."""
+    if change.status is not None:
+        return change.status
+    if not change.before and change.after:
+        return "added"
+    return "deleted" if change.before and not change.after else "modified"
+
+
+def _joined(first: FileDiff, second: FileDiff) -> FileDiff | None:
+    existed, exists = status_of(first) != "added", status_of(second) != "deleted"
+    if not existed and not exists:
+        return None
+    if _is_cut(first) or _is_cut(second):
+        return _added_up(_without_text(first), _without_text(second), existed=existed, exists=exists)
+    has_text = bool(first.before)
+    if existed and exists and has_text and first.before == second.after and not (_is_bare(first) or _is_bare(second)):
+        return None
+    from opencode_tui.engine.snapshot.objects.diff import count_lines  # only for a file that changed twice
+
+    additions, deletions = count_lines(first.before, second.after)
+    return second.changed(
+        before=first.before,
+        additions=additions,
+        deletions=deletions,
+        status=_status(existed=existed, exists=exists),
+        note=second.note or first.note,
+    )
+
+
+def _added_up(first: FileDiff, second: FileDiff, *, existed: bool, exists: bool) -> FileDiff:
+    return second.changed(
+        additions=first.additions + second.additions,
+        deletions=first.deletions + second.deletions,
+        status=_status(existed=existed, exists=exists),
+    )
+
+
+def _status(*, existed: bool, exists: bool) -> Literal["added", "deleted", "modified"]:
+    if existed and exists:
+        return "modified"
+    return "added" if exists else "deleted"
+
+
+def _without_text(change: FileDiff) -> FileDiff:
+    return change.changed(before="", after="", status=status_of(change), note=TOO_LARGE)
+
+
+def _is_cut(change: FileDiff) -> bool:
+    """Tell whether a change has numbers and no texts."""
+    return not change.before and not change.after and bool(change.additions or change.deletions)
+
+
+def _is_bare(change: FileDiff) -> bool:
+    """Tell whether something else than the text changed: the mode, or bytes that are no text."""
+    return change.before == change.after
+
+
+# What a stretch of a conversation did to files: its steps' patches, those of the agents that worked for it among
+# them.
+
+FOREIGN = "another program recorded this step; what it kept of the files is not here"
+CLEANED = "what was kept of the files has been cleaned away"
+_ALL = 1 << 30
+
+
+class Usable(Struct, frozen=True):
+    """Patches whose states are at hand, oldest first, and the files, with the reason, of those whose are not."""
+
+    patches: list[Patch]
+    lost: dict[str, str]
+
+
+async def patches_of(store: SessionStore, parts: Sequence[AnyPart], *, seen: set[str] | None = None) -> list[Patch]:
+    """Return the patches among these parts, oldest first; a child session's stand in the place of its call, each once."""
+    seen = set[str]() if seen is None else seen
+    found: list[Patch] = []
+    for change in changes_of(parts):
+        if isinstance(change, PatchPart):
+            found.append(Patch(hash=change.hash, files=change.files, after=change.after))
+            continue
+        for message in work_of(change, await store.tail(change.session_id, _ALL)):
+            if message.info.id not in seen:
+                seen.add(message.info.id)
+                found += await patches_of(store, message.parts, seen=seen)
+    return found
+
+
+async def usable(snapshots: "Snapshots", patches: Sequence[Patch]) -> Usable:
+    """Return the patches without files that one of them cannot speak for: going back half of a file's way restores nothing."""
+    if not patches:
+        return Usable([], {})
+    if snapshots.unavailable is not None:
+        return Usable([], {file: snapshots.unavailable for patch in patches for file in patch.files})
+    missing = await snapshots.missing({name for patch in patches for name in (patch.hash, patch.after) if name})
+    lost: dict[str, str] = {}
+    kept: list[Patch] = []
+    for patch in patches:
+        if missing.intersection((patch.hash, patch.after)):
+            lost.update({file: CLEANED if patch.after else FOREIGN for file in patch.files})
+        else:
+            kept.append(patch)
+    # A step of which only files without a state are left still tells what its states do not hold.
+    return Usable([patch.changed(files=[file for file in patch.files if file not in lost]) for patch in kept], lost)
+
+
+async def net_changes(snapshots: "Snapshots", patches: Sequence[Patch]) -> list[FileDiff]:
+    """Return each file's change from before its first patch to after its last; of files without a state after nothing is told.
+
+    Raises SnapshotError when a state is not at hand.
+    """
+    ends: dict[str, tuple[str, str | None]] = {}
+    for patch in patches:
+        for file in patch.files:
+            ends[file] = (ends.get(file, (patch.hash,))[0], patch.after)
+    groups: dict[tuple[str, str], list[str]] = {}
+    for file, (before, after) in ends.items():
+        if after is not None:
+            groups.setdefault((before, after), []).append(file)
+    return merge([await snapshots.diff(before, after, files) for (before, after), files in groups.items()])
+
+
+DIFF_LIMIT = 100_000
+"""Characters of `revert.diff`: above it files are named without their lines."""
+
+
+class FileUndo:
+    """Undo of the files of one worktree. Raises SnapshotError and StorageError as the snapshots do."""
+
+    def __init__(self, *, store: SessionStore, snapshots: Snapshots) -> None:
+        self._store = store
+        self._snapshots = snapshots
+
+    async def collect(self, info: SessionInfo, parts: Sequence[AnyPart]) -> Usable:
+        """Return what these parts did to files. Raises SessionError when the session works in another project's folder."""
+        patches = await patches_of(self._store, parts)
+        is_ours = any(patch.after for patch in patches)
+        if is_ours and await asyncio.to_thread(_is_elsewhere, info.directory, self._snapshots.worktree):
+            raise SessionError(f"session {info.id} works in {info.directory}; go there to undo what it did to files")
+        return await usable(self._snapshots, patches)
+
+    async def preview(self, work: Usable, active: RevertReport | None, *, is_redo: bool = False) -> RevertPreview:
+        """Return what undoing this would do to files, with the undo in force taken back first; a redo does only the latter."""
+        before, gone = await self._in_force(active)
+        patches = [*work.patches, *_as_patches(before)]
+        found = await self._snapshots.preview(patches) if patches else Preview()
+        changes = await self._changes(patches, is_redo=is_redo)
+        return RevertPreview(
+            restored=_files(found.restored, changes),
+            deleted=_files(found.deleted, changes),
+            kept=await self._kept(found.conflicts, changes),
+            unprotected=_unprotected(found.unprotected, {**gone, **work.lost}, changes),
+        )
+
+    async def revert(
+        self, work: Usable, active: RevertReport | None, *, key: str, is_redo: bool = False
+    ) -> Report | None:
+        """Undo, and return what was done, None when there was nothing to do to files; `key` as in `Snapshots.revert`.
+
+        The report of an undo stands for the one in force as well, that of a redo for itself.
+        """
+        before, _ = await self._in_force(active)
+        if not work.patches and before is None:
+            return None
+        if is_redo and before is not None:
+            return await self._snapshots.unrevert(before, key=key)
+        return await self._snapshots.revert(work.patches, active=before, key=key)
+
+    async def tell(
+        self, report: Report | None, work: Usable, active: RevertReport | None, *, is_redo: bool = False
+    ) -> RevertReport:
+        """Return a report as it is shown and kept."""
+        before, gone = await self._in_force(active)
+        lost = {**gone, **work.lost}
+        if report is None:
+            return RevertReport(unprotected=_unprotected([], lost, {}))
+        changes = await self._changes([*work.patches, *_as_patches(before)], is_redo=is_redo)
+        return RevertReport(
+            before=report.before,
+            after=report.after,
+            restored=_files(report.restored, changes),
+            deleted=_files(report.deleted, changes),
+            kept=await self._kept(report.conflicts, changes),
+            unprotected=_unprotected(report.unprotected, lost, changes),
+            failed=[_file(remark.path, changes, reason=remark.reason) for remark in report.failed],
+        )
+
+    async def finished(self, key: str) -> Report | None:
+        """Return what the act with this key did, None when it was not done, or nothing can be known of it any more."""
+        return None if self._snapshots.unavailable is not None else await self._snapshots.finished(key)
+
+    async def unwritten(self) -> list[str]:
+        """Return the keys of acts that were done and perhaps not written down."""
+        return [] if self._snapshots.unavailable is not None else await self._snapshots.finished_keys()
+
+    async def forget(self, key: str) -> None:
+        """Drop what was kept of a finished act."""
+        if self._snapshots.unavailable is None:
+            await self._snapshots.forget(key)
+
+    async def diff_text(self, report: RevertReport) -> str | None:
+        """Return what an undo did to texts, as a unified diff from before to after it; None without files."""
+        if report.before is None or report.after is None:
+            return None
+        files = [file.path for file in (*report.restored, *report.deleted)]
+        changes = await self._snapshots.diff(report.before, report.after, files)
+        return await asyncio.to_thread(_as_text, changes)
+
+    async def _in_force(self, active: RevertReport | None) -> tuple[Report | None, dict[str, str]]:
+        """Return the report of the undo in force, or, when its states have been cleaned away, its files with that reason."""
+        report = as_report(active)
+        if report is None:
+            return None, {}
+        if not await self._snapshots.missing([report.before, report.after]):
+            return report, {}
+        return None, dict.fromkeys([*report.restored, *report.deleted], CLEANED)
+
+    async def _changes(self, patches: Sequence[Patch], *, is_redo: bool) -> dict[str, FileDiff]:
+        """Return the changes that an undo takes back, or that a redo brings back, by absolute paths."""
+        found = await net_changes(self._snapshots, [_backwards(patch) for patch in patches] if is_redo else patches)
+        root = await asyncio.to_thread(self._snapshots.worktree.resolve)
+        return {f"{root}/{change.file}": change for change in found}
+
+    async def _kept(self, remarks: Sequence[Remark], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
+        def changed_at(remark: Remark) -> int | None:
+            try:
+                return os.lstat(remark.path).st_mtime_ns // 1_000_000 if remark.reason == CHANGED_SINCE else None
+            except OSError:  # it is gone: there is no time to tell
+                return None
+
+        times = await asyncio.to_thread(lambda: [changed_at(remark) for remark in remarks])
+        return [
+            _file(remark.path, changes, reason=remark.reason).changed(changed_at=time)
+            for remark, time in zip(remarks, times, strict=True)
+        ]
+
+
+def _is_elsewhere(directory: str, worktree: Path) -> bool:
+    """Tell whether a folder is there and lies outside the worktree."""
+    return os.path.isdir(directory) and not Path(directory).resolve().is_relative_to(worktree.resolve())
+
+
+def _as_patches(report: Report | None) -> list[Patch]:
+    return [] if report is None else [report.as_patch()]
+
+
+def _backwards(patch: Patch) -> Patch:
+    """Return what undoes a patch; one without a state after it stays as it is, and nothing is told of it."""
+    return patch if patch.after is None else patch.changed(hash=patch.after, after=patch.hash)
+
+
+def _files(paths: Sequence[str], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
+    return [_file(path, changes) for path in paths]
+
+
+def _file(path: str, changes: Mapping[str, FileDiff], *, reason: str | None = None) -> UndoFile:
+    change = changes.get(path)
+    if change is None:
+        return UndoFile(path=path, reason=reason)
+    return UndoFile(
+        path=path,
+        status=change.status,
+        additions=change.additions,
+        deletions=change.deletions,
+        note=change.note,
+        reason=reason,
+    )
+
+
+def _unprotected(remarks: Sequence[Remark], lost: Mapping[str, str], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
+    reasons = {**{remark.path: remark.reason for remark in remarks}, **lost}
+    return [_file(path, changes, reason=reason) for path, reason in sorted(reasons.items())]
+
+
+def _as_text(changes: Sequence[FileDiff]) -> str:
+    """Return changes as git writes them, which is how other programs read the field."""
+    pieces: list[str] = []
+    room = DIFF_LIMIT
+    for change in changes:
+        old, new = (f"{side}/{change.file}" for side in "ab")
+        status = status_of(change)
+        head = f"diff --git {old} {new}\n"
+        old, new = "/dev/null" if status == "added" else old, "/dev/null" if status == "deleted" else new
+        _, _, hunks = compare(change.file, change.before, change.after).text.partition(f"+++ {change.file}\n")
+        lines = f"--- {old}\n+++ {new}\n{hunks}" if hunks else f"Binary files {old} and {new} differ\n"
+        if len(lines) > room:
+            lines = f"--- {old}\n+++ {new}\n"
+        room -= len(lines)
+        pieces.append(head + lines)
+    return "".join(pieces)

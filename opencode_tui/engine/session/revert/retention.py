@@ -1,0 +1,96 @@
+"""Drops, once a day, the snapshots that are older than a month and that no session needs for its undo."""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.session.background import Background
+from opencode_tui.schema.error import StorageError
+from opencode_tui.schema.ids import Clock
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.keys import Key
+from opencode_tui.storage.reader import RecordReader
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.objects.quota import Usage
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
+
+PAUSE_S = 60.0
+"""Seconds from the first change of a file to the cleaning, which must not slow down the step that makes the change."""
+
+_DAY_MS = 24 * 60 * 60 * 1000
+_ID = re.compile(rb'"([0-9a-f]{40})"')
+_MARKS = (b'"patch"', b'"step-start"', b'"step-finish"', b'"snapshot"')
+
+
+class SnapshotRetention:
+    """Keeps the store of one folder small."""
+
+    def __init__(self, *, snapshots: "Lazy[Snapshots]", background: Background, clock: Clock) -> None:
+        self._snapshots = snapshots
+        self._background = background
+        self._clock = clock
+        self._next = 0
+
+    def schedule(self) -> None:
+        """Clean the store in the background, unless that was done within a day; returns at once."""
+        now = self._clock()
+        if now >= self._next:
+            self._next = now + _DAY_MS
+            self._background.start(self._clean(), name="cleaning snapshots")
+
+    async def _clean(self) -> None:
+        await asyncio.sleep(PAUSE_S)
+        await clean_unneeded(self._snapshots.get())
+
+
+async def clean_unneeded(snapshots: "Snapshots", *, is_dry_run: bool = False) -> "Usage":
+    """Drop old snapshots that no session of the folder needs, and return what is left; raises SnapshotError, StorageError.
+
+    A dry run drops nothing and estimates what would be left. Nothing is read of the sessions while no snapshot is old.
+    """
+    usage = await snapshots.size()
+    if not snapshots.has_outdated(usage):
+        return usage
+    door = snapshots.door
+    reader = RecordReader(FileSystem(), str(door.paths.storage))
+    needed = await asyncio.to_thread(needed_snapshots, reader, snapshots.worktree, door.project_id)
+    return await snapshots.clean(keep=needed, is_dry_run=is_dry_run)
+
+
+def needed_snapshots(reader: RecordReader, worktree: Path, project_id: str) -> set[str]:
+    """Return the ids that the sessions of a folder, or of its project, name in their records. Blocks; reads all their parts.
+
+    Skips records that cannot be read. Raises StorageError when a folder cannot be.
+    """
+    return {
+        found[1].decode()
+        for key in reader.list(("session",))
+        for data in _records_of(reader, key, os.path.realpath(worktree), project_id)
+        for found in _ID.finditer(data)
+    }
+
+
+def _records_of(reader: RecordReader, key: Key, worktree: str, project_id: str) -> Iterator[bytes]:
+    """Yield a session's record and those of its parts that mention snapshots; nothing for a session of another folder."""
+    try:
+        data = reader.read(key)
+    except StorageError:
+        return
+    if key[1] != project_id and not _is_in(data, worktree):
+        return
+    yield data
+    for message in reader.list(("message", key[-1])):
+        for _, part in reader.read_folder(("part", message[-1])).records:
+            if any(mark in part for mark in _MARKS):
+                yield part
+
+
+def _is_in(session: bytes, worktree: str) -> bool:
+    folder = os.path.realpath(str(json.loads(session).get("directory", "")))
+    return folder == worktree or folder.startswith(f"{worktree}/")

@@ -1,0 +1,239 @@
+"""Undo of a conversation and of what it did to files: preview, revert, unrevert, and the cleanup that makes it final.
+
+Crash-safe: the act is noted in the session's record before a file changes; the files' change is one act, done or taken back as a
+whole; then the record tells what was done. Whoever next works on the session completes a note that was left.
+Source: SPEC, rows 19 and section 5; seed 000.
+"""
+
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.revert.cleanup import Cleanup
+from opencode_tui.engine.session.revert.files import (
+    FileUndo,
+    Usable,
+    read_note,
+    with_pending,
+    with_undo,
+    without_pending,
+    without_undo,
+)
+from opencode_tui.engine.session.revert.range import (
+    find_boundary,
+    hidden_parts,
+    last_turn,
+    request_of,
+    scope_of,
+    stored_boundary,
+    visible,
+)
+from opencode_tui.engine.session.revert.summary import SessionSummaries
+from opencode_tui.engine.session.session_lock import SessionLock
+from opencode_tui.engine.snapshot.report import Report
+from opencode_tui.schema.error import BusyError, NotFoundError, NothingToRevertError
+from opencode_tui.schema.session.session import RevertState, SessionInfo
+from opencode_tui.schema.session.undo import PendingUndo, RevertPreview, RevertReport, UndoFile, UndoScope
+
+_PREFIX = "ses_"
+_RANDOM_BYTES = 8
+
+
+class SessionRevert:
+    """The verbs. Each but `cleanup` takes the session's run lock and raises BusyError while somebody else has it."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        lock: SessionLock,
+        files: FileUndo,
+        summaries: SessionSummaries,
+        cleanup: Cleanup,
+        recover_session: Callable[[str], Awaitable[object]],
+    ) -> None:
+        """`recover_session` closes what a dead process left open in a session, and records what its last step did to files."""
+        self._store = store
+        self._lock = lock
+        self._files = files
+        self._summaries = summaries
+        self._cleanup = cleanup
+        self._recover_session = recover_session
+
+    async def preview(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+    ) -> RevertPreview:
+        """Return what `revert` with these arguments would do now; raises as it does."""
+        async with self._held(session_id) as info:
+            state, scope = await self._target(info, message_id, part_id)
+            preview = await self._files.preview(await self._work(info, state), read_note(info).report)
+        return preview.changed(scope=scope)
+
+    async def preview_unrevert(self, session_id: str) -> RevertPreview:
+        """Return what `unrevert` would do now; raises as it does."""
+        async with self._held(session_id) as info:
+            return await self._files.preview(await self._lost_work(info), read_note(info).report, is_redo=True)
+
+    async def revert(self, session_id: str, message_id: str | None = None, part_id: str | None = None) -> RevertReport:
+        """Undo everything from a message on, or from a part of it; without one the person's last turn. Returns what was done.
+
+        While an undo is in force it takes its place: files in between come back. Raises NoSuchMessageError, NothingToRevertError,
+        BusyError, SnapshotError; then everything is as it was.
+        """
+        async with self._held(session_id) as info:
+            state, _ = await self._target(info, message_id, part_id)
+            return await self._act(info, state, await self._work(info, state))
+
+    async def unrevert(self, session_id: str) -> RevertReport:
+        """Bring back what the undo in force undid; raises NothingToRevertError without one, else as `revert`.
+
+        Where the disk refuses files the undo stays in force for these, so that it can be tried again.
+        """
+        async with self._held(session_id) as info:
+            return await self._act(info, None, await self._lost_work(info))
+
+    async def cleanup(self, session_id: str) -> bool:
+        """Make the undo in force final before the conversation goes on, and tell whether there was one. Needs the run lock."""
+        info = await self._recovered(await self._store.get(session_id))
+        if info.revert is None:
+            return False
+        anew: list[str] = []
+        async with self._lock.wait_for_forks(session_id):
+            messages = await self._store.messages(session_id)
+            boundary = stored_boundary(messages, info.revert)
+            if boundary is not None:
+                await self._cleanup.remove(session_id, messages, boundary)
+                if boundary.part is not None:
+                    anew = [messages[request_of(messages, boundary.message)].info.id]
+        summed_up = await self._summaries.prepare(info, None, anew=anew)
+        await self._store.update(session_id, lambda old: summed_up(without_undo(old)))
+        await self._store.sync()
+        return True
+
+    async def recover_all(self) -> None:
+        """Bring to its end what dead processes began with the files of this worktree: taken back, or done and written down.
+
+        Sessions that are worked on see to it themselves. Raises SnapshotError, StorageError.
+        """
+        for key in await self._files.unwritten():
+            try:
+                async with self._held(_PREFIX + key[: -2 * _RANDOM_BYTES]):
+                    await self._files.forget(key)
+            except BusyError:
+                continue
+            except NotFoundError:  # the session was deleted
+                await self._files.forget(key)
+
+    async def recover(self, session_id: str) -> None:
+        """Bring to its end what a dead process left open in a session. Raises as `revert`."""
+        async with self._held(session_id):
+            pass
+
+    @asynccontextmanager
+    async def _held(self, session_id: str) -> AsyncGenerator[SessionInfo]:
+        """Hold the run lock and yield the record, with what a dead process began brought to its end."""
+        async with self._lock.hold(session_id):
+            await self._recover_session(session_id)
+            yield await self._recovered(await self._store.get(session_id))
+
+    async def _target(
+        self, info: SessionInfo, message_id: str | None, part_id: str | None
+    ) -> tuple[RevertState, UndoScope]:
+        messages = await self._store.messages(info.id)
+        wanted = message_id or last_turn(visible(messages, info.revert))
+        scope = scope_of(messages, find_boundary(messages, wanted, part_id))
+        return RevertState(message_id=scope.message_id, part_id=scope.part_id), scope
+
+    async def _work(self, info: SessionInfo, state: RevertState) -> Usable:
+        messages = await self._store.messages(info.id)
+        boundary = stored_boundary(messages, state)
+        return await self._files.collect(info, [] if boundary is None else hidden_parts(messages, boundary))
+
+    async def _lost_work(self, info: SessionInfo) -> Usable:
+        """Return the files of which the undo in force knows nothing, because another program made it."""
+        if info.revert is None:
+            raise NothingToRevertError(f"there is nothing to bring back: no undo is in force in session {info.id}")
+        if read_note(info).report is not None:
+            return Usable([], {})
+        work = await self._work(info, info.revert)
+        reason = "another program undid this; what it kept of the files is not here"
+        files = [*work.lost, *(file for patch in work.patches for file in patch.files)]
+        return Usable([], dict.fromkeys(files, reason))
+
+    async def _act(self, info: SessionInfo, state: RevertState | None, work: Usable) -> RevertReport:
+        """Note the act, do it to the files, write down what was done."""
+        pending = PendingUndo(key=_key_of(info.id) + secrets.token_hex(_RANDOM_BYTES), to=state)
+        active = read_note(info).report
+        if not work.patches and (active is None or active.before is None):
+            return await self._conclude(info, pending, None, work)
+        await self._store.update(info.id, lambda old: with_pending(old, pending))
+        await self._store.sync()
+        try:
+            report = await self._files.revert(work, active, key=pending.key, is_redo=state is None)
+        except Exception:
+            await self._recovered(await self._store.get(info.id))
+            raise
+        return await self._conclude(info, pending, report, work)
+
+    async def _recovered(self, info: SessionInfo) -> SessionInfo:
+        """Bring an act that was cut short to its end: done when its files were, not begun otherwise."""
+        pending = read_note(info).pending
+        if pending is None:
+            return info
+        report = await self._files.finished(pending.key)
+        if report is None:
+            return await self._store.update(info.id, without_pending)
+        work = Usable([], {}) if pending.to is None else await self._work(info, pending.to)
+        await self._conclude(info, pending, report, work)
+        return await self._store.get(info.id)
+
+    async def _conclude(
+        self, info: SessionInfo, pending: PendingUndo, report: Report | None, work: Usable
+    ) -> RevertReport:
+        active = read_note(info).report
+        state = pending.to
+        told = await self._files.tell(report, work, active, is_redo=state is None)
+        if state is not None:
+            told = told.changed(scope=await self._scope(info.id, state))
+            state = await self._state(info, state, told)
+            kept = told
+        else:
+            state, kept = _what_is_left(info, told, active)
+        summed_up = await self._summaries.prepare(info, state)
+
+        def change(old: SessionInfo) -> SessionInfo:
+            return summed_up(without_undo(old) if state is None or kept is None else with_undo(old, state, kept))
+
+        await self._store.update(info.id, change)
+        await self._store.sync()
+        if report is not None:
+            await self._files.forget(pending.key)
+        return told
+
+    async def _scope(self, session_id: str, state: RevertState) -> UndoScope:
+        messages = await self._store.messages(session_id)
+        return scope_of(messages, find_boundary(messages, state.message_id, state.part_id))
+
+    async def _state(self, info: SessionInfo, state: RevertState, told: RevertReport) -> RevertState:
+        before = info.revert.snapshot if info.revert is not None else None
+        return state.changed(snapshot=told.before or before, after=told.after, diff=await self._files.diff_text(told))
+
+
+def _key_of(session_id: str) -> str:
+    """Return the beginning of a key, which tells the session again."""
+    return "".join(letter for letter in session_id.removeprefix(_PREFIX) if letter.isalnum())
+
+
+def _what_is_left(
+    info: SessionInfo, told: RevertReport, active: RevertReport | None
+) -> tuple[RevertState | None, RevertReport | None]:
+    """Return the undo that stays in force after it was taken back: one of the files that the disk refused."""
+    if active is None or not told.failed:
+        return None, None
+    failed = {file.path for file in told.failed}
+
+    def still(files: list[UndoFile]) -> list[UndoFile]:
+        return [file for file in files if file.path in failed]
+
+    return info.revert, active.changed(restored=still(active.restored), deleted=still(active.deleted))

@@ -1,0 +1,74 @@
+"""The lock that a change by the user holds while nothing else works on the session."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.runs import RunRegistry
+from opencode_tui.schema.error import BusyError, NoSuchMessageError
+from opencode_tui.schema.session.part import AnyPart
+from opencode_tui.storage.locks import Locks
+
+
+class SessionLock:
+    """Gives the run lock of a session to one change at a time, once no fork reads its records any more."""
+
+    def __init__(self, *, store: SessionStore, runs: RunRegistry, locks: Locks, copies: ForkCopies) -> None:
+        self._store = store
+        self._runs = runs
+        self._locks = locks
+        self._copies = copies
+
+    @asynccontextmanager
+    async def hold(self, session_id: str) -> AsyncGenerator[None]:
+        """Hold the session's run lock; waits for the cleanup of a run that has ended, and for forks that read the records.
+
+        Raises NotFoundError, StorageError, and BusyError while a run works on the session in this process or another.
+        """
+        await self._store.get(session_id)
+        if self._runs.get(session_id) is not None:
+            raise BusyError(f"session {session_id} is being worked on; interrupt it first")
+        await self._runs.settled(session_id)
+        lock = self._locks.session_run(session_id)
+        if lock.try_acquire().was_elsewhere:
+            self._store.drop(session_id)
+        try:
+            async with self.wait_for_forks(session_id):
+                yield
+        finally:
+            lock.release()
+
+    def wait_for_forks(self, session_id: str) -> AbstractAsyncContextManager[None]:
+        """Wait for forks that still read the records; no new one begins inside the context. Needs the run lock."""
+        return self._copies.held(session_id)
+
+
+# Changes and deletes single parts for the user, while nothing works on the session.
+
+
+class PartEdits:
+    """Holds the session's lock for each edit. Raises BusyError while a run works there."""
+
+    def __init__(self, *, store: SessionStore, lock: SessionLock) -> None:
+        self._store = store
+        self._lock = lock
+
+    async def update(self, part: AnyPart) -> AnyPart:
+        """Replace the part of the same id, and publish it. Raises NoSuchMessageError."""
+        async with self._lock.hold(part.session_id):
+            await self._find(part.session_id, part.message_id, part.id)
+            await self._store.update_part(part)
+            await self._store.sync()
+        return part
+
+    async def remove(self, session_id: str, message_id: str, part_id: str) -> None:
+        """Delete a part, and publish that. Raises NoSuchMessageError."""
+        async with self._lock.hold(session_id):
+            await self._find(session_id, message_id, part_id)
+            await self._store.remove_part(session_id, message_id, part_id)
+
+    async def _find(self, session_id: str, message_id: str, part_id: str) -> None:
+        await self._store.open(session_id)
+        if not any(part.id == part_id for part in self._store.parts(session_id, message_id)):
+            raise NoSuchMessageError(f"message {message_id} of session {session_id} has no part {part_id}")

@@ -1,0 +1,1 @@
+"""One step: a model call, its tool calls, what they change."""

@@ -1,0 +1,46 @@
+"""Pure: whether a turn goes in circles. Source: seeds 000 and 002; SPEC row 11.
+
+Looked at is the whole turn, whatever message a call stands in: the third equal call in a row, or the third round of a cycle of two
+to four calls.
+"""
+
+import json
+from collections.abc import Sequence
+
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import ToolStatePending
+
+DOOM_LOOP_THRESHOLD = 3
+LONGEST_CYCLE = 4
+
+CallKey = tuple[str, str]
+"""A call's tool and its input as canonical JSON."""
+
+
+def call_key(tool: str, given: JsonObject) -> CallKey:
+    """Return what makes two calls equal."""
+    return (tool, json.dumps(given, sort_keys=True, ensure_ascii=False, default=str))
+
+
+def calls_of_turn(messages: Sequence[MessageWithParts], after: int) -> list[CallKey]:
+    """Return the calls of all messages behind index `after`, in order; those that never ran are left out."""
+    return [
+        call_key(part.tool, part.state.input)
+        for message in messages[after + 1 :]
+        for part in message.parts
+        if isinstance(part, ToolPart) and not isinstance(part.state, ToolStatePending)
+    ]
+
+
+def is_doom_loop(calls: Sequence[CallKey]) -> bool:
+    """Tell whether the newest call completes the third round of a cycle of one to four calls."""
+    for period in range(1, LONGEST_CYCLE + 1):
+        length = period * DOOM_LOOP_THRESHOLD
+        if len(calls) < length:
+            break
+        newest = calls[-length:]
+        if all(newest[n] == newest[n + period] for n in range(length - period)):
+            return True
+    return False

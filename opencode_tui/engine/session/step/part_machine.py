@@ -1,0 +1,158 @@
+"""Pure: what the events of a stream make of a message's parts.
+
+Events go in (`apply`), changes come out in the order in which they are to be stored and published. The machine knows no disk and no
+bus; ids and times come from its arguments. Source: seed 000's event table; reference, section 10.
+"""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import assert_never
+
+from msgspec import Struct
+
+from opencode_tui.engine.provider.llm import (
+    FinishStep,
+    ReasoningDelta,
+    ReasoningEnd,
+    ReasoningStart,
+    StreamEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCall,
+    ToolInputDelta,
+    ToolInputEnd,
+    ToolInputStart,
+)
+from opencode_tui.engine.session.records.growing_part import LiveText
+from opencode_tui.schema.ids import Clock, Identifier
+from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session.tool_state import ToolStatePending
+
+
+class Stored(Struct, frozen=True):
+    """A part was made or changed its state: write it, then tell."""
+
+    part: AnyPart
+
+
+class Grew(Struct, frozen=True):
+    """Text was appended to a part that is already stored."""
+
+    live: LiveText
+    delta: str
+
+
+PartChange = Stored | Grew
+
+
+def merge_growth(changes: Iterable[PartChange]) -> list[PartChange]:
+    """Return the changes in their order, with text that was appended to one part several times in a row as one growth."""
+    merged: list[PartChange] = []
+    for grown, group in groupby(changes, _grown_part):
+        if grown is None:
+            merged.extend(group)
+        else:
+            merged.append(Grew(grown, "".join(change.delta for change in group if isinstance(change, Grew))))
+    return merged
+
+
+def _grown_part(change: PartChange) -> LiveText | None:
+    return change.live if isinstance(change, Grew) else None
+
+
+class PartMachine:
+    """The parts of one answer. `calls` and `finish` hold what the stream asked for once it has ended."""
+
+    def __init__(self, *, session_id: str, message_id: str, identifier: Identifier, clock: Clock) -> None:
+        self._session_id = session_id
+        self._message_id = message_id
+        self._identifier = identifier
+        self._clock = clock
+        self._open: dict[tuple[str, str], LiveText] = {}
+        self._tools: dict[str, ToolPart] = {}
+        self.calls: list[tuple[ToolPart, ToolCall]] = []
+        self.finish: FinishStep | None = None
+        self.part_ids: list[str] = []
+
+    def apply(self, event: StreamEvent) -> list[PartChange]:
+        """Take in one event and return what follows from it; empty for events that only prepare something."""
+        match event:
+            case TextDelta():
+                return self._append("text", event.id, event.text)
+            case ReasoningDelta():
+                return self._append("reasoning", event.id, event.text)
+            case TextStart() | ReasoningStart() | ToolInputDelta() | ToolInputEnd():
+                return []
+            case TextEnd():
+                return self._close("text", event.id, None)
+            case ReasoningEnd():
+                return self._close("reasoning", event.id, event.metadata)
+            case ToolInputStart():
+                return [Stored(self._pending(event.id, event.tool))]
+            case ToolCall():
+                return self._call(event)
+            case FinishStep():
+                self.finish = event
+                return self.close_open()
+            case _:
+                assert_never(event)
+
+    def close_open(self) -> list[PartChange]:
+        """Return the closing of every text that is still open, for a stream that ended early."""
+        return [change for kind, block in tuple(self._open) for change in self._close(kind, block, None)]
+
+    def unfinished_tools(self) -> list[ToolPart]:
+        """Return the calls that the model began; none of them has run yet."""
+        return list(self._tools.values())
+
+    def _append(self, kind: str, block: str, text: str) -> list[PartChange]:
+        if not text:
+            return []
+        live = self._open.get((kind, block))
+        if live is not None:
+            live.append(text)
+            return [Grew(live, text)]
+        live = self._open[(kind, block)] = LiveText(self._new_text(kind))
+        begun = Stored(live.record())
+        live.append(text)
+        return [begun, Grew(live, text)]
+
+    def _new_text(self, kind: str) -> TextPart | ReasoningPart:
+        part_id = self._new_id()
+        time = PartTime(start=self._clock())
+        part_type = TextPart if kind == "text" else ReasoningPart
+        return part_type(id=part_id, session_id=self._session_id, message_id=self._message_id, text="", time=time)
+
+    def _close(self, kind: str, block: str, metadata: dict[str, object] | None) -> list[PartChange]:
+        live = self._open.pop((kind, block), None)
+        if live is None:
+            if not metadata:
+                return []
+            live = LiveText(self._new_text(kind))
+        return [Stored(live.closed(end=self._clock(), metadata=metadata))]
+
+    def _pending(self, call_id: str, tool: str) -> ToolPart:
+        part = ToolPart(
+            id=self._new_id(),
+            session_id=self._session_id,
+            message_id=self._message_id,
+            call_id=call_id,
+            tool=tool,
+            state=ToolStatePending(),
+        )
+        self._tools[call_id] = part
+        return part
+
+    def _call(self, event: ToolCall) -> list[PartChange]:
+        known = self._tools.get(event.id)
+        part = known or self._pending(event.id, event.tool)
+        changed = part.changed(tool=event.tool, metadata=event.metadata or part.metadata)
+        self._tools[event.id] = changed
+        self.calls.append((changed, event))
+        return [] if known is not None and changed == known else [Stored(changed)]
+
+    def _new_id(self) -> str:
+        part_id = self._identifier.ascending("prt")
+        self.part_ids.append(part_id)
+        return part_id

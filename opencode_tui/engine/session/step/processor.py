@@ -1,0 +1,252 @@
+"""One step: an assistant message from the model call to its last part.
+
+The stream's parts are stored and published as they come; the tools of the step start together after the stream has ended well; of a
+broken answer nothing runs, and its text is dropped when it is tried again. `settle` closes whatever an interruption or a failure
+left open; it is called by the run's supervisor, never inside the dying task. Source: seeds 000 and 002; SPEC rows 8 and 10.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Literal, TypedDict
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.provider.cost import to_cost, to_tokens
+from opencode_tui.engine.provider.llm import Llm, LlmRequest, StreamEvent, ToolCall
+from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, STREAM_SLICE_MS
+from opencode_tui.engine.session.plugin_hooks import change_text
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.media import without_media
+from opencode_tui.engine.session.retry import MEDIA, GiveUp, Wait, next_try, store_cause
+from opencode_tui.engine.session.runs import Aftermath, SessionStatuses
+from opencode_tui.engine.session.step.file_changes import StepRecorder
+from opencode_tui.engine.session.step.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
+from opencode_tui.engine.session.step.tool_calls import CallScope, ToolCalls
+from opencode_tui.engine.session.tokens.estimate import TokenEstimator
+from opencode_tui.schema.error import Failure, OpencodeError, ProviderError, StoredError
+from opencode_tui.schema.ids import Clock, Identifier
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, TextPart, ToolPart
+from opencode_tui.schema.session.session import RetryStatus
+from opencode_tui.schema.session.tool_state import ABORTED_TOOL, ToolStatePending, ToolStateRunning, fail
+
+Outcome = Literal["continue", "stop"]
+NOT_RUN = "Not run: the answer that asked for it broke off"
+
+
+class _Ids(TypedDict):
+    """What identifies a new part of the message."""
+
+    id: str
+    session_id: str
+    message_id: str
+
+
+class StepServices(Struct, frozen=True):
+    """What every step works with."""
+
+    store: SessionStore
+    statuses: SessionStatuses
+    identifier: Identifier
+    clock: Clock
+    calls: ToolCalls
+    estimator: TokenEstimator
+    recorder: StepRecorder
+    hooks: Hooks = field(default_factory=Hooks)
+
+
+class StepProcessor:
+    """Works one assistant message; made anew for each."""
+
+    def __init__(self, services: StepServices, message: AssistantMessage) -> None:
+        self._services = services
+        self.message = message
+        self._machine: PartMachine | None = None
+        self._unstored: list[PartChange] = []
+        self._changes = services.recorder.begin(message)
+
+    @property
+    def has_calls(self) -> bool:
+        """Tell whether the answer asked for tools."""
+        return self._machine is not None and bool(self._machine.calls)
+
+    async def run(self, llm: Llm, request: LlmRequest, scope: CallScope) -> Outcome:
+        """Ask the model, run its tools, store what came of it.
+
+        Returns `stop` when the person rejected a call. Raises ProviderError when the model call has failed for good.
+        """
+        await self._services.store.update_message(self.message)
+        await self._start_step()
+        machine, request = await self._answer(llm, request)
+        finish = machine.finish
+        if finish is None:
+            raise ProviderError("the answer had no end", provider_id=self.message.provider_id)
+        blocked = await self._services.calls.run(machine.calls, replace(scope, changes=self._changes))
+        tokens, cost = to_tokens(finish.usage), to_cost(finish.usage, request.model)
+        await self._services.store.update_part(
+            StepFinishPart(
+                **self._ids(),
+                reason=finish.reason,
+                snapshot=self._changes.snapshot,
+                cost=float(cost),
+                tokens=tokens,
+            )
+        )
+        self.message = self.message.changed(finish=finish.reason, cost=float(cost), tokens=tokens)
+        await self._services.store.update_message(self.message)
+        await self._complete()
+        await self._services.estimator.observe(request, tokens)
+        return "stop" if blocked else "continue"
+
+    async def run_calls(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> Outcome:
+        """Run calls that no model has asked for, as an answer that goes on; returns `stop` when the person rejected one."""
+        await self._services.store.update_message(self.message)
+        for part, _ in calls:
+            await self._services.store.update_part(part)
+        blocked = await self._services.calls.run(calls, replace(scope, changes=self._changes))
+        self.message = self.message.changed(finish="tool-calls")
+        await self._complete()
+        return "stop" if blocked else "continue"
+
+    async def amend(self, **fields: object) -> None:
+        """Change the completed message and store it."""
+        self.message = self.message.changed(**fields)
+        await self._services.store.update_message(self.message)
+
+    async def settle(self, error: StoredError) -> Aftermath | None:
+        """Close what is still open with this error: texts, tool calls, the message. Does nothing to a completed message.
+
+        Returns what is left to do: to look for what interrupted commands did to files.
+        """
+        if self.message.time.completed is not None:
+            return None
+        store = self._services.store
+        if self._machine is not None:
+            await self._apply([*self._unstored, *self._machine.close_open()])
+        aborted = error.name == "MessageAbortedError"
+        for part in store.parts(self.message.session_id, self.message.id):
+            if isinstance(part, ToolPart) and isinstance(part.state, ToolStatePending | ToolStateRunning):
+                is_interrupted = aborted or isinstance(part.state, ToolStateRunning)
+                state = fail(
+                    part.state,
+                    error=ABORTED_TOOL if is_interrupted else NOT_RUN,
+                    now=self._services.clock(),
+                    stop_reason="interrupted" if is_interrupted else None,
+                )
+                await store.update_part(part.changed(state=state))
+        self.message = self.message.changed(error=error)
+        await self._complete()
+        return None if self._changes.is_settled else self._changes.settle
+
+    async def _answer(self, llm: Llm, request: LlmRequest) -> tuple[PartMachine, LlmRequest]:
+        """Return the whole answer, and the request that it answers: one that was refused may have been mended."""
+        attempt, waited = 1, 0
+        while True:
+            machine = self._machine = PartMachine(
+                session_id=self.message.session_id,
+                message_id=self.message.id,
+                identifier=self._services.identifier,
+                clock=self._services.clock,
+            )
+            try:
+                await self._read(llm, request, machine)
+                return machine, request
+            except ProviderError as error:
+                decision = next_try(error, attempt=attempt, waited_ms=waited)
+                mended = _mend(request, error)
+                if mended is not None:
+                    request, decision = mended, Wait(0)
+                if isinstance(decision, GiveUp):
+                    raise _explained(error, decision.reason) from error
+                await self._drop(machine)
+                await self._wait(error, attempt, decision.delay_ms)
+                attempt, waited = attempt + 1, waited + decision.delay_ms
+
+    async def _read(self, llm: Llm, request: LlmRequest, machine: PartMachine) -> None:
+        turn = time.monotonic()
+        async with aclosing(llm.stream(request)) as stream:
+            async for batch in stream:
+                await self._take(batch, machine)
+                if (time.monotonic() - turn) * 1000 > STREAM_SLICE_MS:
+                    await asyncio.sleep(0)
+                    turn = time.monotonic()
+
+    async def _take(self, batch: Sequence[StreamEvent], machine: PartMachine) -> None:
+        changes = merge_growth(change for event in batch for change in machine.apply(event))
+        self._unstored = changes
+        if self._services.hooks.has("experimental.text.complete"):
+            changes = [await self._completed(change) for change in changes]
+        await self._apply(changes)
+
+    async def _completed(self, change: PartChange) -> PartChange:
+        """Return a text that is whole as the plugins want it."""
+        part = change.part if isinstance(change, Stored) else None
+        if isinstance(part, TextPart) and part.time is not None and part.time.end is not None:
+            return Stored(await change_text(self._services.hooks, self.message, part))
+        return change
+
+    async def _apply(self, changes: Sequence[PartChange]) -> None:
+        """Store the changes; those that an interruption leaves over are kept for `settle`, the one that was under way included."""
+        store, self._unstored = self._services.store, list(changes)
+        for change in changes:
+            if isinstance(change, Grew):
+                store.grow_part(self.message.session_id, self.message.id, change.live, change.delta)
+            else:
+                await store.update_part(change.part)
+            del self._unstored[0]
+
+    async def _drop(self, machine: PartMachine) -> None:
+        self._unstored = []
+        for part_id in machine.part_ids:
+            await self._services.store.remove_part(self.message.session_id, self.message.id, part_id)
+        self._machine = None
+
+    async def _wait(self, error: ProviderError, attempt: int, delay_ms: int) -> None:
+        now = self._services.clock()
+        await self._services.store.update_part(
+            RetryPart(**self._ids(), attempt=attempt, error=store_cause(error), time=RetryTime(created=now))
+        )
+        self._services.statuses.set(
+            self.message.session_id,
+            RetryStatus(attempt=attempt, message=str(error), next=now + delay_ms, attempts=RETRY_ATTEMPTS),
+        )
+        await asyncio.sleep(delay_ms / 1000)
+        self._services.statuses.busy(self.message.session_id)
+
+    async def _start_step(self) -> None:
+        part = StepStartPart(**self._ids())
+        self._changes.begin(part)
+        await self._services.store.update_part(part)
+
+    async def _complete(self) -> None:
+        done = self.message.time.changed(completed=self._services.clock())
+        self.message = self.message.changed(time=done)
+        await self._services.store.update_message(self.message)
+        await self._services.store.sync()
+
+    def _ids(self) -> _Ids:
+        return _Ids(
+            id=self._services.identifier.ascending("prt"),
+            session_id=self.message.session_id,
+            message_id=self.message.id,
+        )
+
+
+def _mend(request: LlmRequest, error: ProviderError) -> LlmRequest | None:
+    """Return the request without the media that the provider refuses; None when that is not what is wrong with it."""
+    if error.failure.kind != MEDIA:
+        return None
+    messages = without_media(request.messages)
+    return None if messages == tuple(request.messages) else replace(request, messages=messages)
+
+
+def _explained(error: ProviderError, reason: str) -> OpencodeError:
+    """Return the error with the clause that tells why it is not tried again."""
+    if not reason:
+        return error
+    failure = Failure(kind=error.failure.kind, status=error.failure.status, body=error.failure.body)
+    return ProviderError(f"{error}; {reason}", provider_id=error.provider_id, failure=failure)

@@ -1,0 +1,132 @@
+"""The title of a new session, by the small model beside the first turn. Source: reference, section 22; SPEC row 20.
+
+Only a session of the person's that nobody has named gets one, from its first request. Nothing waits for it; a failure is named in
+the log. What the call costs is counted in `session.metadata`.
+"""
+
+import re
+from collections.abc import Sequence
+
+from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
+from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.provider.complete import ask, with_cost
+from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, UserEntry
+from opencode_tui.engine.provider.providers import Providers
+from opencode_tui.engine.session.background import Background
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.reminder import as_reminder
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.part import AnyPart, FilePart, SubtaskPart, TextPart
+from opencode_tui.schema.session.session import SessionInfo, is_default_title
+
+# Pure: titles: a message's from its own words, a session's from what a model said. Source: reference, sections 21 and
+# 22.
+
+MAX_TITLE = 100
+"""Characters of a title."""
+
+_MAX_WORDS = 4_000
+"""Characters of a request that a title is made from."""
+
+_THOUGHTS = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
+
+
+def message_title(parts: Sequence[AnyPart]) -> str | None:
+    """Return the first line of what the person wrote in a message, cut to 100 characters; None when they wrote nothing."""
+    texts = (part.text for part in parts if isinstance(part, TextPart) and not part.synthetic and not part.ignored)
+    return next((line[:MAX_TITLE] for text in texts if (line := _first_line(text))), None)
+
+
+def clean_title(text: str) -> str | None:
+    """Return the title in a model's answer: its first line that is not empty, thoughts left out; None without one."""
+    line = _first_line(_THOUGHTS.sub("", text))
+    if not line:
+        return None
+    return line if len(line) <= MAX_TITLE else line[: MAX_TITLE - 3] + "..."
+
+
+def words_for_title(parts: Sequence[AnyPart]) -> str:
+    """Return what a title can be made from: the person's words, else the subtasks', else the names of the attachments."""
+    texts = [part.text for part in parts if isinstance(part, TextPart) and not part.synthetic and not part.ignored]
+    tasks = [part.prompt for part in parts if isinstance(part, SubtaskPart)]
+    names = [part.filename or part.mime for part in parts if isinstance(part, FilePart)]
+    for found in (texts, tasks, names):
+        words = "\n".join(found).strip()
+        if words:
+            return words[:_MAX_WORDS]
+    return ""
+
+
+def is_real_request(parts: Sequence[AnyPart]) -> bool:
+    """Tell whether a user message is one of the person's, not one that the program wrote for the model."""
+    return bool(words_for_title(parts))
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+MAX_OUTPUT = 1_000
+"""Tokens of the answer."""
+
+MAX_THINKING = 8_000
+"""Tokens of the answer of a model that thinks first."""
+
+
+class SessionTitles:
+    """Names the sessions of one folder."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        agents: AgentRegistry,
+        catalog: Catalog,
+        providers: Providers,
+        background: Background,
+    ) -> None:
+        self._store = store
+        self._agents = agents
+        self._catalog = catalog
+        self._providers = providers
+        self._background = background
+
+    def offer(self, session: SessionInfo, messages: Sequence[MessageWithParts]) -> None:
+        """Begin to name the session if it waits for a name and this is its first request; returns at once."""
+        if session.parent_id is not None or not is_default_title(session.title):
+            return
+        requests = [one for one in messages if isinstance(one.info, UserMessage) and is_real_request(one.parts)]
+        agent = self._agents.get("title")
+        if len(requests) == 1 and agent is not None:
+            self._background.start(self._name(requests[0], agent), name=f"title of session {session.id}")
+
+    async def _name(self, request: MessageWithParts, agent: AgentInfo) -> None:
+        if not isinstance(request.info, UserMessage):
+            return
+        model = self._catalog.resolve(agent.model or self._catalog.small_model(request.info.model))
+        said = await ask(self._providers.llm(model), _title_request(request, agent, model))
+        title = clean_title(said.text)
+
+        def change(info: SessionInfo) -> SessionInfo:
+            if title is not None and is_default_title(info.title):
+                info = info.changed(title=title)
+            return with_cost(info, said.cost)
+
+        await self._store.update(request.info.session_id, change, touch=False)
+
+
+def _title_request(request: MessageWithParts, agent: AgentInfo, model: Model) -> LlmRequest:
+    words = words_for_title(request.parts)
+    most = MAX_THINKING if model.reasoning else MAX_OUTPUT
+    return LlmRequest(
+        model=model,
+        system=(agent.prompt or read_prompt("title"),),
+        messages=(UserEntry((TextBlock(words), TextBlock(as_reminder(read_prompt("title_request"))))),),
+        max_output=min(model.limit.output or most, most),
+        temperature=agent.temperature if model.temperature else None,
+        top_p=agent.top_p,
+        options=agent.options,
+    )

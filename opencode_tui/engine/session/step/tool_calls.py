@@ -1,0 +1,295 @@
+"""Runs the calls of one step, all at the same time, and stores what each gives.
+
+Each call is kept from taking down the others: whatever a tool raises becomes its error state. A cancelled step cancels its calls;
+their records are then closed by `StepProcessor.settle`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from opencode_tui.engine.agent.agents import AgentInfo
+from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.engine.permission.ruleset import evaluate
+from opencode_tui.engine.permission.service import CallPermission, PermissionService
+from opencode_tui.engine.plugin.hooks import Hooks
+from opencode_tui.engine.provider.llm import ToolCall
+from opencode_tui.engine.session.plugin_hooks import change_arguments, change_result
+from opencode_tui.engine.session.question import QuestionService
+from opencode_tui.engine.session.records.growing_part import LiveTool
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.structured import TOOL as STRUCTURED
+from opencode_tui.engine.session.request.structured import StructuredAnswer
+from opencode_tui.engine.session.step.doom import DOOM_LOOP_THRESHOLD, CallKey, call_key, is_doom_loop
+from opencode_tui.engine.session.step.file_changes import CallWatch, StepChanges
+from opencode_tui.engine.tool.builtin.recall import StoredOutput
+from opencode_tui.engine.tool.registry import ToolRegistry
+from opencode_tui.engine.tool.tool import Subagents, Tool, ToolContext, ToolResult
+from opencode_tui.engine.tool.truncate import Truncator
+from opencode_tui.schema.error import (
+    DeniedError,
+    OpencodeError,
+    PermissionRefused,
+    QuestionDismissedError,
+    RejectedError,
+)
+from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.permission import Ruleset, ToolCallRef
+from opencode_tui.schema.session import tool_state
+from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.tool_state import StopReason, ToolStateCompleted
+
+logger = logging.getLogger(__name__)
+
+_STOP_REASONS: Mapping[type[PermissionRefused], StopReason] = {
+    RejectedError: "rejected",
+    QuestionDismissedError: "rejected",
+    DeniedError: "denied",
+}
+
+NO_STEP_LEFT = "Not run: this was the agent's last step of the turn"
+
+
+class CallScope(Struct, frozen=True):
+    """Where and for whom a step's calls run.
+
+    `layers` are the rulesets of the session and of its ancestors, `earlier` the calls of the turn before this step, in order.
+    In the last step that an agent has (`is_last`) no call runs, whatever the model asks for; nor does a tool in `switched_off`.
+    `changes` records what the step does to files.
+    """
+
+    session_id: str
+    message_id: str
+    agent: AgentInfo
+    directory: Path
+    worktree: Path
+    layers: Sequence[Ruleset]
+    policy: Policy
+    earlier: Sequence[CallKey] = ()
+    subagents: Subagents | None = None
+    form: StructuredAnswer | None = None
+    is_last: bool = False
+    switched_off: Collection[str] = ()
+    changes: StepChanges | None = None
+
+
+class ToolCalls:
+    """Executes tool calls."""
+
+    def __init__(
+        self,
+        *,
+        store: SessionStore,
+        tools: ToolRegistry,
+        permissions: PermissionService,
+        truncator: Truncator,
+        clock: Clock,
+        questions: QuestionService,
+        hooks: Hooks,
+    ) -> None:
+        self._questions = questions
+        self._hooks = hooks
+        self._store = store
+        self._tools = tools
+        self._permissions = permissions
+        self._truncator = truncator
+        self._clock = clock
+
+    async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> bool:
+        """Run all calls at once; returns whether the person rejected one, so that the turn must end."""
+        if not calls:
+            return False
+        tasks: list[asyncio.Task[bool]] = []
+        async with asyncio.TaskGroup() as group:
+            for number, (part, call) in enumerate(calls, start=1):
+                so_far = [*scope.earlier, *(call_key(one.tool, one.input) for _, one in calls[:number])]
+                tasks.append(group.create_task(self._run_one(part, call, scope, is_loop=is_doom_loop(so_far))))
+        return any(task.result() for task in tasks)
+
+    async def _run_one(self, part: ToolPart, call: ToolCall, scope: CallScope, *, is_loop: bool) -> bool:
+        if scope.form is not None and call.tool == STRUCTURED and call.error is None:
+            await self._take_form(scope.form, part, call)
+            return False
+        tool = self._tools.get(call.tool)
+        problem = NO_STEP_LEFT if scope.is_last else call.error
+        arguments = None
+        if problem is None and tool is None:
+            problem = f"There is no tool {call.tool!r}. Use one of: {', '.join(self._tools.names)}."
+        elif problem is None and tool is not None and tool.name in scope.switched_off:
+            problem = f"The tool {tool.name} is switched off for this request."
+        elif problem is None and tool is not None:
+            call = await self._changed(call, tool.name, scope)
+            arguments = self._tools.validate(tool, call.input)
+            problem = arguments if isinstance(arguments, str) else None
+        if tool is None or arguments is None or isinstance(arguments, str):
+            await self._fail(part, call, problem or "The call is not valid.")
+            return False
+        running = part.changed(tool=tool.name, state=tool_state.start(part.state, input=call.input, now=self._clock()))
+        live = LiveTool(running)
+        await self._store.update_part(running)
+        return await self._execute(tool, arguments, live, scope, is_loop=is_loop)
+
+    async def _changed(self, call: ToolCall, tool: str, scope: CallScope) -> ToolCall:
+        changed = await change_arguments(
+            self._hooks, tool=tool, session_id=scope.session_id, call_id=call.id, arguments=call.input
+        )
+        return call if changed == call.input else replace(call, input=changed)
+
+    async def _take_form(self, form: StructuredAnswer, part: ToolPart, call: ToolCall) -> None:
+        live = LiveTool(part.changed(state=tool_state.start(part.state, input=call.input, now=self._clock())))
+        await self._store.update_part(live.part)
+        problem = form.offer(call.input)
+        if problem is None:
+            await self._end_well(live, ToolResult("Answer", "The answer was taken."))
+        else:
+            await self._end_badly(live, problem)
+
+    async def _execute(
+        self, tool: Tool[Any], arguments: Any, live: LiveTool, scope: CallScope, *, is_loop: bool
+    ) -> bool:
+        watch = scope.changes.watch() if scope.changes is not None else None
+        context = self._context(live, scope, watch)
+        try:
+            if is_loop:
+                await _ask_to_repeat(tool.name, live.part.state.input, context)
+            result = await tool.run(arguments, context)
+            result = await change_result(
+                self._hooks,
+                result,
+                tool=tool.name,
+                session_id=scope.session_id,
+                call_id=live.part.call_id,
+                arguments=live.part.state.input,
+            )
+            result = await self._limited(result, scope)
+            result = replace(result, metadata={**result.metadata, **_note(watch)})
+        except PermissionRefused as error:
+            stop_reason = _STOP_REASONS.get(type(error))
+            await self._end_badly(live, str(error), watch, stop_reason=stop_reason)
+            return isinstance(error, RejectedError) and error.feedback is None
+        except OpencodeError as error:
+            await self._end_badly(live, str(error), watch)
+            return False
+        except Exception as error:
+            logger.exception("tool %s failed in session %s", tool.name, scope.session_id)
+            await self._end_badly(live, f"{tool.name} failed: {type(error).__name__}: {error}", watch)
+            return False
+        await self._end_well(live, result)
+        return False
+
+    async def _limited(self, result: ToolResult, scope: CallScope) -> ToolResult:
+        if "truncated" in result.metadata:
+            return result
+        may_delegate = evaluate("task", "*", scope.agent.permission).action != "deny"
+        cut = await self._truncator.truncate(result.output, may_delegate=may_delegate)
+        facts: dict[str, Any] = {"truncated": cut.truncated}
+        if cut.output_path is not None:
+            facts["outputPath"] = str(cut.output_path)
+        return replace(result, output=cut.text, metadata={**result.metadata, **facts})
+
+    async def _end_well(self, live: LiveTool, result: ToolResult) -> None:
+        part = live.part
+        state = tool_state.complete(
+            part.state,
+            output=result.output,
+            title=result.title,
+            metadata=result.metadata,
+            now=self._clock(),
+            attachments=self._attachments(part, result),
+        )
+        await self._store.update_part(part.changed(state=state))
+
+    async def _end_badly(
+        self, live: LiveTool, text: str, watch: CallWatch | None = None, *, stop_reason: StopReason | None = None
+    ) -> None:
+        part = live.part
+        state = tool_state.fail(
+            part.state, error=text, now=self._clock(), metadata=_note(watch), stop_reason=stop_reason
+        )
+        await self._store.update_part(part.changed(state=state))
+
+    async def _fail(self, part: ToolPart, call: ToolCall, problem: str) -> None:
+        state = tool_state.fail(part.state, error=problem, now=self._clock())
+        await self._store.update_part(part.changed(state=state.changed(input=call.input)))
+
+    @staticmethod
+    def _attachments(part: ToolPart, result: ToolResult) -> list[dict[str, Any]]:
+        owner = {"sessionID": part.session_id, "messageID": part.message_id}
+        return [{**owner, "id": f"{part.id}_{n}", **file} for n, file in enumerate(result.attachments, start=1)]
+
+    def _context(self, live: LiveTool, scope: CallScope, watch: CallWatch | None) -> ToolContext:
+        part = live.part
+
+        def progress(title: str | None, metadata: dict[str, Any]) -> None:
+            if isinstance(live.part.state, tool_state.ToolStateRunning):
+                state = tool_state.progress(live.part.state, title=title, metadata=metadata)
+                live.part = live.part.changed(state=state)
+                self._store.progress_part(live)
+
+        reference = ToolCallRef(message_id=scope.message_id, call_id=part.call_id)
+        ask = CallPermission(
+            service=self._permissions,
+            session_id=scope.session_id,
+            tool=reference,
+            layers=lambda: scope.layers,
+            policy=scope.policy,
+        )
+        return ToolContext(
+            session_id=scope.session_id,
+            message_id=scope.message_id,
+            call_id=part.call_id,
+            agent=scope.agent.name,
+            directory=scope.directory,
+            worktree=scope.worktree,
+            ask=ask,
+            progress=progress,
+            subagents=scope.subagents,
+            watch=watch,
+            inquire=lambda questions: self._questions.ask(
+                scope.session_id, questions, tool=reference, policy=scope.policy
+            ),
+        )
+
+
+async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext) -> None:
+    """Ask whether a loop of calls may continue. Raises PermissionRefused with a text that names the loop."""
+    try:
+        await context.ask("doom_loop", [tool], always=[tool], metadata={"tool": tool, "input": given})
+    except RejectedError as error:
+        subject = f"to repeat {tool}: the same calls were made {DOOM_LOOP_THRESHOLD} times in a row"
+        raise RejectedError(error.feedback, subject=subject) from error
+
+
+def _note(watch: CallWatch | None) -> dict[str, Any]:
+    """Return what a call's metadata says of changes that undo will not bring back."""
+    return {} if watch is None or watch.unprotected is None else {"unprotected": watch.unprotected}
+
+
+# The completed tool calls of a session as the recall tool reads them, cleared ones and those before a summary too.
+
+
+class SessionOutputs:
+    """Reads them from the store."""
+
+    def __init__(self, *, store: SessionStore) -> None:
+        self._store = store
+
+    async def all(self, session_id: str) -> Sequence[StoredOutput]:
+        """Return a session's completed calls, oldest first."""
+        return [
+            StoredOutput(
+                call_id=part.call_id,
+                tool=part.tool,
+                title=part.state.title,
+                output=part.state.output,
+                is_cleared=part.state.time.compacted is not None,
+            )
+            for message in await self._store.messages(session_id)
+            for part in message.parts
+            if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)
+        ]

@@ -1,0 +1,77 @@
+"""What differs between two snapshots, path by path; equal folders are passed by without a look."""
+
+from collections.abc import Iterator
+
+from opencode_tui.engine.snapshot.entry import Entry, State
+from opencode_tui.engine.snapshot.objects.store import ObjectStore
+from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, FOLDER
+from opencode_tui.engine.snapshot.objects.view import View
+
+Change = tuple[State, State]
+"""A path's state in the older and in the newer snapshot."""
+
+
+def changed(old: View, new: View) -> dict[str, Change]:
+    """Return the paths that differ with their two states, in order; what neither snapshot knows is not among them.
+
+    Where a snapshot holds only some paths, others are not asked for. Folders stand in it like files. Raises SnapshotError.
+    """
+    found: dict[str, Change] = {}
+    for path in sorted(_candidates(old, new)):
+        change = (old.state(path), new.state(path))
+        if change[0] != change[1] and any(state is None or isinstance(state, Entry) for state in change):
+            found[path] = change
+    return found
+
+
+def known_paths(view: View) -> set[str]:
+    """Return all paths of which a snapshot says something certain."""
+    return {*_below(view.store, view.files, ""), *view.manifest.folders, *view.manifest.looked}
+
+
+def is_partial(view: View) -> bool:
+    """Tell whether the snapshot holds only some paths."""
+    return "" in view.manifest.skipped
+
+
+def without_made_folders(changes: dict[str, Change]) -> dict[str, Change]:
+    """Return the changes without folders that came or went together with what is in them: they follow from it."""
+    above = {path[:at] for path in changes for at in range(len(path)) if path[at] == "/"}
+    return {
+        path: change
+        for path, change in changes.items()
+        if not (path in above and None in change and any(isinstance(s, Entry) and s.kind == "folder" for s in change))
+    }
+
+
+def _candidates(old: View, new: View) -> set[str]:
+    for partial in (old, new):
+        if is_partial(partial):
+            return known_paths(partial)
+    if old.manifest.defaults != new.manifest.defaults:
+        return known_paths(old) | known_paths(new)
+    found = set(_differing(old.store, old.files, new.files, ""))
+    first, second = old.manifest, new.manifest
+    found.update(path for path, _ in first.modes.items() ^ second.modes.items())
+    return found | (first.folders ^ second.folders) | (first.looked ^ second.looked)
+
+
+def _differing(store: ObjectStore, old: str, new: str, base: str) -> Iterator[str]:
+    """Yield the paths that have another mode or id, or are in one tree only, folders too."""
+    before, after = store.tree(old), store.tree(new)
+    for name in before.keys() | after.keys():
+        first, second = before.get(name), after.get(name)
+        if first == second:
+            continue
+        path = base + name
+        trees = [item[1] if item is not None and item[0] == FOLDER else EMPTY_TREE for item in (first, second)]
+        if not (first and second and first[0] == second[0] == FOLDER):
+            yield path
+        yield from _differing(store, trees[0], trees[1], f"{path}/")
+
+
+def _below(store: ObjectStore, tree: str, base: str) -> Iterator[str]:
+    for name, (mode, inner) in store.tree(tree).items():
+        yield base + name
+        if mode == FOLDER:
+            yield from _below(store, inner, f"{base}{name}/")

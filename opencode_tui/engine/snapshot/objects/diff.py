@@ -1,0 +1,90 @@
+"""What differs between two states as texts and numbers of lines."""
+
+from collections.abc import Mapping
+from difflib import SequenceMatcher
+
+from opencode_tui.engine.snapshot.entry import Entry, State
+from opencode_tui.engine.snapshot.objects.changes import Change
+from opencode_tui.engine.snapshot.objects.store import ObjectStore
+from opencode_tui.schema.session.diff import FileDiff, lines_of
+
+_SAMPLE_BYTES = 8000
+_MATCHED_LINES = 20_000
+"""Above this many differing lines all count as replaced: matching them would take seconds."""
+
+
+def file_diffs(store: ObjectStore, changes: Mapping[str, Change]) -> list[FileDiff]:
+    """Return the changed files, in order; folders and what a snapshot does not hold have no text and are left out.
+
+    Binary files have empty texts and no lines. A file of which only the mode changed has equal texts. Raises SnapshotError.
+    """
+    return [diff_of(store, path, change) for path, change in sorted(changes.items()) if _has_text(change)]
+
+
+def diff_of(store: ObjectStore, path: str, change: Change) -> FileDiff:
+    """Return the change of one file; raises SnapshotError."""
+    before, after = (_text(store, state) for state in change)
+    is_binary = before is None or after is None
+    if before is None or after is None:
+        before = after = ""
+    additions, deletions = count_lines(before, after)
+    existed, exists = (_is_leaf(state) for state in change)
+    status = "modified" if existed and exists else "added" if exists else "deleted"
+    diff = FileDiff(file=path, before=before, after=after, additions=additions, deletions=deletions, status=status)
+    return diff.changed(note=_note(change, is_binary=is_binary))
+
+
+def count_lines(before: str, after: str) -> tuple[int, int]:
+    """Return how many lines were added and how many deleted."""
+    old, new = lines_of(before), lines_of(after)
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    old, new = old[start : len(old) - end], new[start : len(new) - end]
+    if len(old) + len(new) > _MATCHED_LINES:
+        return len(new), len(old)
+    same = sum(block.size for block in SequenceMatcher(None, old, new).get_matching_blocks())
+    return len(new) - same, len(old) - same
+
+
+def text_of(data: bytes) -> str | None:
+    """Return bytes as text, None when they are binary."""
+    if b"\0" in data[:_SAMPLE_BYTES]:
+        return None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _note(change: Change, *, is_binary: bool) -> str | None:
+    """Return what the texts do not say of a change: `binary`, `mode 644 → 755`, `link`, `file → link`."""
+    old, new = (state if isinstance(state, Entry) else None for state in change)
+    kinds = [state.kind for state in (old, new) if state is not None]
+    notes: list[str] = []
+    if "link" in kinds:
+        notes.append("link" if len(set(kinds)) == 1 else " → ".join(kinds))
+    if is_binary:
+        notes.append("binary")
+    if old is not None and new is not None and old.kind == new.kind == "file" and old.mode != new.mode:
+        notes.append(f"mode {old.mode:o} → {new.mode:o}")
+    return ", ".join(notes) or None
+
+
+def _has_text(change: Change) -> bool:
+    is_known = all(state is None or isinstance(state, Entry) for state in change)
+    return is_known and any(_is_leaf(state) for state in change)
+
+
+def _is_leaf(state: State) -> bool:
+    return isinstance(state, Entry) and state.kind != "folder"
+
+
+def _text(store: ObjectStore, state: State) -> str | None:
+    """Return a file's text or a link's target, "" for anything else, None for a binary file."""
+    if not isinstance(state, Entry) or state.kind == "folder":
+        return ""
+    return text_of(store.read(state.id, "blob"))

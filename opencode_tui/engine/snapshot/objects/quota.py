@@ -1,0 +1,183 @@
+"""How large a worktree's snapshots may grow, how old they may get, and what removes them.
+
+Every snapshot is noted with its time in a log beside the store; what no kept snapshot needs is dropped when the store is cleaned.
+"""
+
+import json
+import os
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+
+from opencode_tui.engine.snapshot.objects.pack import FLUSH_BYTES, PackBuilder
+from opencode_tui.engine.snapshot.objects.store import ObjectStore
+from opencode_tui.engine.snapshot.objects.tree import FOLDER
+from opencode_tui.engine.snapshot.worktree_paths import StorePlace
+from opencode_tui.schema.error import SnapshotError
+from opencode_tui.storage.atomic import AtomicWriter
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.record_file import storage_error
+
+# Makes few packs of many, and drops the objects that nobody needs. Needs the worktree's lock.
+
+_MANY_PACKS = 64
+_LARGE_PACK_BYTES = 8 * 1024 * 1024
+
+
+def merge_small(store: ObjectStore) -> None:
+    """Merge the small packs when there are many, for each costs a look at every search; raises StorageError."""
+    small = [pack for pack in store.packs().values() if pack.size < _LARGE_PACK_BYTES]
+    if len(small) > _MANY_PACKS:
+        repack(store, None)
+
+
+def repack(store: ObjectStore, needed: Container[bytes] | None) -> None:
+    """Copy what is needed (None: everything) into packs of 32 MiB, and remove each old one as soon as it is copied.
+
+    A large pack of which everything is needed stays. Raises SnapshotError, StorageError.
+    """
+    builder = PackBuilder()
+    emptied: set[str] = set()
+    for name, pack in store.packs().items():
+        names = list(pack.names())
+        if pack.size >= _LARGE_PACK_BYTES and (needed is None or all(inner in needed for inner in names)):
+            continue
+        emptied.add(name)
+        for inner in names:
+            if (needed is None or inner in needed) and inner not in builder:
+                builder.add_packed(inner, store.read_packed(inner))
+        if builder.size > FLUSH_BYTES:
+            _replace(store, builder, emptied)
+            builder, emptied = PackBuilder(), set[str]()
+    _replace(store, builder, emptied)
+
+
+def _replace(store: ObjectStore, builder: PackBuilder, emptied: set[str]) -> None:
+    written = {store.write_pack(builder)} if builder else set[str]()
+    store.remove_packs(emptied - written)
+
+
+_DAY_MS = 24 * 60 * 60 * 1000
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotSettings:
+    """Whether there are snapshots, the largest size of a store in bytes, and the age in ms from which its snapshots may go.
+
+    Source: SPEC, section 5.
+    """
+
+    is_on: bool = True
+    bytes: int = 1024 * 1024 * 1024
+    age_ms: int = 30 * _DAY_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a store takes: bytes, and of how many; `oldest` is the time in ms of its first snapshot, None without any."""
+
+    folder: str
+    bytes: int
+    limit: int
+    snapshots: int
+    oldest: int | None
+
+
+class SnapshotLog:
+    """Which snapshots were made, and when; used under the worktree's lock, blocks, raises StorageError."""
+
+    def __init__(self, path: str, *, files: FileSystem | None = None) -> None:
+        self._path = path
+        self._files = files or FileSystem()
+
+    def note(self, name: str, time: int) -> None:
+        """Add a snapshot, made or met again at this time."""
+        try:
+            descriptor = self._files.open(self._path, _APPEND)
+            try:
+                self._files.write(descriptor, memoryview(f'["{name}",{time}]\n'.encode()))
+            finally:
+                self._files.close(descriptor)
+        except OSError as error:
+            raise storage_error(error, "write", self._path) from error
+
+    def read(self) -> dict[str, int]:
+        """Return the last time of each snapshot; lines that cannot be read are passed by."""
+        try:
+            data = self._files.read_whole(self._path)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise storage_error(error, "read", self._path) from error
+        times: dict[str, int] = {}
+        for line in data.split(b"\n"):
+            try:
+                name, time = json.loads(line)
+                times[str(name)] = int(time)
+            except (ValueError, TypeError):  # damaged, or the end of an unfinished write
+                continue
+        return times
+
+    def keep(self, names: Iterable[str]) -> None:
+        """Forget all other snapshots."""
+        times = self.read()
+        content = "".join(f'["{name}",{times[name]}]\n' for name in names if name in times)
+        try:
+            AtomicWriter(self._files).write(self._path, content.encode())
+        except OSError as error:
+            raise storage_error(error, "write", self._path) from error
+
+
+def usage_of(store: ObjectStore, place: StorePlace, settings: SnapshotSettings) -> Usage:
+    """Return what a store takes; raises StorageError."""
+    times = SnapshotLog(place.log).read()
+    return Usage(str(place.folder), store.size(), settings.bytes, len(times), min(times.values(), default=None))
+
+
+def clean(store: ObjectStore, place: StorePlace, *, before: int, keep: Iterable[str]) -> None:
+    """Drop the snapshots last met before a time (ms), except those in `keep`, and merge small packs.
+
+    Needs the lock. A snapshot that is damaged is dropped. Raises SnapshotError without a log, StorageError.
+    """
+    wanted, needed = _choose(store, place, before, keep)
+    repack(store, needed)
+    SnapshotLog(place.log).keep(sorted(wanted))
+
+
+def left_by_clean(
+    store: ObjectStore, place: StorePlace, settings: SnapshotSettings, *, before: int, keep: Iterable[str]
+) -> Usage:
+    """Return what `clean` would leave, the bytes by estimate, without doing it; arguments and errors as there."""
+    wanted, needed = _choose(store, place, before, keep)
+    oldest = min((time for name, time in SnapshotLog(place.log).read().items() if name in wanted), default=None)
+    size = min(store.size(), store.size_of(needed))
+    return Usage(str(place.folder), size, settings.bytes, len(wanted), oldest)
+
+
+def _choose(store: ObjectStore, place: StorePlace, before: int, keep: Iterable[str]) -> tuple[set[str], set[bytes]]:
+    """Return the snapshots that stay, and the objects that they need."""
+    times = SnapshotLog(place.log).read()
+    if not times and store.pack_sizes():
+        raise SnapshotError(
+            f"{place.log} is lost, so nothing tells which snapshots are old; remove {place.folder} to drop them all"
+        )
+    wanted = {name for name, time in times.items() if time >= before} | set(keep)
+    needed: set[bytes] = set()
+    for name in sorted(wanted):
+        try:
+            _mark(store, name, needed)
+        except (SnapshotError, ValueError):
+            wanted.discard(name)
+    return wanted, needed
+
+
+def _mark(store: ObjectStore, tree: str, needed: set[bytes]) -> None:
+    name = bytes.fromhex(tree)
+    if name in needed:
+        return
+    for mode, inner in store.tree(tree).values():
+        if mode == FOLDER:
+            _mark(store, inner, needed)
+        else:
+            needed.add(bytes.fromhex(inner))
+    needed.add(name)

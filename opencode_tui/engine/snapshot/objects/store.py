@@ -1,0 +1,304 @@
+"""The objects of one worktree's snapshots: a bare git folder of our own, which plain git can read.
+
+Every object is compared with its id when it is read. A pack that is damaged counts as missing: what it held is stored again by the
+next scan that meets it, and a snapshot that needs it is refused. Writers hold the worktree's lock; readers need none.
+"""
+
+import logging
+import os
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from opencode_tui.engine.snapshot.objects.pack import (
+    FLUSH_BYTES,
+    DamagedPackError,
+    Kind,
+    Pack,
+    PackBuilder,
+    object_id,
+    unpack,
+)
+from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, Tree, decode
+from opencode_tui.schema.error import SnapshotError
+from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.record_file import storage_error
+
+_log = logging.getLogger(__name__)
+_SKELETON = {
+    "HEAD": b"ref: refs/heads/none\n",
+    "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n",
+}
+_KEPT_TREES = 4096
+_INDEX_SHARE = 28
+"""Bytes of an index for one object: id, sum, offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What reading every object showed; `damaged` are one-line texts."""
+
+    objects: int
+    bytes: int
+    damaged: tuple[str, ...]
+
+
+class ObjectStore:
+    """Reads and writes objects; ids are 40 hexadecimal digits. Blocks; used by one thread at a time."""
+
+    def __init__(self, folder: Path, *, files: FileSystem | None = None) -> None:
+        self._files = files or FileSystem()
+        self._writer = AtomicWriter(self._files)
+        self.folder = folder
+        self._pack_folder = f"{folder}/objects/pack"
+        self._packs: dict[str, Pack] = {}
+        self._damaged: dict[str, str] = {}
+        self._trees: OrderedDict[str, Tree] = OrderedDict()
+
+    def prepare(self) -> None:
+        """Make the folder, and remove what a killed process left; raises StorageError. Needs the lock."""
+        try:
+            for name, content in _SKELETON.items():
+                path = f"{self.folder}/{name}"
+                if not self._files.exists(path) or self._files.read_whole(path) != content:
+                    self._writer.write(path, content)
+            for name in ("objects/pack", "refs/heads"):
+                self._writer.make_folders(f"{self.folder}/{name}")
+            for name in os.listdir(self._pack_folder):
+                if temporary_owner(name) is not None:
+                    self._files.unlink(f"{self._pack_folder}/{name}")
+        except OSError as error:
+            raise storage_error(error, "prepare", str(self.folder)) from error
+
+    def refresh(self) -> None:
+        """Take notice of packs that came or went; a damaged one is told in the log, once."""
+        try:
+            found = {name for name in os.listdir(self._pack_folder) if name.endswith(".idx")}
+        except FileNotFoundError:
+            found = set[str]()
+        for name in set(self._packs) - found:
+            del self._packs[name]
+        for name in sorted(found - set(self._packs) - set(self._damaged)):
+            try:
+                self._packs[name] = Pack(f"{self._pack_folder}/{name}", self._files)
+            except (DamagedPackError, FileNotFoundError) as error:
+                self._damaged[name] = str(error)
+                _log.warning("snapshot pack left out: %s", error)
+
+    def pack_sizes(self) -> dict[str, int]:
+        """Return the sizes of the whole packs in bytes, by name."""
+        return {name: pack.size for name, pack in self._packs.items()}
+
+    def contains(self, name: bytes) -> bool:
+        """Tell whether an object is stored."""
+        return any(pack.find(name) is not None for pack in self._packs.values())
+
+    def read(self, name: str, kind: Kind) -> bytes:
+        """Return an object's bytes; raises SnapshotError when it is missing or damaged."""
+        found, data = self._find(bytes.fromhex(name), name)
+        if found != kind:
+            raise SnapshotError(f"snapshot store {self.folder}: object {name} is a {found}, not a {kind}")
+        return data
+
+    def tree(self, name: str) -> Tree:
+        """Return a stored tree; raises SnapshotError. The last few thousand are kept in memory."""
+        if name == EMPTY_TREE:
+            return {}
+        tree = self._trees.get(name)
+        if tree is None:
+            try:
+                tree = self._trees[name] = decode(self.read(name, "tree"))
+            except ValueError as error:
+                raise SnapshotError(f"snapshot store {self.folder}: tree {name} cannot be read; {error}") from error
+            while len(self._trees) > _KEPT_TREES:
+                self._trees.popitem(last=False)
+        return tree
+
+    def read_packed(self, name: bytes) -> bytes:
+        """Return an object in the form that it has in a pack."""
+        for pack in self._packs.values():
+            offset = pack.find(name)
+            if offset is not None:
+                try:
+                    return pack.read_packed(offset)
+                except (DamagedPackError, OSError) as error:
+                    raise SnapshotError(f"snapshot store {self.folder} is damaged: {error}") from error
+        raise self._missing(name.hex())
+
+    def packs(self) -> dict[str, Pack]:
+        """Return the whole packs by the name of their index."""
+        return dict(self._packs)
+
+    def write_pack(self, builder: PackBuilder) -> str:
+        """Store a pack, durably, index last, and return the name of its index; raises StorageError."""
+        name = self.write_files(builder)
+        self.admit(name)
+        return name
+
+    def write_files(self, builder: PackBuilder) -> str:
+        """Write a pack's files as `write_pack` does; it is not looked into before `admit`. May be called in another thread."""
+        name, pack, index = builder.finish()
+        path = f"{self._pack_folder}/pack-{name}"
+        try:
+            self._writer.write(f"{path}.pack", pack, durable=True)
+            self._writer.write(f"{path}.idx", index, durable=True)
+        except OSError as error:
+            raise storage_error(error, "write", f"{path}.pack") from error
+        return f"pack-{name}.idx"
+
+    def admit(self, name: str) -> None:
+        """Look into a pack that was written, by the name of its index."""
+        self._damaged.pop(name, None)
+        self._packs.pop(name, None)
+        self.refresh()
+
+    def remove_packs(self, names: set[str]) -> None:
+        """Remove packs by the name of their index; raises StorageError. Needs the lock."""
+        for name in names:
+            for path in (f"{self._pack_folder}/{name}", f"{self._pack_folder}/{name.removesuffix('.idx')}.pack"):
+                try:
+                    self._writer.remove(path)
+                except OSError as error:
+                    raise storage_error(error, "remove", path) from error
+        self.refresh()
+
+    def size(self) -> int:
+        """Return the bytes that the packs and their indexes take, damaged ones too."""
+        total = 0
+        with suppress(FileNotFoundError), os.scandir(self._pack_folder) as entries:
+            for entry in entries:
+                total += entry.stat(follow_symlinks=False).st_size
+        return total
+
+    def size_of(self, names: Iterable[bytes]) -> int:
+        """Return about how many bytes these objects take, each once, with their share of an index."""
+        total = 0
+        for name in names:
+            found = ((pack, pack.find(name)) for pack in self._packs.values())
+            total += next((pack.packed_size(offset) + _INDEX_SHARE for pack, offset in found if offset is not None), 0)
+        return total
+
+    def verify(self) -> Verdict:
+        """Read every object of every pack and compare it with its id."""
+        self._damaged.clear()
+        self.refresh()
+        damaged = list(self._damaged.values())
+        count = size = 0
+        for pack in self._packs.values():
+            for problem in _problems(pack):
+                damaged.append(problem)
+            count += len(pack)
+            size += pack.size
+        return Verdict(count, size, tuple(damaged))
+
+    def _find(self, name: bytes, text: str) -> tuple[Kind, bytes]:
+        for pack in self._packs.values():
+            offset = pack.find(name)
+            if offset is None:
+                continue
+            try:
+                return pack.read(name, offset)
+            except (DamagedPackError, OSError) as error:
+                raise SnapshotError(
+                    f"snapshot store {self.folder} is damaged: {error}; nothing was changed, "
+                    "`opencode-tui debug snapshot verify` tells how much is lost"
+                ) from error
+        raise self._missing(text)
+
+    def _missing(self, name: str) -> SnapshotError:
+        return SnapshotError(
+            f"snapshot store {self.folder} has no object {name}: it was cleaned, removed or damaged; nothing was changed, "
+            "`opencode-tui debug snapshot verify` tells how much is lost"
+        )
+
+
+def _problems(pack: Pack) -> Iterator[str]:
+    try:
+        pack.check()
+        for name in pack.names():
+            offset = pack.find(name)
+            assert offset is not None
+            kind, data = unpack(pack.read_packed(offset))
+            if object_id(kind, data) != name:
+                yield f"{pack.path}: object {name.hex()} has changed"
+    except (DamagedPackError, OSError) as error:
+        told = str(error)
+        yield told if pack.path in told else f"{pack.path}: {told}"
+
+
+# Puts new objects into the store, many to a pack.
+
+
+class StoreFullError(Exception):
+    """The objects of a scan do not fit into the quota."""
+
+
+class ObjectWriter:
+    """Takes new objects and stores them as packs, 32 MiB each; what is stored already is passed by. Used under the lock.
+
+    A full pack is written in a thread while more objects come, one at a time. Whoever does not come to `flush` calls `settle`.
+    """
+
+    def __init__(self, store: ObjectStore, *, level: int = 1, limit: int | None = None) -> None:
+        self._store = store
+        self._level = level
+        self._room = limit
+        self._builder = PackBuilder(level)
+        self._written: set[str] = set()
+        self._taken: set[bytes] = set()
+        self._is_first = not store.pack_sizes()
+        self._pool: ThreadPoolExecutor | None = None
+        self._aside: Future[str] | None = None
+
+    def add(self, kind: Kind, data: bytes) -> str:
+        """Take an object and return its id; raises StoreFullError when it would not fit the limit, StorageError."""
+        name = object_id(kind, data)
+        # What this writer wrote itself is known without a look into its packs.
+        if name not in self._taken and (self._is_first or not self._store.contains(name)):
+            if self._room is not None:
+                self._room -= len(data)
+                if self._room < 0:
+                    raise StoreFullError
+            self._taken.add(name)
+            self._builder.add(name, kind, data)
+            if self._builder.size > FLUSH_BYTES:
+                self._write_aside()
+        return name.hex()
+
+    def flush(self) -> None:
+        """Store what was taken; raises StorageError."""
+        self._finish_aside()
+        self.settle()
+        if self._builder:
+            self._written.add(self._store.write_pack(self._builder))
+            self._builder = PackBuilder(self._level)
+
+    def discard(self) -> None:
+        """Forget what was taken, and remove the packs that were written of it; raises StorageError."""
+        self._builder = PackBuilder(self._level)
+        self._taken.clear()
+        self._finish_aside()
+        self._store.remove_packs(self._written)
+
+    def settle(self) -> None:
+        """Wait until nothing is being written any more."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=True)
+            self._pool = None
+
+    def _write_aside(self) -> None:
+        self._finish_aside()
+        self._pool = self._pool or ThreadPoolExecutor(1, "snapshot pack")
+        self._aside = self._pool.submit(self._store.write_files, self._builder)
+        self._builder = PackBuilder(self._level)
+
+    def _finish_aside(self) -> None:
+        aside, self._aside = self._aside, None
+        if aside is not None:
+            name = aside.result()
+            self._store.admit(name)
+            self._written.add(name)

@@ -1,0 +1,104 @@
+"""Reading one snapshot: what it says of a path.
+
+A plain OpenCode tree is read as well, as a snapshot whose modes are git's and which has no proof that a path was absent.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from opencode_tui.engine.snapshot.entry import LINK_MODE, NOT_LOOKED, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.objects import manifest as manifests
+from opencode_tui.engine.snapshot.objects.manifest import Manifest
+from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
+from opencode_tui.engine.snapshot.objects.tree import EXECUTABLE, FOLDER, LINK, PLAIN, encode
+from opencode_tui.engine.snapshot.objects.tree_edit import find
+from opencode_tui.schema.error import SnapshotError
+
+FILES_NAME = "files"
+MANIFEST_NAME = "manifest.json"
+_ID = re.compile(r"[0-9a-f]{40}\Z")
+
+
+@dataclass(frozen=True)
+class View:
+    """An open snapshot; `files` is the id of the files' tree."""
+
+    store: ObjectStore
+    id: str
+    files: str
+    manifest: Manifest
+
+    def state(self, path: str) -> State:
+        """Return what the snapshot knows of a path; raises SnapshotError when the store is damaged."""
+        item = find(self.store, self.files, path)
+        if item is not None:
+            return self.entry(path, item)
+        known = self.manifest
+        if path in known.folders:
+            return Entry("folder", known.modes.get(path, known.defaults.folder))
+        if path in known.looked:
+            return None
+        if path in known.skipped:
+            return Unknown(known.skipped[path])
+        if path in self.implied:
+            return Entry("folder", known.modes.get(path, known.defaults.folder))
+        return self._absence(path)
+
+    @cached_property
+    def implied(self) -> frozenset[str]:
+        """Folders that exist because something in them does that is no file: an empty folder, or what was left out."""
+        return frozenset(above for path in (*self.manifest.folders, *self.manifest.skipped) for above in parents(path))
+
+    def entry(self, path: str, item: tuple[str, str]) -> Entry:
+        """Return the entry for a path that has this git mode and id in the tree."""
+        mode, name = item
+        known = self.manifest
+        if mode == LINK:
+            return Entry("link", LINK_MODE, name)
+        if mode == FOLDER:
+            return Entry("folder", known.modes.get(path, known.defaults.folder))
+        default = known.defaults.executable if mode == EXECUTABLE else known.defaults.file
+        return Entry("file", known.modes.get(path, default), name)
+
+    def _absence(self, path: str) -> State:
+        """Tell proof of absence from a blank: the nearest thing known above the path decides."""
+        known = self.manifest
+        for above in reversed(parents(path)):
+            item = find(self.store, self.files, above)
+            if item is not None and item[0] != FOLDER:
+                return None
+            if above in known.skipped:
+                return Unknown(known.skipped[above])
+            if above in known.looked:
+                return None
+        return Unknown(known.skipped[""]) if "" in known.skipped else None
+
+
+def open_view(store: ObjectStore, name: str) -> View:
+    """Return a snapshot; raises SnapshotError when it is not there, or is damaged."""
+    if not _ID.match(name):
+        raise SnapshotError(f"{name!r} is no snapshot; `opencode-tui debug snapshot track` makes one")
+    top = store.tree(name)
+    if set(top) != {FILES_NAME, MANIFEST_NAME}:
+        return View(store, name, name, Manifest(skipped={"": NOT_LOOKED}))
+    try:
+        manifest = manifests.decode(store.read(top[MANIFEST_NAME][1], "blob"))
+    except ValueError as error:
+        raise SnapshotError(f"snapshot {name} in {store.folder} has no usable manifest: {error}") from error
+    return View(store, name, top[FILES_NAME][1], manifest)
+
+
+def write_snapshot(store: ObjectStore, writer: ObjectWriter, files: str, manifest: Manifest) -> View:
+    """Store a snapshot of these files and return it."""
+    view = add_snapshot(store, writer, files, manifest)
+    writer.flush()
+    return view
+
+
+def add_snapshot(store: ObjectStore, writer: ObjectWriter, files: str, manifest: Manifest) -> View:
+    """Take a snapshot of these files, to be stored by the writer's next `flush`."""
+    writer.add("tree", b"")
+    blob = writer.add("blob", manifest.encode())
+    name = writer.add("tree", encode({FILES_NAME: (FOLDER, files), MANIFEST_NAME: (PLAIN, blob)}))
+    return View(store, name, files, manifest)

@@ -1,0 +1,1 @@
+"""Recording what a step does to files."""

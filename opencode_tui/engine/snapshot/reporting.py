@@ -1,0 +1,125 @@
+"""From what was planned and done to what is told: previews and reports."""
+
+from collections.abc import Mapping, Sequence
+
+from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, State, Unknown, parents
+from opencode_tui.engine.snapshot.objects.diff import count_lines, text_of
+from opencode_tui.engine.snapshot.objects.manifest import Manifest
+from opencode_tui.engine.snapshot.objects.view import View, open_view
+from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
+from opencode_tui.engine.snapshot.revert.plan import Plan, Step
+from opencode_tui.engine.snapshot.skipped import keep_touched
+from opencode_tui.engine.snapshot.work import Reverted, Worktree
+from opencode_tui.schema.error import SnapshotError
+
+
+def remarks(reasons: Mapping[str, str]) -> list[Remark]:
+    """Return paths with their reasons, in order; "" stands for the worktree."""
+    return [Remark(path=path or ".", reason=reason) for path, reason in sorted(reasons.items())]
+
+
+def blanks(tree: Worktree, patches: Sequence[Patch]) -> dict[str, str]:
+    """Return the paths that the patches' steps changed and their snapshots do not hold, relative to the worktree, with reasons.
+
+    Raises SnapshotError when a snapshot with files to undo is not whole.
+    """
+    found: dict[str, str] = {}
+    for patch in patches:
+        before, after = _manifest(tree, patch.hash, patch), _manifest(tree, patch.after, patch)
+        skipped = keep_touched({**before.skipped, **after.skipped}, after.touched)
+        found.update({path: reason for path, reason in skipped.items() if reason not in (NOT_LOOKED, OWN_DATA)})
+    return found
+
+
+def _manifest(tree: Worktree, name: str | None, patch: Patch) -> Manifest:
+    try:
+        return open_view(tree.store, name).manifest if name else Manifest()
+    except SnapshotError:
+        if patch.files:
+            raise
+        return Manifest()
+
+
+def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Preview:
+    """Return what a plan would do; raises SnapshotError when the store is damaged."""
+    additions = deletions = 0
+    steps = _told(plan.steps, plan)
+    for step in steps:
+        is_leaf = step.target is not None and step.target.kind != "folder"
+        target = tree.store.read(step.target.id, "blob") if step.target is not None and is_leaf else b""
+        before, after = text_of(tree.now(step.path).data), text_of(target)
+        if before is not None and after is not None:
+            added, deleted = count_lines(before, after)
+            additions, deletions = additions + added, deletions + deleted
+    return Preview(
+        restored=[tree.absolute(step.path) for step in steps if step.target is not None],
+        deleted=[tree.absolute(step.path) for step in steps if step.target is None],
+        conflicts=_absolute(tree, {**plan.conflicts, **plan.refused}),
+        unprotected=_absolute(tree, {**unprotected, **plan.unprotected}),
+        additions=additions,
+        deletions=deletions,
+    )
+
+
+def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]) -> Report:
+    """Return what a revert did."""
+    outcome = reverted.outcome
+    done = _told(outcome.done, reverted.plan)
+    return Report(
+        before=reverted.before.id,
+        after=reverted.after.id,
+        restored=sorted(tree.absolute(step.path) for step in done if step.target is not None),
+        deleted=sorted(tree.absolute(step.path) for step in done if step.target is None),
+        conflicts=_absolute(tree, {**reverted.plan.conflicts, **outcome.conflicts}),
+        unprotected=_absolute(tree, {**unprotected, **reverted.plan.unprotected}),
+        failed=_absolute(tree, {**reverted.plan.refused, **outcome.failed}),
+    )
+
+
+def joined(tree: Worktree, active: Report, report: Report) -> Report:
+    """Return one report for a revert that took the place of an active one: from before the first to after the second."""
+    first, after = open_view(tree.store, active.before), open_view(tree.store, report.after)
+    files = _inner(tree, [*active.restored, *active.deleted])
+    # What was refused may have been done all the same, when only the look at it afterwards was refused.
+    refused = _inner(tree, [remark.path for remark in active.failed])
+    files |= {path for path in refused if not isinstance(first.state(path), Unknown)}
+    own = _inner(tree, [*report.restored, *report.deleted])
+    before = tree.overlay(open_view(tree.store, report.before), first, files)
+    changed = [path for path in sorted(files | own) if before.state(path) != after.state(path)]
+    changed = sorted({*changed, *_made_or_removed(files | own, changed, before, after)})
+    return report.changed(
+        before=before.id,
+        restored=[tree.absolute(path) for path in changed if after.state(path) is not None],
+        deleted=[tree.absolute(path) for path in changed if after.state(path) is None],
+    )
+
+
+def _made_or_removed(paths: set[str], changed: Sequence[str], before: View, after: View) -> set[str]:
+    """Return the folders above these paths that came or went although nothing in them is another now: nobody else tells."""
+    followed = {folder for path in changed for folder in parents(path)}
+    return {
+        folder
+        for path in paths
+        for folder in parents(path)
+        if folder not in followed and _has_come_or_gone(before.state(folder), after.state(folder))
+    }
+
+
+def _has_come_or_gone(before: State, after: State) -> bool:
+    return not isinstance(before, Unknown) and not isinstance(after, Unknown) and (before is None) != (after is None)
+
+
+def _inner(tree: Worktree, files: Sequence[str]) -> set[str]:
+    return {inner for file in files if (inner := tree.relative(file)) is not None}
+
+
+def _told(steps: Sequence[Step], plan: Plan) -> list[Step]:
+    """Return the steps without folders that only follow from what is in them."""
+    above = {folder for step in steps for folder in parents(step.path)}
+    return [step for step in steps if not (step.path in plan.implied and step.path in above)]
+
+
+def _absolute(tree: Worktree, reasons: Mapping[str, str]) -> list[Remark]:
+    return [
+        Remark(path=tree.absolute(path) if path else tree.root, reason=why) for path, why in sorted(reasons.items())
+    ]

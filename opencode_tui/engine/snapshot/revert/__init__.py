@@ -1,0 +1,1 @@
+"""Revert of files: the plan of each path, its execution, the journal that makes it atomic."""

@@ -1,0 +1,167 @@
+"""The note of a revert that is under way, beside the store: whoever finds one undoes what it says.
+
+Written before the first change, removed after the last. It holds each path's state before (to go back to) and the one it was to
+get (to know what is ours).
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from opencode_tui.engine.snapshot.entry import Entry
+from opencode_tui.engine.snapshot.report import Report
+from opencode_tui.engine.snapshot.revert.plan import Plan, Step
+from opencode_tui.schema.error import SnapshotError
+from opencode_tui.storage.atomic import AtomicWriter
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.record_file import storage_error
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Undertaking:
+    """A revert under way: what it will do, how to go back, and the name that its temporary files have.
+
+    `key` is the name under which it counts as done, empty without one.
+    """
+
+    temporary: str
+    steps: tuple[Step, ...]
+    folder_modes: dict[str, int] = field(default_factory=dict[str, int])
+    made_folders: tuple[str, ...] = ()
+    key: str = ""
+
+    def reversed(self) -> Plan:
+        """Return the plan that takes everything back that was done."""
+        steps = [Step(step.path, step.target, step.now) for step in self.steps]
+        return Plan(steps=steps, folder_modes=self.folder_modes, removable=set(self.made_folders))
+
+
+class Journal:
+    """At most one undertaking of a worktree. Used under its lock; blocks."""
+
+    def __init__(self, path: str, *, files: FileSystem | None = None) -> None:
+        self._path = path
+        self._files = files or FileSystem()
+        self._writer = AtomicWriter(self._files)
+
+    def read(self) -> Undertaking | None:
+        """Return what was begun and not finished; raises SnapshotError when it cannot be read."""
+        try:
+            data = self._files.read_whole(self._path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise storage_error(error, "read", self._path) from error
+        try:
+            return _decode(json.loads(data))
+        except (ValueError, KeyError, TypeError) as error:
+            raise SnapshotError(
+                f"{self._path}: the note of an unfinished revert is damaged; look at your files, then remove it to go on"
+            ) from error
+
+    def begin(self, undertaking: Undertaking) -> None:
+        """Write down what is about to be done, so that it outlives a power cut; raises StorageError."""
+        content = {
+            "version": _VERSION,
+            "temporary": undertaking.temporary,
+            "steps": [
+                {"path": step.path, "now": _plain(step.now), "target": _plain(step.target)}
+                for step in undertaking.steps
+            ],
+            "folder_modes": undertaking.folder_modes,
+            "made_folders": list(undertaking.made_folders),
+            "key": undertaking.key,
+        }
+        try:
+            self._writer.write(self._path, json.dumps(content).encode(), durable=True)
+        except OSError as error:
+            raise storage_error(error, "write", self._path) from error
+
+    def end(self) -> None:
+        """Forget the undertaking: it is done, or taken back; raises StorageError."""
+        try:
+            self._writer.remove(self._path)
+            self._writer.sync()
+        except OSError as error:
+            raise storage_error(error, "remove", self._path) from error
+
+
+def _plain(entry: Entry | None) -> dict[str, Any] | None:
+    return None if entry is None else asdict(entry)
+
+
+def _decode(content: dict[str, Any]) -> Undertaking:
+    if content["version"] != _VERSION:
+        raise ValueError("another version")
+    steps = tuple(Step(step["path"], _entry(step["now"]), _entry(step["target"])) for step in content["steps"])
+    made = tuple(content["made_folders"])
+    return Undertaking(content["temporary"], steps, content["folder_modes"], made, content.get("key", ""))
+
+
+def _entry(plain: dict[str, Any] | None) -> Entry | None:
+    return None if plain is None else Entry(plain["kind"], plain["mode"], plain["id"])
+
+
+# Reverts that were done and whose callers have not yet written that down: a file a key, beside the store.
+
+
+class FinishedReverts:
+    """The reports of reverts, by the keys that their callers chose (letters and digits)."""
+
+    def __init__(self, folder: str, *, files: FileSystem | None = None) -> None:
+        self._folder = folder
+        self._files = files or FileSystem()
+        self._writer = AtomicWriter(self._files)
+
+    def keys(self) -> list[str]:
+        """Return the keys of all that are kept; raises StorageError."""
+        try:
+            with self._files.scandir(self._folder) as entries:
+                return sorted(entry.name.removesuffix(".json") for entry in entries if entry.name.endswith(".json"))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise storage_error(error, "read", self._folder) from error
+
+    def has(self, key: str) -> bool:
+        """Tell whether a revert is done."""
+        return bool(key) and self._files.exists(self._path(key))
+
+    def read(self, key: str) -> Report | None:
+        """Return what a revert did, None when it was not done; raises SnapshotError, StorageError."""
+        path = self._path(key)
+        try:
+            data = self._files.read_whole(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise storage_error(error, "read", path) from error
+        try:
+            return Report.model_validate_json(data)
+        except ValueError as error:
+            raise SnapshotError(
+                f"{path}: the note of a finished undo is damaged; look at your files, then remove it"
+            ) from error
+
+    def write(self, key: str, report: Report) -> None:
+        """Write down that a revert is done, so that it outlives a power cut; raises StorageError."""
+        path = self._path(key)
+        try:
+            self._writer.write(path, report.to_json(), durable=True)
+        except OSError as error:
+            raise storage_error(error, "write", path) from error
+
+    def forget(self, key: str) -> None:
+        """Remove the note; raises StorageError."""
+        path = self._path(key)
+        try:
+            self._writer.remove(path)
+        except OSError as error:
+            raise storage_error(error, "remove", path) from error
+
+    def _path(self, key: str) -> str:
+        if not key.isalnum():
+            raise SnapshotError(f"{key!r} cannot name an undo; use letters and digits")
+        return f"{self._folder}/{key}.json"

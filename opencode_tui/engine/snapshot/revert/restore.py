@@ -1,0 +1,239 @@
+"""Puts planned states into a worktree: each file in one rename, compared with what is expected directly before.
+
+Order: files and links that go, folders that go (deepest first), folders and files that come, modes of folders. At most one
+temporary file exists at any time. What the disk refuses is noted, and the rest goes on. Afterwards every path is read again.
+"""
+
+import contextlib
+import errno
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from opencode_tui.engine.snapshot.disk import Disk, Place, split
+from opencode_tui.engine.snapshot.entry import FOLDER_MODE, UNREADABLE, Entry, State, Unknown, parents
+from opencode_tui.engine.snapshot.objects.store import ObjectStore
+from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, IN_THE_WAY, Plan, Step
+from opencode_tui.engine.snapshot.scan.stat_file import observe, observe_in
+
+NOT_EMPTY = "the folder holds something else"
+_OWNER = 0o700
+NOT_KEPT = "it changed again while it was restored"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the steps: the paths that have their target, verified, and those that have not, with the reason."""
+
+    done: list[Step] = field(default_factory=list[Step])
+    conflicts: dict[str, str] = field(default_factory=dict[str, str])
+    failed: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class Restore:
+    """One application of a plan; used once, under the worktree's lock. `temporary` names the temporary file."""
+
+    def __init__(self, plan: Plan, *, disk: Disk, store: ObjectStore, temporary: str) -> None:
+        self._plan = plan
+        self._disk = disk
+        self._store = store
+        self._temporary = temporary
+        self._outcome = Outcome()
+        self._made: set[str] = set()
+
+    def apply(self) -> Outcome:
+        """Do all steps that can be done; raises SnapshotError when a stored object is damaged."""
+        deepest_first = sorted(self._plan.steps, key=lambda step: -step.path.count("/"))
+        for step in deepest_first:
+            if _is_leaf(step.now) and (step.target is None or step.target.kind == "folder"):
+                self._try(step.path, self._remove, step)
+        self._remove_folders()
+        for step in reversed(deepest_first):
+            if step.target is not None and self._is_open(step.path):
+                self._try(step.path, self._create, step)
+        self._set_folder_modes()
+        self._verify()
+        for path in self._plan.implied:
+            self._outcome.conflicts.pop(path, None)
+        return self._outcome
+
+    def _is_open(self, path: str) -> bool:
+        return path not in self._outcome.conflicts and path not in self._outcome.failed
+
+    def _try(self, path: str, act: Callable[[Step], None], step: Step) -> None:
+        try:
+            act(step)
+        except NotADirectoryError:
+            self._outcome.conflicts[path] = IN_THE_WAY
+        except OSError as error:
+            self._outcome.failed[path] = f"{error.strerror or error}"
+
+    def _is_as_expected(self, place: Place, name: str, step: Step) -> bool:
+        now = observe_in(place, name).state
+        if now == step.now:
+            return True
+        self._leave(step.path, now)
+        return False
+
+    def _leave(self, path: str, now: State) -> None:
+        """Note that something else stands at a path than what was expected, or something that cannot be looked at."""
+        if now == Unknown(UNREADABLE):
+            self._outcome.failed[path] = UNREADABLE
+        else:
+            self._outcome.conflicts[path] = CHANGED_SINCE
+
+    def _remove(self, step: Step) -> None:
+        """Remove a file or link; one that is gone already is as good as removed."""
+        folder, name = split(step.path)
+        with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as place:
+            place.status(name)
+            if self._is_as_expected(place, name, step):
+                place.remove(name)
+
+    def _remove_folders(self) -> None:
+        steps = {step.path: step for step in self._plan.steps if _is_folder(step.now) and not _is_folder(step.target)}
+        for path in sorted({*steps, *self._plan.removable}, key=lambda path: -path.count("/")):
+            step = steps.get(path)
+            if step is not None:
+                self._try(path, self._remove_folder, step)
+            else:
+                # It went with what was in it only if nothing else is there.
+                with contextlib.suppress(OSError), self._disk.open(split(path)[0]) as place:
+                    place.remove_folder(split(path)[1])
+
+    def _remove_folder(self, step: Step) -> None:
+        folder, name = split(step.path)
+        with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as place:
+            if not stat.S_ISDIR(place.status(name).st_mode):
+                self._outcome.conflicts[step.path] = CHANGED_SINCE
+                return
+            try:
+                place.remove_folder(name)
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                if step.path not in self._plan.implied:
+                    self._outcome.conflicts[step.path] = NOT_EMPTY
+
+    def _create(self, step: Step) -> None:
+        folder, name = split(step.path)
+        self._make_parents(step.path)
+        with self._disk.open(folder) as place:
+            target, now = step.target, step.now
+            assert target is not None
+            if target.kind == "folder":
+                self._create_folder(place, name, step)
+            elif target.kind == "link":
+                place.make_link(self._store.read(target.id, "blob"), self._temporary)
+                self._put(place, name, step)
+            elif now is not None and now.kind == "file" and now.id == target.id:
+                if self._is_as_expected(place, name, step):
+                    place.set_mode(name, target.mode)
+            else:
+                self._write(place, target)
+                self._put(place, name, step)
+
+    def _create_folder(self, place: Place, name: str, step: Step) -> None:
+        if _is_folder(step.now):
+            if self._is_as_expected(place, name, step):
+                self._made.add(step.path)
+            return
+        assert step.target is not None
+        if not self._make_folder(place, name, step.target.mode):
+            self._outcome.conflicts[step.path] = CHANGED_SINCE
+        elif step.target.mode & _OWNER != _OWNER:
+            self._made.add(step.path)
+
+    def _make_folder(self, place: Place, name: str, mode: int) -> bool:
+        """Make a folder that appears with its mode, though never without its owner's rights as long as it must be filled.
+
+        Returns whether there is a folder of that name now.
+        """
+        try:
+            return stat.S_ISDIR(place.status(name).st_mode)
+        except FileNotFoundError:
+            place.make_folder(self._temporary)
+        try:
+            place.set_mode(self._temporary, mode | _OWNER)
+            place.rename(self._temporary, name)
+        except BaseException:
+            with contextlib.suppress(OSError):  # the first error is the one to tell
+                place.remove_folder(self._temporary)
+            raise
+        return True
+
+    def _write(self, place: Place, target: Entry) -> None:
+        """Fill the temporary file, durably; nothing is left of it when that fails."""
+        data = memoryview(self._store.read(target.id, "blob"))
+        descriptor = place.create(self._temporary)
+        try:
+            try:
+                while data:
+                    data = data[place.write(descriptor, data) :]
+                place.set_file_mode(descriptor, target.mode)
+                place.sync(descriptor)
+            finally:
+                place.close(descriptor)
+        except BaseException:
+            with contextlib.suppress(OSError):  # the first error is the one to tell
+                place.remove(self._temporary)
+            raise
+
+    def _put(self, place: Place, name: str, step: Step) -> None:
+        """Give the temporary entry its name, if what stands there is still what was expected."""
+        is_put = False
+        try:
+            # A folder above that another step made or removed leaves the path itself empty.
+            now = observe_in(place, name).state
+            if now == step.now or (now is None and _is_folder(step.now)):
+                place.rename(self._temporary, name)
+                is_put = True
+            else:
+                self._leave(step.path, now)
+        finally:
+            if not is_put:
+                with contextlib.suppress(OSError):  # the first error is the one to tell
+                    place.remove(self._temporary)
+
+    def _make_parents(self, path: str) -> None:
+        for above in parents(path):
+            folder, name = split(above)
+            mode = self._plan.folder_modes.get(above, FOLDER_MODE)
+            with self._disk.open(folder) as place:
+                self._make_folder(place, name, mode)
+
+    def _set_folder_modes(self) -> None:
+        targets = {step.path: step for step in self._plan.steps if _is_folder(step.target)}
+        for path in sorted(self._made, key=lambda path: -path.count("/")):
+            step = targets.get(path)
+            mode = step.target.mode if step and step.target else self._plan.folder_modes.get(path, FOLDER_MODE)
+            self._try(path, self._set_mode_of, Step(path, None, Entry("folder", mode)))
+
+    def _set_mode_of(self, step: Step) -> None:
+        folder, name = split(step.path)
+        with self._disk.open(folder) as place:
+            if step.target is not None and stat.S_ISDIR(place.status(name).st_mode):
+                place.set_mode(name, step.target.mode)
+
+    def _verify(self) -> None:
+        """Read every path again: only what is seen is done, whatever the calls said."""
+        for step in self._plan.steps:
+            try:
+                is_done = observe(self._disk, step.path).state == step.target
+            except OSError as error:
+                self._outcome.failed[step.path] = f"{error.strerror or error}"
+                continue
+            if is_done:
+                self._outcome.done.append(step)
+                self._outcome.failed.pop(step.path, None)
+                self._outcome.conflicts.pop(step.path, None)
+            elif self._is_open(step.path) and step.path not in self._plan.implied:
+                self._outcome.failed[step.path] = NOT_KEPT
+
+
+def _is_leaf(entry: Entry | None) -> bool:
+    return entry is not None and entry.kind != "folder"
+
+
+def _is_folder(entry: Entry | None) -> bool:
+    return entry is not None and entry.kind == "folder"

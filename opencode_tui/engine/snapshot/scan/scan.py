@@ -1,0 +1,414 @@
+"""From the files of a worktree to a snapshot.
+
+Only what changed since the last scan is read (`stat_cache`). `.git`, our own folders and temporary files are never part of it;
+ignored, large and special files are listed as skipped unless somebody wants them (`wanted`). Links are never followed. Blocks; a
+stop flag is looked at for every folder.
+"""
+
+import os
+import stat
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from opencode_tui.engine.snapshot.disk import read_regular
+from opencode_tui.engine.snapshot.entry import (
+    EXECUTABLE_MODE,
+    FOLDER_MODE,
+    HUGE,
+    IGNORED,
+    LARGE,
+    OUTSIDE,
+    OWN_DATA,
+    PLAIN_MODE,
+    REPOSITORY,
+    SPECIAL,
+    TEMPORARY_NAME,
+    UNREADABLE,
+)
+from opencode_tui.engine.snapshot.objects.manifest import Defaults, Manifest
+from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
+from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
+from opencode_tui.engine.snapshot.objects.view import View, write_snapshot
+from opencode_tui.engine.snapshot.scan.forced_paths import Wanted
+from opencode_tui.engine.snapshot.scan.git_index import find_git_dir, shared_dir
+from opencode_tui.engine.snapshot.scan.ignore import Rules
+from opencode_tui.engine.snapshot.scan.stat_cache import YOUNG, KnownFile, KnownFolder, Stamp, StatCache, young_since
+from opencode_tui.engine.snapshot.scan.stat_file import HUGE_BYTES
+from opencode_tui.schema.error import SnapshotError
+
+# One folder on the way through a worktree: what a scan knows of it while it looks at what is in it.
+
+
+@dataclass(slots=True)
+class Frame:
+    """A folder on the way; `only_wanted`: it is ignored, so of what is in it only what is wanted counts."""
+
+    path: str
+    rules: Rules
+    repository: str
+    mode: int
+    known: KnownFolder
+    only_wanted: bool = False
+    seen: KnownFolder = field(default_factory=KnownFolder)
+    modes: Counter[int] = field(default_factory=Counter[int])
+    pending: list[tuple[str, int, bool]] = field(default_factory=list[tuple[str, int, bool]])
+    has_skipped: bool = False
+    is_changed: bool = False
+
+    def join(self, name: str) -> str:
+        """Return an entry's path from the worktree."""
+        return f"{self.path}/{name}" if self.path else name
+
+
+def full_stamp(status: os.stat_result) -> Stamp:
+    """Return the stamp of a file that is old enough to be known by it."""
+    return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
+def leads_outside(root: str, folder: str, target: str) -> bool:
+    """Tell whether a link in a folder leads out of the worktree, by its text alone."""
+    path = os.path.normpath(os.path.join(root, folder, target))
+    return path != root and not path.startswith(f"{root}/")
+
+
+# What a scan takes of a single file or link: nothing, and why; what it knew already; or its content. Blocks.
+
+LARGE_BYTES = 2 * 1024 * 1024
+"""The largest file that is recorded without being asked for. Source: SPEC, section 5; performance, section 4."""
+
+
+class Intake:
+    """Reads what is new or changed for one scan; `started_ns` is when that began."""
+
+    def __init__(self, root: str, *, writer: ObjectWriter, wanted: Wanted) -> None:
+        self.started_ns = 0
+        self._root = root
+        self._writer = writer
+        self._wanted = wanted
+
+    def reason_against(self, frame: Frame, path: str, name: str, status: os.stat_result) -> str | None:
+        """Return why a file or link is not recorded, None when it is."""
+        is_link = stat.S_ISLNK(status.st_mode)
+        if not is_link and not stat.S_ISREG(status.st_mode):
+            return SPECIAL
+        if frame.only_wanted or frame.rules.ignores(path, is_folder=False):
+            frame.seen.ignored |= {name}
+            if not self._wanted.wants(path, frame.repository) and (
+                frame.only_wanted or not self._wanted.was_visible(path, frame.repository)
+            ):
+                return IGNORED
+        if is_link or status.st_size <= LARGE_BYTES:
+            return None
+        if status.st_size > HUGE_BYTES:
+            return HUGE
+        return None if self._wanted.wants(path, frame.repository) else LARGE
+
+    def take(self, frame: Frame, descriptor: int, path: str, status: os.stat_result) -> None:
+        """Record a file or link of the folder that is open as `descriptor`. Raises OSError, StoreFullError."""
+        name = path.rpartition("/")[2]
+        old = frame.known.files.get(name)
+        if old is not None and old[0] == full_stamp(status):
+            # Only the rules have changed.
+            frame.seen.files[name] = old
+            if old[1] != LINK:
+                frame.modes[stat.S_IMODE(status.st_mode)] += 1
+            return
+        if stat.S_ISLNK(status.st_mode):
+            target = os.readlink(
+                name if os.readlink in os.supports_dir_fd else f"{self._root}/{path}", dir_fd=descriptor
+            )
+            if leads_outside(self._root, frame.path, target):
+                frame.seen.outside |= {name}
+            git_mode, data = LINK, os.fsencode(target)
+        else:
+            data, status = read_regular(name, descriptor, status)
+            git_mode = EXECUTABLE if status.st_mode & 0o100 else PLAIN
+            frame.modes[stat.S_IMODE(status.st_mode)] += 1
+        file_id = self._writer.add("blob", data)
+        stamp = (status.st_mode, *YOUNG) if young_since(status, self.started_ns) else full_stamp(status)
+        known: KnownFile = (stamp, git_mode, file_id)
+        frame.seen.files[name] = known
+        frame.is_changed |= old is None or old[1:] != known[1:]
+
+
+# Which mode bits a scan met, so that a manifest tells only those that are unusual.
+
+_MANY = 512
+_EXECUTABLE_BIT = 0o100
+
+
+@dataclass(slots=True)
+class ModeTable:
+    """Modes of the folders by path, and how often each mode occurs among the files of a folder."""
+
+    folders: dict[str, int] = field(default_factory=dict[str, int])
+    files: dict[str, Counter[int]] = field(default_factory=dict[str, Counter[int]])
+
+    def told(self, known: Mapping[str, KnownFolder]) -> tuple[Defaults, dict[str, int]]:
+        """Return the usual modes and, by path, those of files and folders that differ; `known` has the files themselves."""
+        counted: Counter[int] = Counter()
+        for modes in self.files.values():
+            counted.update(modes)
+        defaults = Defaults(
+            _usual({mode: count for mode, count in counted.items() if not mode & _EXECUTABLE_BIT}, PLAIN_MODE),
+            _usual({mode: count for mode, count in counted.items() if mode & _EXECUTABLE_BIT}, EXECUTABLE_MODE),
+            _usual(Counter(self.folders.values()), FOLDER_MODE),
+        )
+        unusual = {path: mode for path, mode in self.folders.items() if mode != defaults.folder}
+        usual = {defaults.file, defaults.executable}
+        for folder, found in self.files.items():
+            if not found.keys() <= usual:
+                unusual.update(_unusual(folder, known[folder], usual))
+        return defaults, unusual
+
+
+def _unusual(folder: str, known: KnownFolder, usual: set[int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, (stamp, git_mode, _) in known.files.items():
+        mode = stat.S_IMODE(stamp[0])
+        if git_mode != LINK and mode not in usual:
+            found[f"{folder}/{name}" if folder else name] = mode
+    return found
+
+
+def _usual(counts: Mapping[int, int], plain: int) -> int:
+    """Return the mode that most have; `plain` in a small project, so that its snapshots do not change with every file."""
+    mode = max(counts, key=lambda mode: (counts[mode], -mode), default=plain)
+    return mode if counts.get(mode, 0) > _MANY else plain
+
+
+_OPEN_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_UNKNOWN = KnownFolder(rules="?")
+_GONE: KnownFile = ((), "", "")
+
+
+class ScanStoppedError(Exception):
+    """The stop flag was set."""
+
+
+class Scan:
+    """One walk through a worktree; used once, under the worktree's lock."""
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        store: ObjectStore,
+        cache: StatCache,
+        wanted: Wanted,
+        own_folders: Iterable[str] = (),
+        stop: threading.Event | None = None,
+        room: int | None = None,
+    ) -> None:
+        self._root = root
+        self._store = store
+        self._writer = ObjectWriter(store, level=0 if not cache.folders else 1, limit=room)
+        self._old = cache if _is_backed(cache, store) else StatCache()
+        self._new = StatCache()
+        self._wanted = wanted
+        self._intake = Intake(root, writer=self._writer, wanted=wanted)
+        self._own = frozenset(own_folders)
+        self._stop = stop or threading.Event()
+        self._skipped: dict[str, str] = {}
+        self._bare: list[str] = []
+        self._modes = ModeTable()
+
+    def run(self) -> tuple[View, StatCache]:
+        """Return the snapshot and the cache for the next scan.
+
+        Raises SnapshotError when the worktree cannot be read, StorageError when the store cannot be written, StoreFullError, and
+        ScanStoppedError.
+        """
+        self._intake.started_ns = time.time_ns()
+        try:
+            files = self._walk()
+        except StoreFullError:
+            self._writer.discard()
+            raise
+        finally:
+            self._writer.settle()
+        view = write_snapshot(self._store, self._writer, files, self._manifest())
+        self._new.packs = self._store.pack_sizes()
+        return view, self._new
+
+    def _walk(self) -> str:
+        """Return the id of the files' tree; folders are finished after all that is in them."""
+        top = self._root_frame()
+        stack = [top]
+        while True:
+            frame = stack[-1]
+            if frame.pending:
+                child = self._enter(frame, *frame.pending.pop())
+                if child is not None:
+                    stack.append(child)
+                continue
+            stack.pop()
+            self._leave(frame, stack[-1] if stack else None)
+            if not stack:
+                return top.seen.tree or EMPTY_TREE
+
+    def _root_frame(self) -> Frame:
+        rules = Rules()
+        git_dir = find_git_dir(self._root)
+        if git_dir is not None:
+            rules = rules.with_file(str(shared_dir(git_dir) / "info" / "exclude"), "")
+        try:
+            mode = os.stat(self._root).st_mode
+            frame = Frame("", rules, "", stat.S_IMODE(mode), self._old.folders.get("", _UNKNOWN))
+            self._list(frame)
+        except OSError as error:
+            raise SnapshotError(
+                f"{self._root} cannot be read: {error.strerror}; make it readable, or work elsewhere"
+            ) from error
+        return frame
+
+    def _enter(self, above: Frame, name: str, mode: int, only_wanted: bool) -> Frame | None:
+        """Return the frame of a folder with its own entries looked at, None when it cannot be read or is gone."""
+        path = above.join(name)
+        rules, repository = above.rules, above.repository
+        git_dir = find_git_dir(f"{self._root}/{path}")
+        if git_dir is not None:
+            # Another repository has rules and an index of its own.
+            rules, repository = Rules(key=path).with_file(str(shared_dir(git_dir) / "info" / "exclude"), path), path
+        known = self._old.folders.get(path, _UNKNOWN)
+        frame = Frame(path, rules, repository, stat.S_IMODE(mode), known, only_wanted)
+        try:
+            self._list(frame)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError:
+            self._skip(above, name, UNREADABLE)
+            return None
+        return frame
+
+    def _list(self, frame: Frame) -> None:
+        """Look at every entry of a folder; known files are passed by on sight, folders wait in `pending`."""
+        if self._stop.is_set():
+            raise ScanStoppedError
+        descriptor = os.open(f"{self._root}/{frame.path}", _OPEN_FOLDER)
+        try:
+            frame.rules = frame.rules.with_file(f"{self._root}/{frame.join('.gitignore')}", frame.path)
+            frame.seen.rules = f"{frame.rules.key}{'!' if frame.only_wanted else ''}"
+            is_same = frame.known.rules == frame.seen.rules
+            known_files = frame.known.files if is_same else {}
+            files, modes, is_dir, bits = frame.seen.files, frame.modes, stat.S_ISDIR, stat.S_IMODE
+            with os.scandir(descriptor if os.scandir in os.supports_fd else f"{self._root}/{frame.path}") as entries:
+                for entry in entries:
+                    name = entry.name
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
+                    mode = status.st_mode
+                    if is_dir(mode):
+                        self._meet_folder(frame, name, mode, is_same)
+                        continue
+                    known = known_files.get(name)
+                    if known is not None and known[0] == (
+                        mode,
+                        status.st_size,
+                        status.st_mtime_ns,
+                        status.st_ctime_ns,
+                        status.st_ino,
+                    ):
+                        files[name] = known
+                        if known[1] != LINK:
+                            modes[bits(mode)] += 1
+                        continue
+                    self._meet_file(frame, descriptor, name, status)
+        finally:
+            os.close(descriptor)
+
+    def _meet_folder(self, frame: Frame, name: str, mode: int, is_same: bool) -> None:
+        path = frame.join(name)
+        if name == ".git":
+            if frame.path:
+                self._skip(frame, name, REPOSITORY)
+            return
+        if path in self._own:
+            self._skip(frame, name, OWN_DATA)
+            return
+        if frame.only_wanted or (is_same and name in frame.known.ignored):
+            is_ignored = True
+        elif is_same and name in frame.known.folders:
+            is_ignored = False
+        else:
+            is_ignored = frame.rules.ignores(path, is_folder=True)
+        if is_ignored:
+            frame.seen.ignored |= {name}
+            self._skip(frame, name, IGNORED)
+            if not self._wanted.wants_below(path, frame.repository):
+                return
+        frame.pending.append((name, mode, is_ignored))
+
+    def _meet_file(self, frame: Frame, descriptor: int, name: str, status: os.stat_result) -> None:
+        """Read a new or changed file or link, or say why not."""
+        path = frame.join(name)
+        if name == ".git" or TEMPORARY_NAME.match(name):
+            if name == ".git" and frame.path:
+                self._skip(frame, name, REPOSITORY)
+            return
+        reason = self._intake.reason_against(frame, path, name, status)
+        if reason is None:
+            try:
+                self._intake.take(frame, descriptor, path, status)
+            except FileNotFoundError:
+                return
+            except OSError:
+                reason = UNREADABLE
+        if reason is not None:
+            self._skip(frame, name, reason)
+
+    def _skip(self, frame: Frame, name: str, reason: str) -> None:
+        self._skipped[frame.join(name)] = reason
+        frame.has_skipped = True
+
+    def _leave(self, frame: Frame, above: Frame | None) -> None:
+        """Give a finished folder its tree, and put it into the one above."""
+        seen, known = frame.seen, frame.known
+        is_same = (
+            not frame.is_changed
+            and seen.files.keys() == known.files.keys()
+            and seen.folders == known.folders
+            and bool(known.tree)
+        )
+        below = {name: (FOLDER, tree) for name, tree in seen.folders.items() if tree}
+        if is_same:
+            seen.tree = known.tree
+        elif seen.files or below:
+            files = {name: (mode, file_id) for name, (_, mode, file_id) in seen.files.items()}
+            seen.tree = self._writer.add("tree", encode({**files, **below}))
+        self._collect(frame, is_bare=not seen.files and not seen.folders and not frame.has_skipped)
+        if above is not None:
+            self._put(frame, above)
+
+    def _put(self, frame: Frame, above: Frame) -> None:
+        if frame.seen.tree or not frame.only_wanted:
+            above.seen.folders[frame.path.rpartition("/")[2]] = frame.seen.tree
+
+    def _collect(self, frame: Frame, *, is_bare: bool) -> None:
+        """Note what the manifest must say of a finished folder."""
+        seen, known = frame.seen, frame.known
+        seen.outside |= {name for name in known.outside if seen.files.get(name, _GONE) is known.files.get(name)}
+        for name in seen.outside:
+            self._skipped[frame.join(name)] = OUTSIDE
+        self._new.folders[frame.path] = seen
+        self._modes.files[frame.path] = frame.modes
+        if frame.path and (seen.tree or not frame.only_wanted):
+            self._modes.folders[frame.path] = frame.mode
+            if is_bare and not frame.only_wanted:
+                self._bare.append(frame.path)
+
+    def _manifest(self) -> Manifest:
+        defaults, modes = self._modes.told(self._new.folders)
+        return Manifest(defaults, modes, frozenset(self._bare), self._skipped)
+
+
+def _is_backed(cache: StatCache, store: ObjectStore) -> bool:
+    """Tell whether everything that the cache names is stored; packs that were merged still hold it."""
+    if cache.packs.items() <= store.pack_sizes().items():
+        return True
+    return all(store.contains(bytes.fromhex(name)) for name in cache.names())

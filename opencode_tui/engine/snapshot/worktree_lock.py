@@ -1,0 +1,115 @@
+"""The way to a worktree's snapshots: opens the store with the first work, holds the lock between processes, works in a thread."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.snapshot.change_log import Claims
+from opencode_tui.engine.snapshot.disk import Disk
+from opencode_tui.engine.snapshot.objects.quota import SnapshotLog, SnapshotSettings
+from opencode_tui.engine.snapshot.objects.view import View
+from opencode_tui.engine.snapshot.report import Snapshot
+from opencode_tui.engine.snapshot.reporting import remarks
+from opencode_tui.engine.snapshot.work import Worktree
+from opencode_tui.engine.snapshot.worktree_paths import SWITCHED_OFF, StorePlace, find_place, own_folders, refusal
+from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.ids import Clock
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths, ensure
+
+T = TypeVar("T")
+
+LOCK_WAIT_MS = 60_000
+"""How long to wait for another process's scan or revert of the same worktree."""
+
+
+@dataclass(slots=True)
+class Opened:
+    """What work is done with, while the worktree's lock is held."""
+
+    place: StorePlace
+    worktree: Worktree
+    claims: Claims
+    log: SnapshotLog
+    clock: Clock
+
+    def told(self, view: View) -> Snapshot:
+        """Note a snapshot that was made, and return what is told of it."""
+        self.log.note(view.id, self.clock())
+        return Snapshot(id=view.id, unprotected=remarks(view.manifest.skipped))
+
+
+Work = Callable[[Opened, threading.Event], T]
+"""Blocking work; it ends early, by an error, when the flag is set."""
+
+
+class WorktreeDoor:
+    """Does work on one worktree. `unavailable` tells why there is no undo here; then all work raises SnapshotError."""
+
+    def __init__(
+        self,
+        *,
+        worktree: Path,
+        project_id: str,
+        paths: Paths,
+        locks: Locks,
+        clock: Clock,
+        settings: SnapshotSettings,
+        disk: Disk | None,
+    ) -> None:
+        self.unavailable = refusal(worktree, paths) if settings.is_on else SWITCHED_OFF
+        self._root = worktree
+        self.project_id = project_id
+        self.paths = paths
+        self._locks = locks
+        self.clock = clock
+        self._settings = settings
+        self._disk = disk
+        self._opened: Opened | None = None
+
+    async def do(self, work: Work[T]) -> T:
+        """Do blocking work in a thread under the worktree's lock; a cancel sets the stop flag and waits for the thread.
+
+        Raises SnapshotError, StorageError, LockTimeoutError after a minute, and what the work raises.
+        """
+        if self.unavailable is not None:
+            raise SnapshotError(self.unavailable)
+        opened = self._opened or await asyncio.to_thread(self._open)
+        self._opened = opened
+        lock = self._locks.worktree(opened.place.name)
+        await lock.acquire(LOCK_WAIT_MS)
+        stop = threading.Event()
+        try:
+            return await run_to_completion(asyncio.to_thread(_prepared(opened, work), stop), stop=stop)
+        finally:
+            lock.release()
+
+    async def note(self, work: Callable[[Claims], T]) -> T:
+        """Append to the claims in a thread, without the lock; raises SnapshotError, StorageError."""
+        if self._opened is None:
+            return await self.do(lambda opened, stop: work(opened.claims))
+        return await asyncio.to_thread(work, self._opened.claims)
+
+    def _open(self) -> Opened:
+        place = find_place(self.paths, project_id=self.project_id, worktree=self._root)
+        ensure(place.folder)
+        worktree = Worktree(
+            str(self._root),
+            place=place,
+            own_folders=own_folders(self._root, self.paths),
+            quota_bytes=self._settings.bytes,
+            disk=self._disk,
+        )
+        return Opened(place, worktree, Claims(place.claims), SnapshotLog(place.log), self.clock)
+
+
+def _prepared(opened: Opened, work: Work[T]) -> Callable[[threading.Event], T]:
+    def prepare_and_work(stop: threading.Event) -> T:
+        opened.worktree.open()
+        return work(opened, stop)
+
+    return prepare_and_work

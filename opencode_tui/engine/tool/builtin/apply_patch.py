@@ -1,0 +1,167 @@
+"""The apply_patch tool: changes to many files, verified as a whole before anything is written.
+
+Source: reference, section 28 (apply_patch).
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+from pydantic import Field
+
+from opencode_tui.engine.tool.edit.diff import TextDiff, compare
+from opencode_tui.engine.tool.edit.file_editor import shown_texts
+from opencode_tui.engine.tool.edit.patch import AddFile, DeleteFile, Section, UpdateFile, apply_chunks, parse_patch
+from opencode_tui.engine.tool.files.files import NotTextError, TextFile, WorktreeFiles
+from opencode_tui.engine.tool.files.read_guard import ReadStamps, Stamp
+from opencode_tui.engine.tool.files.text_format import TextFormat
+from opencode_tui.engine.tool.files.transaction import Change
+from opencode_tui.engine.tool.location import Location, ask_outside, locate
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.error import ToolError
+
+_LETTERS = {"add": "A", "update": "M", "move": "M", "delete": "D"}
+
+
+class ApplyPatchParameters(Parameters):
+    """The patch."""
+
+    patch_text: str = Field(description="the whole patch")
+
+
+class _Step(Struct, frozen=True):
+    """One section, verified: what it does to which file, and the changes of files that this takes."""
+
+    kind: Literal["add", "update", "delete", "move"]
+    place: Location
+    target: Location
+    before: str
+    after: str
+    diff: TextDiff
+    changes: tuple[Change, ...]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The step as the screen and a permission question show it; `relativePath` is the new one of a moved file."""
+        before, after = shown_texts(self.before, self.after)
+        shown: dict[str, Any] = {
+            "filePath": str(self.place.path),
+            "relativePath": self.target.relative,
+            "type": self.kind,
+            "diff": self.diff.text,
+            "before": before,
+            "after": after,
+            "additions": self.diff.additions,
+            "deletions": self.diff.deletions,
+        }
+        return {**shown, "movePath": str(self.target.path)} if self.kind == "move" else shown
+
+
+class ApplyPatchTool:
+    """Applies a patch; needs no read before, because the patch itself must fit what the files hold."""
+
+    name = "apply_patch"
+    parameters = ApplyPatchParameters
+
+    def __init__(self, *, files: WorktreeFiles, stamps: ReadStamps) -> None:
+        self.description = read_description(self.name)
+        self._files = files
+        self._stamps = stamps
+
+    async def run(self, arguments: ApplyPatchParameters, context: ToolContext) -> ToolResult:
+        """Apply it; raises ToolError, with all files as they were, when any part does not fit."""
+        sections = parse_patch(arguments.patch_text)
+        places = await self._locate(sections, context)
+        async with self._files.exclusively(*(place.real for pair in places for place in pair)):
+            steps = [
+                await self._verify(section, place, target)
+                for section, (place, target) in zip(sections, places, strict=True)
+            ]
+            shown = {"diff": "\n".join(step.diff.text for step in steps), "files": [step.metadata for step in steps]}
+            await self._ask(steps, shown, context)
+            changes = [change for step in steps for change in step.changes]
+            stamps = await self._files.apply(changes, context)
+        for change, stamp in zip(changes, stamps, strict=True):
+            self._remember(change, stamp, context)
+        listed = "\n".join(f"{_LETTERS[step.kind]} {step.target.relative}" for step in steps)
+        title = f"{len(steps)} {'file' if len(steps) == 1 else 'files'}"
+        return ToolResult(title, f"Patch applied.\n{listed}", shown)
+
+    async def _locate(self, sections: Sequence[Section], context: ToolContext) -> list[tuple[Location, Location]]:
+        """Return each section's file and where it goes; raises ToolError when a file is named twice."""
+        seen: set[Path] = set()
+        asked: set[Path] = set()
+        places: list[tuple[Location, Location]] = []
+        for section in sections:
+            place = await locate(section.path, context)
+            moved = section.move_to if isinstance(section, UpdateFile) else None
+            target = await locate(moved, context) if moved else place
+            for location in {place.real: place, target.real: target}.values():
+                if location.real in seen:
+                    raise ToolError(f"{location.path} stands twice in the patch; put all its changes into one section")
+                seen.add(location.real)
+                if location.real.parent not in asked:
+                    asked.add(location.real.parent)
+                    await ask_outside(location, context)
+            places.append((place, target))
+        return places
+
+    async def _verify(self, section: Section, place: Location, target: Location) -> _Step:
+        old, stamp = await self._state(place)
+        before = old.text if old else ""
+        match section:
+            case AddFile():
+                form = old.format if old else TextFormat()
+                after = form.end_lines(section.content) if old else section.content
+                kind, changes = "add", (Change(place.real, form.encode(after), stamp),)
+            case DeleteFile():
+                if stamp is None:
+                    raise ToolError(f"{place.path} does not exist, so it cannot be deleted; correct the patch")
+                kind, after, changes = "delete", "", (Change(place.real, None, stamp),)
+            case UpdateFile():
+                if old is None:
+                    raise await self._unfit(place)
+                after = await asyncio.to_thread(apply_chunks, old, section.chunks) if section.chunks else before
+                kind = "update" if target.real == place.real else "move"
+                changes = await self._move(old, after, place, target)
+        diff = await asyncio.to_thread(compare, target.relative, before, after)
+        return _Step(kind, place, target, before, after, diff, changes)
+
+    async def _state(self, place: Location) -> tuple[TextFile | None, Stamp | None]:
+        """Return a file's text, if it has one, and its stamp, if it is there."""
+        try:
+            file = await self._files.read(place.real)
+        except NotTextError as error:
+            return None, error.stamp
+        return file, file.stamp if file else None
+
+    async def _unfit(self, place: Location) -> ToolError:
+        """Return why a file cannot be updated."""
+        try:
+            await self._files.read(place.real)
+        except ToolError as error:
+            return error
+        return ToolError(f"{place.path} does not exist, so it cannot be updated; add it, or correct the path")
+
+    async def _move(self, old: TextFile, after: str, place: Location, target: Location) -> tuple[Change, ...]:
+        if target.real == place.real:
+            return (old.change(after),)
+        _, overwritten = await self._state(target)
+        return (
+            Change(target.real, old.format.encode(after), overwritten, old.mode),
+            Change(place.real, None, old.stamp),
+        )
+
+    async def _ask(self, steps: Sequence[_Step], shown: dict[str, Any], context: ToolContext) -> None:
+        touched = [place for step in steps for place in (step.place, step.target)]
+        patterns = list(dict.fromkeys(pattern for place in touched for pattern in place.edit_patterns))
+        names = ", ".join(dict.fromkeys(step.target.relative for step in steps))
+        await context.ask("edit", patterns, always=["*"], metadata={"filepath": names, **shown})
+
+    def _remember(self, change: Change, stamp: Stamp | None, context: ToolContext) -> None:
+        if stamp is None:
+            self._stamps.forget(context.session_id, change.path)
+        else:
+            self._stamps.mark(context.session_id, change.path, stamp)

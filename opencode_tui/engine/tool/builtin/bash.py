@@ -1,0 +1,155 @@
+"""The bash tool: asks, runs a command, shows its output as it comes, returns both its ends. Source: reference, section 28."""
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+from pydantic import Field
+
+from opencode_tui.engine.tool.builtin.bash_permission import ask_for_command
+from opencode_tui.engine.tool.process.process import Command, Ended, find_shell
+from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.error import ToolError
+
+DEFAULT_TIMEOUT_MS = 120_000
+MAX_TIMEOUT_MS = 600_000
+_FRAME_S = 1 / 15
+"""Pause between two looks at the output, for the screen. Source: performance.md, section 6."""
+
+
+class BashParameters(Parameters):
+    """What to run."""
+
+    command: str = Field(description="the command line")
+    timeout: int | None = Field(default=None, description="milliseconds")
+    workdir: str | None = Field(default=None, description="folder to start in")
+    description: str = Field(default="", description="what it does, in 5 to 10 words")
+
+
+ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[Mapping[str, str]]]
+"""Returns the environment of a call's command that starts in a folder."""
+
+
+class ShellSurroundings(Struct, frozen=True):
+    """What commands get from the outside: the user's environment and home, and names for files with full outputs.
+
+    `extend` is what plugins add to the environment.
+    """
+
+    environ: Mapping[str, str]
+    home: Path
+    reserve_output: Callable[[], Path]
+    extend: ExtendEnvironment | None = None
+
+
+class BashTool:
+    """Runs commands. `may_delegate` returns whether an agent, by its name, may start sub-agents, for the advice on long outputs."""
+
+    name = "bash"
+    parameters = BashParameters
+
+    def __init__(self, *, surroundings: ShellSurroundings, may_delegate: Callable[[str], bool]) -> None:
+        self.description = read_description(self.name)
+        self._surroundings = surroundings
+        self._may_delegate = may_delegate
+
+    async def run(self, arguments: BashParameters, context: ToolContext) -> ToolResult:
+        """Return what the command printed; an exit code other than 0 is no error, and neither is a timeout."""
+        folder = _folder(arguments, context)
+        timeout_ms = _timeout_ms(arguments)
+        _check_text(arguments.command)
+        await ask_for_command(arguments.command, folder=folder, home=self._surroundings.home, context=context)
+        environ = await self._environment(folder, context)
+        command = Command(arguments.command, folder, environ, timeout_ms, find_shell(environ))
+        output = CommandOutput(self._surroundings.reserve_output)
+        async with context.commands():
+            ended = await _follow(command, output, arguments, context)
+        return self._result(ended, output, arguments, context.agent)
+
+    async def _environment(self, folder: Path, context: ToolContext) -> Mapping[str, str]:
+        extend, environ = self._surroundings.extend, self._surroundings.environ
+        return environ if extend is None else await extend(environ, folder, context)
+
+    def _result(self, ended: Ended, output: CommandOutput, arguments: BashParameters, agent: str) -> ToolResult:
+        excerpt = output.excerpt(is_final=True)
+        notes = _notes(ended, _timeout_ms(arguments))
+        text = excerpt.for_model(may_delegate=self._may_delegate(agent))
+        metadata = {
+            "output": excerpt.preview(),
+            "exit": ended.exit_code,
+            "description": arguments.description,
+            "truncated": excerpt.removed is not None,
+        }
+        if excerpt.path is not None:
+            metadata["outputPath"] = str(excerpt.path)
+        if notes:
+            block = "\n".join(("<bash_metadata>", *notes, "</bash_metadata>"))
+            text = f"{text.rstrip()}\n\n{block}" if text.strip() else block
+        return ToolResult(title=_title(arguments), output=text, metadata=metadata)
+
+
+async def _follow(command: Command, output: CommandOutput, arguments: BashParameters, context: ToolContext) -> Ended:
+    """Run the command and show its output while it grows. Raises ToolError when it cannot be started."""
+    title = _title(arguments)
+    context.progress(title, {"output": "", "description": arguments.description})
+    seen = 0
+    try:
+        async with RunningCommand(command, output) as running:
+            while (ended := await running.wait(_FRAME_S)) is None:
+                if output.size != seen:
+                    seen = output.size
+                    preview = output.excerpt(is_final=False).preview()
+                    context.progress(title, {"output": preview, "description": arguments.description})
+    except OSError as error:
+        raise ToolError(
+            f"the command could not be started in {command.folder}: {error.strerror}; try a smaller one"
+        ) from error
+    return ended
+
+
+def _folder(arguments: BashParameters, context: ToolContext) -> Path:
+    """Return the real path of the folder to start in. Raises ToolError when there is none."""
+    written = arguments.workdir or "."
+    if "\0" in written:
+        raise ToolError("workdir holds a NUL character; give the path of a folder")
+    folder = Path(os.path.realpath(os.path.join(context.directory, os.path.expanduser(written))))
+    if not folder.is_dir():
+        raise ToolError(f"workdir {written!r} is no folder; give one that exists, or none for {context.directory}")
+    return folder
+
+
+def _timeout_ms(arguments: BashParameters) -> int:
+    timeout_ms = DEFAULT_TIMEOUT_MS if arguments.timeout is None else arguments.timeout
+    if timeout_ms <= 0:
+        raise ToolError(
+            f"timeout is {timeout_ms}; give a number of milliseconds above 0, or none for {DEFAULT_TIMEOUT_MS}"
+        )
+    return min(timeout_ms, MAX_TIMEOUT_MS)
+
+
+def _check_text(command: str) -> None:
+    if not command.strip():
+        raise ToolError("command is empty; give a command line")
+    if "\0" in command:
+        raise ToolError("command holds a NUL character, which no shell can be given; write it as an escape")
+
+
+def _title(arguments: BashParameters) -> str:
+    return arguments.description or arguments.command.strip().split("\n")[0]
+
+
+def _notes(ended: Ended, timeout_ms: int) -> list[str]:
+    """Return what the model should know beside the output, a line each."""
+    notes: list[str] = []
+    if ended.reason == "timeout":
+        notes.append(
+            f"Stopped after its timeout of {timeout_ms} ms; give a longer one if it needs it (at most {MAX_TIMEOUT_MS})."
+        )
+    elif ended.exit_code:
+        notes.append(f"Exit code {ended.exit_code}.")
+    if ended.leftovers:
+        listed = ", ".join(ended.leftovers[:5]) + (", …" if len(ended.leftovers) > 5 else "")
+        notes.append(f"Stopped what was still running when the command ended ({len(ended.leftovers)}): {listed}")
+    return notes

@@ -1,0 +1,52 @@
+"""The edit tool: replaces text in one file. Source: reference, section 28 (edit)."""
+
+from functools import partial
+from pathlib import Path
+
+from pydantic import Field
+
+from opencode_tui.engine.tool.builtin.write import rewrite_whole
+from opencode_tui.engine.tool.edit.edit_text import replace_text
+from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
+from opencode_tui.engine.tool.files.files import TextFile
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.error import ToolError
+
+
+class EditParameters(Parameters):
+    """What to replace by what."""
+
+    file_path: str = Field(description="absolute or relative to the working directory")
+    old_string: str = Field(description="text to replace, unique in the file; empty creates the file")
+    new_string: str = Field(description="text that takes its place")
+    replace_all: bool = Field(default=False, description="replace every occurrence")
+
+
+class EditTool:
+    """Replaces one place, or all, in a file; with an empty `old_string` it writes the whole file."""
+
+    name = "edit"
+    parameters = EditParameters
+
+    def __init__(self, *, editor: FileEditor) -> None:
+        self.description = read_description(self.name)
+        self._editor = editor
+
+    async def run(self, arguments: EditParameters, context: ToolContext) -> ToolResult:
+        """Make the replacement; raises ToolError when the text is absent, not unique, or the file unknown to the session."""
+        done = await self._editor.edit(arguments.file_path, context, partial(rewrite, arguments))
+        return ToolResult(done.place.relative, f"Edited {done.place.relative}.{done.note}", done.metadata)
+
+
+def rewrite(arguments: EditParameters, path: Path, file: TextFile | None) -> Rewrite:
+    """Return the file's new text; raises ToolError."""
+    if not arguments.old_string:
+        if not arguments.new_string:
+            raise ToolError(
+                "oldString and newString are both empty, so there is nothing to change; give the text to write"
+            )
+        return rewrite_whole(arguments.new_string, path, file)
+    if file is None:
+        raise ToolError(f"{path} does not exist; give an empty oldString to create it, or look for it with glob")
+    text, note = replace_text(path, file, arguments.old_string, arguments.new_string, replace_all=arguments.replace_all)
+    return Rewrite(text, file.format, note)

@@ -1,0 +1,58 @@
+"""The glob tool: files by name pattern, newest first. Source: reference, section 28 (glob)."""
+
+from pydantic import Field
+
+from opencode_tui.engine.tool.files.text_format import presentable
+from opencode_tui.engine.tool.search.glob_pattern import matcher, split_fixed
+from opencode_tui.engine.tool.search.search import (
+    FileSearch,
+    Readable,
+    choose_location,
+    first_readable,
+    hidden_note,
+    newest_first,
+    readable_below,
+)
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.error import ToolError
+
+
+class GlobParameters(Parameters):
+    """What to look for where."""
+
+    pattern: str = Field(description="e.g. `**/*.ts` or `src/**/test_*.{py,pyi}`")
+    path: str | None = Field(default=None, description="folder to search, else the working directory")
+
+
+class GlobTool:
+    """Finds files; those that may not be read unasked are left out and counted."""
+
+    name = "glob"
+    parameters = GlobParameters
+
+    def __init__(self, *, search: FileSearch, readable: Readable | None = None) -> None:
+        self.description = read_description(self.name)
+        self._search = search
+        self._readable = readable
+
+    async def run(self, arguments: GlobParameters, context: ToolContext) -> ToolResult:
+        """Return absolute paths, at most 100."""
+        folder, pattern = arguments.path, arguments.pattern
+        if pattern.startswith("/"):
+            folder, pattern = split_fixed(pattern)
+        location = await choose_location(folder, context)
+        await context.ask("glob", [arguments.pattern], always=["*"], metadata=arguments.model_dump(exclude_none=True))
+        if not location.is_folder:
+            raise ToolError(f"{location.path} is a file; give a folder, or read the file")
+        files = await self._search.files(location.real, accept=matcher(pattern))
+        ordered = await newest_first(location.real, files.paths)
+        shown, hidden = first_readable(ordered, readable_below(location, self._readable, context))
+        is_cut = len(shown) + hidden < len(ordered) or files.more
+        lines = [presentable(str(location.path / path)) for path in shown] or ["No files found"]
+        notes = hidden_note(hidden)
+        if is_cut:
+            notes.append(f"(Only the {len(shown)} newest files are shown; use a narrower path or pattern.)")
+        if self._search.note:
+            notes.append(self._search.note)
+        output = "\n".join([*lines, "", *notes] if notes else lines)
+        return ToolResult(location.relative, output, {"count": len(shown), "truncated": is_cut})

@@ -1,0 +1,81 @@
+"""The list tool: a folder's files as a tree, shallow ones first when there are many. Source: reference, section 28."""
+
+from functools import partial
+from pathlib import Path
+
+from pydantic import Field
+
+from opencode_tui.engine.tool.files.text_format import presentable
+from opencode_tui.engine.tool.search.search import RESULT_LIMIT, FileSearch, choose_location
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.error import ToolError
+
+_LEFT_OUT = (
+    "node_modules/", "__pycache__/", ".venv/", "venv/", "env/", "dist/", "build/", "target/", "vendor/", "bin/", "obj/",
+    ".idea/", ".vscode/", ".zig-cache/", "zig-out/", "coverage/", ".coverage", "tmp/", "temp/", ".cache/", "cache/", "logs/",
+    ".mypy_cache/", ".ruff_cache/", ".pytest_cache/",
+)  # fmt: skip
+"""What people do not look for: made by tools, or of them."""
+
+_Tree = dict[str, "_Tree | None"]
+
+
+class ListParameters(Parameters):
+    """Which folder."""
+
+    path: str | None = Field(default=None, description="folder, else the working directory")
+    ignore: list[str] = Field(default_factory=list[str], description="patterns to leave out")
+
+
+class ListTool:
+    """Shows what is in a folder, its sub-folders included."""
+
+    name = "list"
+    parameters = ListParameters
+
+    def __init__(self, *, search: FileSearch) -> None:
+        self.description = read_description(self.name)
+        self._search = search
+
+    async def run(self, arguments: ListParameters, context: ToolContext) -> ToolResult:
+        """Return the tree of at most 100 files."""
+        location = await choose_location(arguments.path, context)
+        await context.ask("list", [str(location.path)], always=["*"], metadata={"path": str(location.path)})
+        if not location.is_folder:
+            raise ToolError(f"{location.path} is a file; read it, or give a folder")
+        exclude = [*_LEFT_OUT, *arguments.ignore]
+        files = await self._search.files(location.real, accept=partial(bool), exclude=exclude)
+        ordered = sorted(files.paths, key=lambda path: (path.count("/"), path))
+        shown = ordered[:RESULT_LIMIT]
+        is_cut = len(shown) < len(ordered)
+        notes = (
+            [f"({len(ordered)}{'+' if files.more else ''} files; the {len(shown)} least deep are shown.)"]
+            if is_cut
+            else []
+        )
+        if self._search.note:
+            notes.append(self._search.note)
+        output = "\n".join([*_render(location.path, shown), *(["", *notes] if notes else [])])
+        return ToolResult(location.relative, output, {"count": len(shown), "truncated": is_cut})
+
+
+def _render(root: Path, paths: list[str]) -> list[str]:
+    tree: _Tree = {}
+    for path in paths:
+        *folders, name = path.split("/")
+        here = tree
+        for folder in folders:
+            inner = here.setdefault(folder, {})
+            here = inner if inner is not None else {}
+        here[name] = None
+    return [f"{root}/", *_branches(tree, "  ")]
+
+
+def _branches(tree: _Tree, indent: str) -> list[str]:
+    lines: list[str] = []
+    for name in sorted(tree, key=lambda name: (tree[name] is None, name)):
+        inner = tree[name]
+        lines.append(f"{indent}{presentable(name)}{'' if inner is None else '/'}")
+        if inner is not None:
+            lines.extend(_branches(inner, indent + "  "))
+    return lines

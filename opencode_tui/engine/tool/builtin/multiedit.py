@@ -1,0 +1,72 @@
+"""The multiedit tool: several replacements in one file, together or not at all."""
+
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+from pydantic import Field
+
+from opencode_tui.engine.tool.edit.edit_text import replace_text
+from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
+from opencode_tui.engine.tool.files.files import TextFile
+from opencode_tui.engine.tool.files.read_guard import Stamp
+from opencode_tui.engine.tool.files.text_format import TextFormat
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.error import ToolError
+
+
+class Replacing(Parameters):
+    """One replacement."""
+
+    old_string: str
+    new_string: str
+    replace_all: bool = False
+
+
+class MultieditParameters(Parameters):
+    """What to replace in which file."""
+
+    file_path: str = Field(description="absolute or relative to the working directory")
+    edits: list[Replacing] = Field(min_length=1, description="replacements in order")
+
+
+class MultieditTool:
+    """Makes replacements one after the other and writes once."""
+
+    name = "multiedit"
+    parameters = MultieditParameters
+
+    def __init__(self, *, editor: FileEditor) -> None:
+        self.description = read_description(self.name)
+        self._editor = editor
+
+    async def run(self, arguments: MultieditParameters, context: ToolContext) -> ToolResult:
+        """Make all replacements; raises ToolError, with the file as it was, when one does not fit."""
+        done = await self._editor.edit(arguments.file_path, context, partial(rewrite, arguments.edits))
+        count = len(arguments.edits)
+        output = f"Edited {done.place.relative} ({count} {'replacement' if count == 1 else 'replacements'}).{done.note}"
+        return ToolResult(done.place.relative, output, done.metadata)
+
+
+def rewrite(edits: list[Replacing], path: Path, file: TextFile | None) -> Rewrite:
+    """Return the text after all replacements; an empty old text in the first one creates a missing file."""
+    notes: list[str] = []
+    made = file is None
+    if file is None:
+        if edits[0].old_string:
+            raise ToolError(f"{path} does not exist; give the first edit an empty oldString to create it")
+        file = TextFile(path, edits[0].new_string, TextFormat(), Stamp(0, 0, 0))
+    for number, edit in enumerate(edits[1:] if made else edits, 2 if made else 1):
+        text, note = _replace(path, file, edit, number)
+        file = replace(file, text=text)
+        notes.append(note)
+    return Rewrite(file.text, file.format, "".join(notes))
+
+
+def _replace(path: Path, file: TextFile, edit: Replacing, number: int) -> tuple[str, str]:
+    if not edit.old_string:
+        raise ToolError(f"edit {number}: oldString is empty, but {path} exists; quote the text to replace")
+    try:
+        return replace_text(path, file, edit.old_string, edit.new_string, replace_all=edit.replace_all)
+    except ToolError as error:
+        raise ToolError(f"edit {number} (nothing was written): {error}") from error

@@ -1,0 +1,71 @@
+"""The question tool: the model asks the person. Source: reference, section 28 (question)."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.api.question import Question, QuestionOption
+from opencode_tui.schema.error import ToolError
+
+MAX_QUESTIONS = 10
+
+
+class OptionParameters(Parameters):
+    """One answer that is offered."""
+
+    label: str = Field(description="1 to 5 words")
+    description: str = Field(default="", description="what it means")
+
+
+class QuestionItem(Parameters):
+    """One question."""
+
+    question: str = Field(description="the whole question")
+    header: str = Field(default="", description="its subject, at most 30 characters")
+    options: list[OptionParameters] = Field(default_factory=list[OptionParameters])
+    multiple: bool = Field(default=False, description="several options may be chosen")
+
+
+class QuestionParameters(Parameters):
+    """What to ask."""
+
+    questions: Annotated[list[QuestionItem], Field(min_length=1, max_length=MAX_QUESTIONS)]
+
+
+class QuestionTool:
+    """Asks the person."""
+
+    name = "question"
+    parameters = QuestionParameters
+
+    def __init__(self) -> None:
+        self.description = read_description(self.name)
+
+    async def run(self, arguments: QuestionParameters, context: ToolContext) -> ToolResult:
+        """Return the answers. Raises QuestionDismissedError when the person gives none."""
+        if context.inquire is None:
+            raise ToolError("nobody can be asked from here; decide yourself and say what you assumed")
+        await context.ask("question", ["*"], always=["*"])
+        questions = [_question(item) for item in arguments.questions]
+        answers = await context.inquire(questions)
+        count = len(questions)
+        told = [f'"{one.question}"="{_said(given)}"' for one, given in zip(questions, answers, strict=True)]
+        return ToolResult(
+            title=f"Asked {count} question{'' if count == 1 else 's'}",
+            output=f"The person answered: {', '.join(told)}. Go on with these answers in mind.",
+            metadata={"answers": answers},
+        )
+
+
+def _question(item: QuestionItem) -> Question:
+    return Question(
+        question=item.question,
+        header=item.header,
+        options=[QuestionOption(label=option.label, description=option.description) for option in item.options],
+        multiple=item.multiple or None,
+    )
+
+
+def _said(labels: list[str]) -> str:
+    return ", ".join(labels) or "Unanswered"

@@ -1,0 +1,281 @@
+"""The read tool: lines of a file, entries of a folder, images and PDF as attachments. Source: reference, section 28 (read)."""
+
+import asyncio
+import base64
+import difflib
+import os
+import stat
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from io import TextIOWrapper
+from pathlib import Path
+
+from msgspec import Struct
+from pydantic import Field
+
+from opencode_tui.cancellation import to_cancellable_thread
+from opencode_tui.engine.tool.files.folder import open_folder
+from opencode_tui.engine.tool.files.read_guard import ReadStamps, Stamp, stamp_of
+from opencode_tui.engine.tool.files.text_format import detect, is_binary, presentable
+from opencode_tui.engine.tool.files.transaction import explain
+from opencode_tui.engine.tool.location import Location, ask_outside, locate
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES
+from opencode_tui.schema.error import ToolError
+
+# Reads a stretch of a file's lines without holding the file: memory stays bounded however long the file or a line is.
+
+LINE_LIMIT_CHARACTERS = 2_000
+MEDIA_LIMIT_BYTES = 20 * 1024 * 1024
+_SAMPLE_BYTES = 256 * 1024
+_PIECE_CHARACTERS = 64 * 1024
+_MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"BM", "image/bmp"),
+    (b"%PDF-", "application/pdf"),
+)
+
+
+class Window(Struct, frozen=True):
+    """Lines of a file without their ends. `total` counts all lines when the end was reached; `full` tells that bytes ran out."""
+
+    lines: list[str]
+    stamp: Stamp
+    total: int | None
+    full: bool = False
+
+
+class Media(Struct, frozen=True):
+    """An image or document, whole."""
+
+    mime: str
+    data: bytes
+    stamp: Stamp
+
+
+class Listing(Struct, frozen=True):
+    """A folder's entries in order; sub-folders end in `/`."""
+
+    entries: list[str]
+
+
+def open_window(path: Path, offset: int, limit: int, stop: threading.Event) -> Window | Media | Listing | None:
+    """Return what is at a real path, lines from number `offset` (1-based) on, or None when nothing is there.
+
+    Raises ToolError for what cannot be shown: other binary files, pipes, too large media.
+    """
+    try:
+        with open_folder(path.parent) as folder:
+            status = folder.status(path.name) if path.name else os.stat(path)
+            if status is None:
+                return None
+            if not stat.S_ISDIR(status.st_mode):
+                return _read_file(folder.open_to_read(path.name), path, (offset, limit), stop)
+        with open_folder(path) as folder:
+            return Listing(sorted(presentable(name) for name in folder.entries()))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise explain(error, path) from error
+
+
+def _read_file(descriptor: int, path: Path, lines: tuple[int, int], stop: threading.Event) -> Window | Media:
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ToolError(f"{path} is a pipe, socket or device, not a file; it cannot be read")
+        sample = file.read(_SAMPLE_BYTES)
+        mime = media_type(sample)
+        if mime is not None:
+            if status.st_size > MEDIA_LIMIT_BYTES:
+                raise ToolError(
+                    f"{path} is a {mime} of {status.st_size} bytes, more than the {MEDIA_LIMIT_BYTES} that can be attached"
+                )
+            return Media(mime, sample + file.read(MEDIA_LIMIT_BYTES), stamp_of(status))
+        if is_binary(sample):
+            raise ToolError(
+                f"{path} is a binary file of {status.st_size} bytes; look at it with a fitting program through bash"
+            )
+        found = detect(sample, is_whole=len(sample) < _SAMPLE_BYTES)
+        file.seek(len(found.mark))
+        errors = found.errors if found.errors != "strict" else "replace"
+        text = TextIOWrapper(file, encoding=found.encoding, errors=errors, newline="\n")
+        return _collect(text, lines, stamp_of(status), stop)
+
+
+def media_type(sample: bytes) -> str | None:
+    """Return the type of an image or PDF by its first bytes, or None for anything else."""
+    if sample[:4] == b"RIFF" and sample[8:12] == b"WEBP":
+        return "image/webp"
+    if sample[:2] == b"BM" and not is_binary(sample):
+        return None
+    return next((mime for magic, mime in _MAGIC if sample.startswith(magic)), None)
+
+
+def _collect(text: TextIOWrapper, lines: tuple[int, int], stamp: Stamp, stop: threading.Event) -> Window:
+    offset, limit = lines
+    kept: list[str] = []
+    number, used = 0, 0
+    while not stop.is_set():
+        line = _next_line(text, stop)
+        if line is None:
+            return Window(kept, stamp, total=number)
+        number += 1
+        if number < offset:
+            continue
+        if len(kept) == limit:
+            return Window(kept, stamp, total=None)
+        used += len(line.encode()) + (1 if kept else 0)
+        if used > MAX_BYTES:
+            return Window(kept, stamp, total=None, full=True)
+        kept.append(line)
+    return Window(kept, stamp, total=None)
+
+
+def _next_line(text: TextIOWrapper, stop: threading.Event) -> str | None:
+    """Return the next line, cut when it is over-long, or None at the end."""
+    piece = text.readline(_PIECE_CHARACTERS)
+    if not piece:
+        return None
+    line = piece
+    while not piece.endswith("\n") and not stop.is_set():
+        piece = text.readline(_PIECE_CHARACTERS)
+        if not piece:
+            break
+    line = presentable(line.removesuffix("\n").removesuffix("\r"))
+    return line if len(line) <= LINE_LIMIT_CHARACTERS else line[:LINE_LIMIT_CHARACTERS] + "..."
+
+
+_PREVIEW_LINES = 20
+_SIMILAR_NAMES = 3
+
+NearbyInstructions = Callable[[Path, ToolContext], Awaitable[Sequence[tuple[Path, str]]]]
+"""Returns the instruction files (path, text) that hold near a path and that the session has not been given yet."""
+
+
+class ReadParameters(Parameters):
+    """What to read."""
+
+    file_path: str = Field(description="file or folder, absolute or relative to the working directory")
+    offset: int = Field(default=1, description="first line, from 1")
+    limit: int = Field(default=MAX_LINES, ge=1, description="number of lines")
+
+
+class ReadTool:
+    """Reads for the model and marks files as known to the session. `instructions` adds rules that lie near a file."""
+
+    name = "read"
+    parameters = ReadParameters
+
+    def __init__(self, *, stamps: ReadStamps, instructions: NearbyInstructions | None = None) -> None:
+        self.description = read_description(self.name)
+        self._stamps = stamps
+        self._instructions = instructions
+
+    async def run(self, arguments: ReadParameters, context: ToolContext) -> ToolResult:
+        """Return the lines, the entries, or the attachment; asks `read` also for what does not exist."""
+        if arguments.offset < 1:
+            raise ToolError(f"offset is {arguments.offset}, but lines count from 1; give 1 or more")
+        place = await locate(arguments.file_path, context)
+        await ask_outside(place, context)
+        await context.ask("read", place.read_patterns, always=place.read_patterns)
+        found = await to_cancellable_thread(partial(open_window, place.real, arguments.offset, arguments.limit))
+        match found:
+            case None:
+                raise ToolError(await asyncio.to_thread(_missing, place))
+            case Listing():
+                return _show_folder(place, found, arguments)
+            case Media():
+                self._stamps.mark(context.session_id, place.real, found.stamp)
+                return await asyncio.to_thread(_attach, place, found)
+            case Window():
+                self._stamps.mark(context.session_id, place.real, found.stamp)
+                return await self._with_instructions(_show_lines(place, found, arguments), place, context)
+
+    async def _with_instructions(self, result: ToolResult, place: Location, context: ToolContext) -> ToolResult:
+        loaded = await self._instructions(place.real, context) if self._instructions else ()
+        if not loaded:
+            return result
+        texts = "\n\n".join(f"Instructions from: {path}\n{text}" for path, text in loaded)
+        return ToolResult(
+            result.title,
+            f"{result.output}\n\n<system-reminder>\n{texts}\n</system-reminder>",
+            {**result.metadata, "loaded": [str(path) for path, _ in loaded]},
+        )
+
+
+def _show_lines(place: Location, window: Window, arguments: ReadParameters) -> ToolResult:
+    end = arguments.offset + len(window.lines) - 1
+    if window.total is not None and arguments.offset > max(window.total, 1):
+        raise ToolError(
+            f"{place.path} has {window.total} lines, so nothing is at offset {arguments.offset}; give a smaller offset"
+        )
+    if window.total is not None:
+        status = f"(End of file - total {window.total} lines)"
+    elif window.full:
+        status = f"(Output truncated at {MAX_BYTES} bytes. Read on with offset={end + 1})"
+    else:
+        status = f"(File has more lines. Read on with offset={end + 1})"
+    numbered = [f"{arguments.offset + index}: {line}" for index, line in enumerate(window.lines)]
+    return ToolResult(
+        place.relative,
+        _wrap(place.path, "file", "content", [*numbered, "", status]),
+        {"preview": "\n".join(window.lines[:_PREVIEW_LINES]), "truncated": window.total is None, "loaded": []},
+    )
+
+
+def _show_folder(place: Location, listing: Listing, arguments: ReadParameters) -> ToolResult:
+    start = arguments.offset - 1
+    shown = _within_bytes(listing.entries[start : start + arguments.limit])
+    left = len(listing.entries) - start - len(shown)
+    status = (
+        f"({len(listing.entries)} entries)"
+        if left <= 0
+        else f"({left} more entries. Read on with offset={start + len(shown) + 1})"
+    )
+    return ToolResult(
+        place.relative,
+        _wrap(place.path, "directory", "entries", [*shown, "", status]),
+        {"preview": "\n".join(shown[:_PREVIEW_LINES]), "truncated": left > 0, "loaded": []},
+    )
+
+
+def _within_bytes(names: Sequence[str]) -> list[str]:
+    used = 0
+    for count, name in enumerate(names):
+        used += len(name.encode()) + 1
+        if used > MAX_BYTES:
+            return list(names[:count])
+    return list(names)
+
+
+def _attach(place: Location, media: Media) -> ToolResult:
+    kind = "PDF" if media.mime == "application/pdf" else "Image"
+    note = f"{kind} read; it is attached."
+    url = f"data:{media.mime};base64,{base64.b64encode(media.data).decode()}"
+    attachment = {"type": "file", "mime": media.mime, "url": url, "filename": place.path.name}
+    return ToolResult(place.relative, note, {"preview": note, "truncated": False, "loaded": []}, [attachment])
+
+
+def _wrap(path: Path, kind: str, tag: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"<path>{path}</path>", f"<type>{kind}</type>", f"<{tag}>", *lines, f"</{tag}>"])
+
+
+def _missing(place: Location) -> str:
+    try:
+        names = [entry.name for entry in place.real.parent.iterdir()]
+    except OSError:
+        return f"file not found: {place.path}, nor is its folder there; look for it with glob"
+    wanted = place.path.name.lower()
+    contained = [name for name in names if wanted in name.lower() or name.lower() in wanted]
+    close = difflib.get_close_matches(place.path.name, names, _SIMILAR_NAMES, 0.6)
+    similar = list(dict.fromkeys(close + contained))[:_SIMILAR_NAMES]
+    if not similar:
+        return f"file not found: {place.path}; look for it with glob"
+    return (
+        f"file not found: {place.path}; did you mean {' or '.join(str(place.path.parent / name) for name in similar)}?"
+    )

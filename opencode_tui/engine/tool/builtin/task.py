@@ -1,0 +1,63 @@
+"""The task tool: another agent works in a child session. Source: reference, section 28 (task)."""
+
+from pydantic import Field
+
+from opencode_tui.engine.tool.tool import Assignment, Parameters, Subagents, ToolContext, ToolResult, read_description
+from opencode_tui.schema.error import ToolError
+
+
+class TaskParameters(Parameters):
+    """What is to be done, and by whom."""
+
+    description: str = Field(description="the work in 3 to 5 words")
+    prompt: str = Field(description="the whole request to the agent")
+    subagent_type: str = Field(alias="subagent_type", description="name of the agent")
+    task_id: str | None = Field(default=None, alias="task_id", description="go on with this earlier task")
+    command: str | None = Field(default=None, description="slash command this comes from")
+
+
+class TaskTool:
+    """Starts agents."""
+
+    name = "task"
+    parameters = TaskParameters
+
+    def __init__(self) -> None:
+        self.description = read_description(self.name)
+
+    async def run(self, arguments: TaskParameters, context: ToolContext) -> ToolResult:
+        """Return the agent's report."""
+        agents = context.subagents
+        if agents is None:
+            raise ToolError("agents cannot be started from here")
+        if not agents.is_invited(arguments.subagent_type):
+            self._check(arguments.subagent_type, agents, context)
+            await context.ask(
+                "task",
+                [arguments.subagent_type],
+                always=["*"],
+                metadata={"description": arguments.description, "subagent_type": arguments.subagent_type},
+            )
+        done = await agents.run(
+            Assignment(
+                agent=arguments.subagent_type,
+                description=arguments.description,
+                prompt=arguments.prompt,
+                task_id=arguments.task_id,
+                command=arguments.command,
+            ),
+            context,
+        )
+        report = done.text.strip() or "(the agent ended without a report)"
+        return ToolResult(
+            title=arguments.description,
+            output=f"task_id: {done.session_id} (to go on with this agent)\n\n<task_result>\n{report}\n</task_result>",
+            metadata={"sessionId": done.session_id, "model": done.model, "tools": list(done.tools)},
+        )
+
+    @staticmethod
+    def _check(name: str, agents: Subagents, context: ToolContext) -> None:
+        offered = agents.offered(context.agent)
+        if name not in [offer for offer, _ in offered]:
+            listed = "; ".join(f"{offer}: {description.rstrip('.')}" for offer, description in offered) or "none"
+            raise ToolError(f"there is no agent {name!r} for tasks; choose one of: {listed}")

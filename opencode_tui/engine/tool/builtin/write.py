@@ -1,0 +1,57 @@
+"""The write tool: one whole file. Source: reference, section 28 (write)."""
+
+from functools import partial
+from pathlib import Path
+
+from pydantic import Field
+
+from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
+from opencode_tui.engine.tool.files.files import TextFile
+from opencode_tui.engine.tool.files.text_format import TextFormat
+from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.error import ToolError
+
+
+class WriteParameters(Parameters):
+    """What to write where."""
+
+    file_path: str = Field(description="absolute or relative to the working directory")
+    content: str
+
+
+class WriteTool:
+    """Creates or replaces a file."""
+
+    name = "write"
+    parameters = WriteParameters
+
+    def __init__(self, *, editor: FileEditor) -> None:
+        self.description = read_description(self.name)
+        self._editor = editor
+
+    async def run(self, arguments: WriteParameters, context: ToolContext) -> ToolResult:
+        """Write the file; raises ToolError when an existing one was not read in this session."""
+        done = await self._editor.edit(arguments.file_path, context, partial(rewrite_whole, arguments.content))
+        return ToolResult(
+            done.place.relative,
+            f"Wrote {done.place.relative} ({'replaced' if done.existed else 'new file'}).{done.note}",
+            {**done.metadata, "filepath": str(done.place.path), "exists": done.existed},
+        )
+
+
+def rewrite_whole(content: str, path: Path, old: TextFile | None) -> Rewrite:
+    """Return the whole new text of a file; it keeps the encoding, mark and line ends of the old one.
+
+    A content that itself has CRLF line ends asks for them. What the old encoding cannot hold makes the file UTF-8.
+    """
+    if old is None:
+        return Rewrite(content, TextFormat())
+    text = content if "\r\n" in content else old.format.end_lines(content)
+    try:
+        old.format.encode(text)
+    except ToolError:
+        form = TextFormat(newline=old.format.newline)
+        return Rewrite(
+            text, form, f"\nNote: {path.name} was {old.format.encoding}; it is UTF-8 now, because the text needs it."
+        )
+    return Rewrite(text, old.format)

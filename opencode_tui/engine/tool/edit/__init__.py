@@ -1,0 +1,1 @@
+"""Changing a file's text: finding the place, patches, diffs."""

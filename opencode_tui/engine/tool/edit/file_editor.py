@@ -1,0 +1,102 @@
+"""One file's change from reading to writing: outside folders, the read guard, permission with a diff, the write, the new stamp.
+
+The path is held from the first read to the write, so that two calls on one file both count.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from opencode_tui.engine.tool.edit.diff import TextDiff, compare
+from opencode_tui.engine.tool.files.files import TextFile, WorktreeFiles
+from opencode_tui.engine.tool.files.read_guard import ReadStamps
+from opencode_tui.engine.tool.files.text_format import TextFormat, presentable
+from opencode_tui.engine.tool.files.transaction import Change
+from opencode_tui.engine.tool.location import Location, ask_outside, locate
+from opencode_tui.engine.tool.tool import ToolContext
+
+_KEPT_TEXT_CHARACTERS = 1_000_000
+"""Above this many characters before and after, the texts are left out of a call's metadata; the diff stays."""
+
+
+class Rewrite(Struct, frozen=True):
+    """The text that a file shall have, how it is stored, and what the model should know of how it was found."""
+
+    text: str
+    format: TextFormat
+    note: str = ""
+
+
+class Edited(Struct, frozen=True):
+    """A change that was made."""
+
+    place: Location
+    before: str
+    after: str
+    diff: TextDiff
+    existed: bool
+    note: str
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the screen shows: `diff` and `filediff`, whose `file` is absolute.
+
+        OpenCode's screen shows a written file only when there is a list of `diagnostics`, which stays empty here.
+        """
+        before, after = shown_texts(self.before, self.after)
+        return {
+            "diff": self.diff.text,
+            "diagnostics": {},
+            "filediff": {
+                "file": str(self.place.path),
+                "before": before,
+                "after": after,
+                "additions": self.diff.additions,
+                "deletions": self.diff.deletions,
+            },
+        }
+
+
+def shown_texts(before: str, after: str) -> tuple[str, str]:
+    """Return both texts as metadata keeps them: empty when they are too large."""
+    if len(before) + len(after) > _KEPT_TEXT_CHARACTERS:
+        return "", ""
+    return presentable(before), presentable(after)
+
+
+class FileEditor:
+    """Changes single files for the tools that write."""
+
+    def __init__(self, *, files: WorktreeFiles, stamps: ReadStamps) -> None:
+        self._files = files
+        self._stamps = stamps
+
+    async def edit(
+        self, written: str, context: ToolContext, rewrite: Callable[[Path, TextFile | None], Rewrite]
+    ) -> Edited:
+        """Change the file that `written` names into what `rewrite` makes of it, in a thread, and return what was done.
+
+        Raises ToolError when the file is unknown to the session or cannot be written, or `rewrite` does.
+        """
+        place = await locate(written, context)
+        await ask_outside(place, context)
+        async with self._files.exclusively(place.real):
+            old = await self._files.read(place.real)
+            if old is not None:
+                self._stamps.check(context.session_id, place.real, old.stamp)
+            new = await asyncio.to_thread(rewrite, place.path, old)
+            before = old.text if old else ""
+            diff = await asyncio.to_thread(compare, place.relative, before, new.text)
+            change = Change(place.real, new.format.encode(new.text), old.stamp if old else None)
+            await context.ask(
+                "edit", place.edit_patterns, always=["*"], metadata={"filepath": str(place.path), "diff": diff.text}
+            )
+            [stamp] = await self._files.apply([change], context)
+            if stamp is not None:
+                self._stamps.mark(context.session_id, place.real, stamp)
+        through = f"\nNote: {place.relative} is a link; {place.real} was written." if place.is_alias else ""
+        note = new.note + (old.note if old else "") + through
+        return Edited(place, before, new.text, diff, old is not None, note)

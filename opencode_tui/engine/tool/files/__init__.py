@@ -1,0 +1,1 @@
+"""Safe reads and writes of files for tools."""

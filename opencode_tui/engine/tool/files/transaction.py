@@ -1,0 +1,234 @@
+"""A set of file changes on its way: prepared beside the files, then put in place together, or taken back.
+
+Blocks: call it in a thread. `prepare`, `commit` and `clear` are called once each, in this order; `clear` always.
+"""
+
+import contextlib
+import errno
+import logging
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from msgspec import Struct
+
+from opencode_tui.engine.tool.files.folder import Folder, open_folder
+from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
+from opencode_tui.engine.tool.tool import FileWrite
+from opencode_tui.schema.error import ToolError
+
+_log = logging.getLogger(__name__)
+_REASONS = {
+    errno.ENOSPC: "the disk is full; free some space, then try again",
+    errno.EDQUOT: "the disk quota is used up; free some space, then try again",
+    errno.EACCES: "permission denied by the system; choose another path or ask the person",
+    errno.EPERM: "the system does not allow it; choose another path or ask the person",
+    errno.EROFS: "the file system is read-only; choose another path",
+    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+    errno.EISDIR: "it is a folder; name a file",
+    errno.ENOTDIR: "a part of the path is a file, not a folder; choose another path",
+    errno.ELOOP: "it is a symbolic link; read it again",
+}
+
+
+def explain(error: OSError, path: Path) -> ToolError:
+    """Return what a failed file call means for the model; the old file is untouched."""
+    reason = _REASONS.get(error.errno or 0, f"{error.strerror or error}; the file is unchanged")
+    return ToolError(f"{path}: {reason}")
+
+
+class Change(Struct, frozen=True):
+    """What a file shall become: `content` None deletes it; `expected` is its stamp now, None when it must not exist.
+
+    `mode` are the permission bits of a new file; None leaves them to the umask.
+    """
+
+    path: Path
+    content: bytes | None
+    expected: Stamp | None
+    mode: int | None = None
+
+
+@dataclass(slots=True)
+class _Prepared:
+    """One change with what was made for it in its folder; `stamp` is that of the new file, also when someone changes it later."""
+
+    change: Change
+    folder: Folder
+    new: str | None = None
+    stamp: Stamp | None = None
+    mode: int = 0
+    kept: str | None = None
+    done: bool = False
+
+
+@dataclass(slots=True)
+class Stage:
+    """Changes that happen together. Temporary names begin with `.opencode-tui-` and lie in the files' own folders."""
+
+    changes: Sequence[Change]
+    _prepared: list[_Prepared] = field(default_factory=list[_Prepared])
+    _made: list[Path] = field(default_factory=list[Path])
+    _folders: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    _committed: bool = False
+
+    def prepare(self) -> None:
+        """Write all new contents beside their files, durably; raises ToolError when a file is not as expected."""
+        for change in self.changes:
+            try:
+                folder = self._folders.enter_context(open_folder(change.path.parent, create=change.content is not None))
+                self._made.extend(folder.made)
+                prepared = _Prepared(change, folder)
+                self._prepared.append(prepared)
+                _write_new(prepared, _check(prepared))
+            except OSError as error:
+                raise explain(error, change.path) from error
+
+    @property
+    def writes(self) -> list[FileWrite]:
+        """What the files will be after `commit`, in the order of the changes."""
+        return [FileWrite(one.change.path, one.change.content, one.mode) for one in self._prepared]
+
+    @property
+    def made(self) -> Sequence[Path]:
+        """The folders that `prepare` made."""
+        return tuple(self._made)
+
+    def commit(self) -> list[Stamp | None]:
+        """Put everything in place and return the new stamps; on a failure everything is as before, and ToolError is raised."""
+        try:
+            for prepared in self._prepared:
+                _place(prepared, keep=len(self._prepared) > 1)
+        except (OSError, ToolError) as error:
+            self._take_back()
+            failed = next(item.change.path for item in self._prepared if not item.done)
+            raise (explain(error, failed) if isinstance(error, OSError) else error) from error
+        self._committed = True
+        return [prepared.stamp for prepared in self._prepared]
+
+    def clear(self) -> None:
+        """Remove what is left of the work: temporary files, and after a failure also folders made for it."""
+        with self._folders:
+            for prepared in self._prepared:
+                for name in (prepared.new, prepared.kept):
+                    if name is not None:
+                        _discard(prepared.folder, name)
+        if not self._committed:
+            for folder in reversed(self._made):
+                # Someone else may have put a file there meanwhile: then the folder stays.
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+
+    def _take_back(self) -> None:
+        stranded: list[str] = []
+        for prepared in reversed(self._prepared):
+            if not prepared.done:
+                continue
+            try:
+                _restore(prepared)
+            except OSError:
+                where = f" (its old content is in {prepared.kept} beside it)" if prepared.kept else ""
+                stranded.append(f"{prepared.change.path}{where}")
+                prepared.kept = None
+        if stranded:
+            raise ToolError(f"the change failed and could not be taken back for {', '.join(stranded)}; tell the person")
+
+
+def _restore(prepared: _Prepared) -> None:
+    if prepared.kept is not None:
+        prepared.folder.rename(prepared.kept, prepared.change.path.name)
+        prepared.kept = None
+    else:
+        prepared.folder.remove(prepared.change.path.name)
+
+
+def _discard(folder: Folder, name: str) -> None:
+    try:
+        folder.remove(name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        _log.warning("temporary file left", extra={"file": str(folder.path / name), "error": str(error)})
+
+
+def _check(prepared: _Prepared) -> os.stat_result | None:
+    """Return the file's status when it is as expected; raises ToolError otherwise."""
+    change = prepared.change
+    status = prepared.folder.status(change.path.name)
+    if (stamp_of(status) if status else None) != change.expected or (status and not stat.S_ISREG(status.st_mode)):
+        raise ToolError(
+            f"{change.path} changed on disk meanwhile; nothing was written, read it again and repeat the edit"
+        )
+    if status and not status.st_mode & 0o222:
+        raise ToolError(
+            f"{change.path} is read-only (mode {status.st_mode & 0o777:o}); nothing was written, ask the person first"
+        )
+    return status
+
+
+def _write_new(prepared: _Prepared, status: os.stat_result | None) -> None:
+    content = prepared.change.content
+    if content is None:
+        return
+    name = f".opencode-tui-{secrets.token_hex(8)}.tmp"
+    descriptor = prepared.folder.create(name, 0o600 if status else 0o666)
+    prepared.new = name
+    with open(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        if status:
+            _take_attributes(descriptor, prepared, status)
+        elif prepared.change.mode is not None and hasattr(os, "fchmod"):
+            os.fchmod(descriptor, prepared.change.mode)
+        os.fsync(descriptor)
+        made = os.fstat(descriptor)
+        prepared.stamp, prepared.mode = stamp_of(made), stat.S_IMODE(made.st_mode)
+
+
+def _take_attributes(descriptor: int, prepared: _Prepared, status: os.stat_result) -> None:
+    """Give the new file the old one's owner, extended attributes and mode; the mode last, because chown clears bits of it."""
+    if hasattr(os, "fchown"):
+        # Only root may give files away; everyone else keeps at least the group where that is allowed.
+        for user, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
+            with contextlib.suppress(PermissionError):
+                os.fchown(descriptor, user, group)
+                break
+    if hasattr(os, "listxattr"):
+        # File systems without extended attributes refuse these calls; then there is nothing to keep.
+        with contextlib.suppress(OSError):
+            old = prepared.folder.open_to_read(prepared.change.path.name)
+            try:
+                for attribute in os.listxattr(old):
+                    os.setxattr(descriptor, attribute, os.getxattr(old, attribute))
+            finally:
+                os.close(old)
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+
+
+def _place(prepared: _Prepared, *, keep: bool) -> None:
+    name = prepared.change.path.name
+    status = _check(prepared)
+    if keep and status:
+        prepared.kept = f".opencode-tui-{secrets.token_hex(8)}.old"
+        _keep(prepared.folder, name, prepared.kept)
+    if prepared.new is not None:
+        prepared.folder.rename(prepared.new, name)
+        prepared.new = None
+    else:
+        prepared.folder.remove(name)
+    prepared.done = True
+
+
+def _keep(folder: Folder, name: str, kept: str) -> None:
+    """Keep the old file under a second name: the file itself, or a copy where the file system has no hard links."""
+    try:
+        folder.link(name, kept)
+    except OSError:
+        with open(folder.open_to_read(name), "rb") as old, open(folder.create(kept, 0o600), "wb") as copy:
+            os.fchmod(copy.fileno(), stat.S_IMODE(os.fstat(old.fileno()).st_mode))
+            shutil.copyfileobj(old, copy)

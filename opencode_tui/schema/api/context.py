@@ -1,0 +1,163 @@
+"""What the next request of a session carries, item by item, and what pruning does to it."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.message import AnyMessage, Message
+from opencode_tui.schema.session.part import AnyPart, Part
+
+ContextState = Literal["live", "pruned", "summarised", "ignored", "reverted", "kept"]
+"""What becomes of an item: it is sent; only its head is, its output was pruned; a summary stands for it; the model is not given it;
+it is undone; it is sent because the program keeps it across a summary.
+"""
+
+ContextKind = Literal[
+    "agent", "environment", "instruction", "system", "plugin", "tools",
+    "request", "answer", "thought", "call", "file", "subtask", "summary", "marker", "added",
+]  # fmt: skip
+"""What an item is: five kinds of layers of the system prompt, the tools' definitions, then what messages consist of.
+
+`added` is what the program adds to what the person says: the text of attached files, reminders.
+"""
+
+ContextGroup = Literal["system", "messages", "summary", "outputs"]
+"""Which of the four great parts of the context an item belongs to; `system` is the system prompt and the tools."""
+
+
+class ContextItem(Record):
+    """One thing that the next request carries, or that it leaves out.
+
+    `tokens` is what it takes in that request, `share` that as a part of the whole request (0 to 1); `was` what it took when it was
+    sent, for one that is not sent whole. `frees` is what pruning it would free. `name` says which one of its kind: a path, a tool's
+    title, the beginning of a text. `time` is when its message was made, in ms since 1970.
+    """
+
+    kind: ContextKind
+    group: ContextGroup
+    name: str
+    state: ContextState = "live"
+    why: str | None = absent()
+    tokens: int = 0
+    share: float = 0
+    was: int | None = absent()
+    frees: int | None = absent()
+    message_id: str | None = absent()
+    part_id: str | None = absent()
+    tool: str | None = absent()
+    time: int | None = absent()
+
+
+class ContextView(Record):
+    """The next request of a session, item by item in its order; what comes with the person's next prompt is not in it.
+
+    `tokens` is the sum of the items, `usable` how many the conversation may take before it is compacted (absent when the model's
+    limit is not known), `context` the model's limit. `reported` is what the provider counted for the newest answer and everything
+    before it. `factor` is by how much the estimates were scaled to that report, `learned` on how many reports they rest.
+    `prunable` is what pruning by the rules would free now.
+    """
+
+    session_id: str
+    model: ModelRef
+    agent: str
+    tokens: int
+    usable: int | None = absent()
+    context: int | None = absent()
+    reported: int | None = absent()
+    factor: float = 1
+    learned: int = 0
+    prunable: int = 0
+    cost: float = 0
+    items: list[ContextItem] = Field(default_factory=list[ContextItem])
+
+
+class RequestView(Record):
+    """The next request as it would go to the provider; keys in `headers` and in `url` are covered.
+
+    `url` is absent when no address is known: the demo has none, litellm chooses its own.
+    """
+
+    session_id: str
+    model: ModelRef
+    adapter: str
+    method: str = "POST"
+    url: str | None = absent()
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+    body: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class PrunedPart(Record):
+    """A call whose output is left out of, or comes back into, what the model is given; `tokens` of the output."""
+
+    part_id: str
+    message_id: str
+    tool: str
+    title: str = ""
+    tokens: int = 0
+
+
+class PruneReport(Record):
+    """What pruning or restoring changed, or would change: the calls, oldest first, and the tokens of all."""
+
+    session_id: str
+    tokens: int = 0
+    parts: list[PrunedPart] = Field(default_factory=list[PrunedPart])
+
+
+class PartChoice(Record):
+    """Which calls to prune or to restore, by the ids of their parts; without any those that the rules choose, or all.
+
+    With `dry_run` it is only said what would be done.
+    """
+
+    parts: list[str] | None = absent()
+    dry_run: bool = False
+
+
+# Compaction by hand: what is asked, and what came of it.
+
+
+class CompactSession(Record):
+    """A wish to put a summary in the place of a session's older messages.
+
+    `model` writes it (without one, that of the settings or of the conversation); `auto` lets the conversation go on afterwards;
+    `dry_run` only tells what would be done.
+    """
+
+    model: ModelRef | None = absent()
+    auto: bool = False
+    dry_run: bool = False
+
+
+class CompactionReport(Record):
+    """What a compaction does: `messages` that the summary stands for, their tokens `before` and those `after`, both estimates.
+
+    `kept` is what stays word for word. A compaction that was only looked at has no message, no summary and no `after`.
+    """
+
+    session_id: str
+    model: ModelRef
+    messages: int
+    before: int
+    after: int | None = absent()
+    kept: str = ""
+    summary: str | None = absent()
+    message_id: str | None = absent()
+    cost: float = 0
+
+
+# A message together with its parts, as the API and the loop handle it.
+
+
+class MessageWithParts(Record):
+    """One message and its parts in order."""
+
+    info: Message
+    parts: list[Part] = Field(default_factory=list[Part])
+
+
+def with_parts(info: AnyMessage, parts: list[AnyPart]) -> MessageWithParts:
+    """Return the pair without validating it again."""
+    return MessageWithParts.model_construct(info=info, parts=parts)

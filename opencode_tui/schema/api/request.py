@@ -1,0 +1,118 @@
+"""What a client asks of the engine. Source: reference, section 34 (PromptInput and its kin)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.message import OutputFormat
+from opencode_tui.schema.session.part import AgentSource, FilePartSource, PartTime
+
+
+class TextInput(Record):
+    """Text of a prompt."""
+
+    type: Literal["text"] = "text"
+    id: str | None = absent()
+    text: str
+    synthetic: bool | None = absent()
+    ignored: bool | None = absent()
+    time: PartTime | None = absent()
+    metadata: dict[str, Any] | None = absent()
+
+
+class FileInput(Record):
+    """An attachment of a prompt; `url` is `file:`, `data:` or `http:`."""
+
+    type: Literal["file"] = "file"
+    id: str | None = absent()
+    mime: str
+    filename: str | None = absent()
+    url: str
+    source: FilePartSource | None = absent()
+
+
+class AgentInput(Record):
+    """A prompt that names an agent."""
+
+    type: Literal["agent"] = "agent"
+    id: str | None = absent()
+    name: str
+    source: AgentSource | None = absent()
+
+
+class SubtaskInput(Record):
+    """Work for a child session."""
+
+    type: Literal["subtask"] = "subtask"
+    id: str | None = absent()
+    prompt: str
+    description: str
+    agent: str
+    model: ModelRef | None = absent()
+    command: str | None = absent()
+
+
+PromptPart = Annotated[TextInput | FileInput | AgentInput | SubtaskInput, Field(discriminator="type")]
+
+PROMPT_PARTS: TypeAdapter[list[PromptPart]] = TypeAdapter(list[PromptPart], config=ConfigDict(defer_build=True))
+"""Validates parts of a prompt from JSON."""
+
+
+class PromptInput(Record):
+    """A prompt. Without `model` and `agent` the session's last ones apply; `no_reply` only stores it."""
+
+    message_id: str | None = absent()
+    model: ModelRef | None = absent()
+    agent: str | None = absent()
+    no_reply: bool | None = absent()
+    tools: dict[str, bool] | None = absent()
+    format: OutputFormat | None = absent()
+    system: str | None = absent()
+    variant: str | None = absent()
+    parts: list[PromptPart]
+
+
+class CommandInput(Record):
+    """A slash command with what was typed behind it; `model` is `provider/model`, `parts` are attachments beside its template."""
+
+    command: str
+    arguments: str = ""
+    message_id: str | None = absent()
+    model: str | None = absent()
+    agent: str | None = absent()
+    variant: str | None = absent()
+    parts: list[FileInput] | None = absent()
+
+
+class ShellInput(Record):
+    """A command line that the person runs in the session; the model sees it with the next request."""
+
+    command: str
+    message_id: str | None = absent()
+    model: ModelRef | None = absent()
+    agent: str | None = absent()
+
+
+class CreateSession(Record):
+    """What a new session may be given."""
+
+    parent_id: str | None = absent()
+    title: str | None = absent()
+    permission: list[Rule] | None = absent()
+
+
+class UpdateSession(Record):
+    """What of a session a client may change."""
+
+    title: str | None = absent()
+    archived: int | None = absent()
+
+
+class ForkSession(Record):
+    """Where a fork ends: before the message `message_id`, without one at the end; `worktree` gives it a work tree of its own."""
+
+    message_id: str | None = absent()
+    worktree: bool | None = absent()

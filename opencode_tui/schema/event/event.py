@@ -1,0 +1,294 @@
+"""Everything that the engine tells its clients while it works. Source: seeds; reference, section 33 and `http.md` 4.
+
+On the wire an event is `{type, properties}` (`to_wire`). Three classes of delivery (`bus/`):
+
+* structural: never dropped, in the order of publishing, after the record that it speaks of is on disk;
+* growth (`PartGrowth`): text appended to a part; several that wait for the same reader are merged;
+* progress (`PartProgress`): a running tool's facts for the screen; the latest replaces the ones before.
+
+Order within a session: user message, its parts, `session.status` busy, assistant message, its parts, …; a run ends with
+`session.status` idle, then `session.idle`. Late `session.updated`, `session.diff` and a user message's `summary` may follow.
+"""
+
+from typing import Annotated, Any, Literal, Protocol
+
+from msgspec import Struct
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from opencode_tui.schema.api.project import ProjectInfo
+from opencode_tui.schema.error import StoredError
+from opencode_tui.schema.event.screen_event import ScreenEvent
+from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import Message
+from opencode_tui.schema.session.part import AnyPart, Part
+from opencode_tui.schema.session.session import SessionInfo, SessionStatus, Todo
+
+
+class SessionCreated(Record):
+    """A session was made; comes before any other event of it."""
+
+    type: Literal["session.created"] = "session.created"
+    info: SessionInfo
+
+
+class SessionUpdated(Record):
+    """A session's record changed."""
+
+    type: Literal["session.updated"] = "session.updated"
+    info: SessionInfo
+
+
+class SessionDeleted(Record):
+    """A session is gone; children come before their parent."""
+
+    type: Literal["session.deleted"] = "session.deleted"
+    info: SessionInfo
+
+
+class SessionStatusChanged(Record):
+    """Busy comes after the user's parts and before the assistant message; idle when the run's records are closed."""
+
+    type: Literal["session.status"] = "session.status"
+    session_id: str
+    status: SessionStatus
+
+
+class SessionIdle(Record):
+    """The twin of status idle that older clients wait for; directly after it."""
+
+    type: Literal["session.idle"] = "session.idle"
+    session_id: str
+
+
+class SessionDiff(Record):
+    """The files that the session changed, anew."""
+
+    type: Literal["session.diff"] = "session.diff"
+    session_id: str
+    diff: list[FileDiff]
+
+
+class SessionFailed(Record):
+    """A run failed; comes before its idle."""
+
+    type: Literal["session.error"] = "session.error"
+    session_id: str | None = absent()
+    error: StoredError
+
+
+class SessionCompacted(Record):
+    """A summary took the place of older history."""
+
+    type: Literal["session.compacted"] = "session.compacted"
+    session_id: str
+
+
+class MessageUpdated(Record):
+    """A message was made or changed; comes before its parts."""
+
+    type: Literal["message.updated"] = "message.updated"
+    info: Message
+
+
+class MessageRemoved(Record):
+    """A message is gone; after its parts' removals."""
+
+    type: Literal["message.removed"] = "message.removed"
+    session_id: str
+    message_id: str
+
+
+class PartUpdated(Record):
+    """A part was made, changed its state or ended; `delta` only on the wire, for text that grew."""
+
+    type: Literal["message.part.updated"] = "message.part.updated"
+    part: Part
+    delta: str | None = absent()
+
+
+class PartRemoved(Record):
+    """A part is gone."""
+
+    type: Literal["message.part.removed"] = "message.part.removed"
+    session_id: str
+    message_id: str
+    part_id: str
+
+
+class PermissionAsked(PermissionRequest):
+    """The person must answer before the tool goes on."""
+
+    type: Literal["permission.asked"] = "permission.asked"
+
+
+class PermissionReplied(Record):
+    """A request was answered; the first answer counts."""
+
+    type: Literal["permission.replied"] = "permission.replied"
+    session_id: str
+    request_id: str
+    reply: Reply
+
+
+class QuestionAsked(Record):
+    """A tool asks the person; shape of `questions`: reference, section 28."""
+
+    type: Literal["question.asked"] = "question.asked"
+    id: str
+    session_id: str
+    questions: list[dict[str, Any]]
+    tool: dict[str, str] | None = absent()
+
+
+class QuestionReplied(Record):
+    """A question was answered: for each question the labels that were chosen."""
+
+    type: Literal["question.replied"] = "question.replied"
+    session_id: str
+    request_id: str
+    answers: list[list[str]]
+
+
+class QuestionRejected(Record):
+    """A question was dismissed."""
+
+    type: Literal["question.rejected"] = "question.rejected"
+    session_id: str
+    request_id: str
+
+
+class TodoUpdated(Record):
+    """The todo list was replaced."""
+
+    type: Literal["todo.updated"] = "todo.updated"
+    session_id: str
+    todos: list[Todo]
+
+
+class CommandExecuted(Record):
+    """A slash command has run; `message_id` is its result's."""
+
+    type: Literal["command.executed"] = "command.executed"
+    name: str
+    session_id: str
+    arguments: str
+    message_id: str
+
+
+class FileEdited(Record):
+    """A tool wrote a file; comes before the tool's completed state."""
+
+    type: Literal["file.edited"] = "file.edited"
+    file: str
+
+
+class ProjectUpdated(ProjectInfo):
+    """A project's record changed."""
+
+    type: Literal["project.updated"] = "project.updated"
+
+
+class BranchUpdated(Record):
+    """The repository is on another branch."""
+
+    type: Literal["vcs.branch.updated"] = "vcs.branch.updated"
+    branch: str | None = absent()
+
+
+class InstanceDisposed(Record):
+    """Everything bound to a folder was closed; clients read all anew."""
+
+    type: Literal["server.instance.disposed"] = "server.instance.disposed"
+    directory: str
+
+
+StructuralEvent = (
+    SessionCreated
+    | SessionUpdated
+    | SessionDeleted
+    | SessionStatusChanged
+    | SessionIdle
+    | SessionDiff
+    | SessionFailed
+    | SessionCompacted
+    | MessageUpdated
+    | MessageRemoved
+    | PartUpdated
+    | PartRemoved
+    | PermissionAsked
+    | PermissionReplied
+    | QuestionAsked
+    | QuestionReplied
+    | QuestionRejected
+    | TodoUpdated
+    | CommandExecuted
+    | FileEdited
+    | ProjectUpdated
+    | BranchUpdated
+    | ScreenEvent
+    | InstanceDisposed
+)
+
+STRUCTURAL: TypeAdapter[StructuralEvent] = TypeAdapter(
+    Annotated[StructuralEvent, Field(discriminator="type")], config=ConfigDict(defer_build=True)
+)
+"""Validates an event of the wire after `{type, **properties}` was put together."""
+
+
+class LivePart(Protocol):
+    """A part that is still growing; `record` joins its pieces, so it is called only by whoever needs the whole."""
+
+    def record(self) -> AnyPart:
+        """Return the part as it is now."""
+        ...
+
+
+class PartGrowth(Struct, frozen=True):
+    """Text was appended to a part; only between the first and the last `PartUpdated` of that part."""
+
+    session_id: str
+    message_id: str
+    part_id: str
+    delta: str
+    live: LivePart
+
+
+class PartProgress(Struct, frozen=True):
+    """A running tool has news for the screen."""
+
+    session_id: str
+    message_id: str
+    part_id: str
+    live: LivePart
+
+
+class BusLagged(Struct, frozen=True):
+    """This reader was too slow and lost structural events: it must read everything anew. Never published, only delivered."""
+
+
+Event = StructuralEvent | PartGrowth | PartProgress | BusLagged
+
+
+class Envelope(Struct, frozen=True):
+    """An event and the folder whose instance it belongs to (empty: the whole process)."""
+
+    directory: str
+    event: Event
+
+
+def to_wire(event: Event) -> JsonObject:
+    """Return `{type, properties}` as clients of the HTTP API read it."""
+    match event:
+        case PartGrowth():
+            part = event.live.record().to_dict()
+            return {"type": "message.part.updated", "properties": {"part": part, "delta": event.delta}}
+        case PartProgress():
+            return {"type": "message.part.updated", "properties": {"part": event.live.record().to_dict()}}
+        case BusLagged():
+            return {"type": "bus.lagged", "properties": {}}
+        case _:
+            properties = event.to_dict()
+            kind = properties.pop("type")
+            return {"type": kind, "properties": properties}

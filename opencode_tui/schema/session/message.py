@@ -1,0 +1,127 @@
+"""Messages without their parts. Source: seeds 000 and 002; reference, section 6.
+
+One user message starts a turn; each step of the answer (one model call with its tools) is an assistant message whose `parent_id` is
+that user message.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from opencode_tui.schema.error import StoredError
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.diff import FileDiff
+
+FINISH_CONTINUES = frozenset({"tool-calls", "unknown"})
+"""Finish reasons after which the model is asked again."""
+
+
+class MessageTime(Record):
+    """Milliseconds since 1970; `completed` is set when the message has ended, in whatever way."""
+
+    created: int
+    completed: int | None = absent()
+
+
+class CacheTokens(Record):
+    """Tokens read from and written to the provider's prompt cache."""
+
+    read: int = 0
+    write: int = 0
+
+
+class Tokens(Record):
+    """Usage of one step in tokens; `input` excludes what the cache held, `output` includes the reasoning."""
+
+    total: int | None = absent()
+    input: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cache: CacheTokens = Field(default_factory=CacheTokens)
+
+    @property
+    def prompt(self) -> int:
+        """Return the tokens that were sent, cached or not."""
+        return self.input + self.cache.read + self.cache.write
+
+    @property
+    def written(self) -> int:
+        """Return the tokens that the model wrote, its reasoning included."""
+        return self.output
+
+    @property
+    def context(self) -> int:
+        """Return the tokens that the step occupies in the context: the reported total, else input, cached input and output."""
+        return self.total or self.input + self.cache.read + self.output
+
+
+class UserSummary(Record):
+    """What a turn is called and what it changed."""
+
+    title: str | None = absent()
+    body: str | None = absent()
+    diffs: list[FileDiff] = Field(default_factory=list[FileDiff])
+
+
+class OutputFormat(Record):
+    """The form of the answer that was asked for."""
+
+    type: Literal["text", "json_schema"] = "text"
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema", exclude_if=lambda value: value is None)
+    retry_count: int | None = absent()
+
+
+class UserMessage(Record):
+    """What the person asked, and with which agent, model and tools it is to be answered."""
+
+    id: str
+    session_id: str
+    role: Literal["user"] = "user"
+    time: MessageTime
+    agent: str
+    model: ModelRef
+    summary: UserSummary | None = absent()
+    system: str | None = absent()
+    tools: dict[str, bool] | None = absent()
+    variant: str | None = absent()
+    format: OutputFormat | None = absent()
+
+
+class MessagePath(Record):
+    """Where the step ran: the session's folder and its worktree."""
+
+    cwd: str
+    root: str
+
+
+class AssistantMessage(Record):
+    """One step of an answer. `cost` is USD; `summary` marks the message that a compaction wrote."""
+
+    id: str
+    session_id: str
+    role: Literal["assistant"] = "assistant"
+    parent_id: str
+    model_id: str
+    provider_id: str
+    mode: str
+    agent: str | None = absent()
+    path: MessagePath
+    time: MessageTime
+    cost: float = 0
+    tokens: Tokens = Field(default_factory=Tokens)
+    finish: str | None = absent()
+    summary: bool | None = absent()
+    error: StoredError | None = absent()
+    structured: Any = absent()
+    variant: str | None = absent()
+
+
+AnyMessage = UserMessage | AssistantMessage
+"""A message of either role, for signatures."""
+
+Message = Annotated[AnyMessage, Field(discriminator="role")]
+"""A message of either role, for fields: validated by its `role`."""
+
+MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(Message, config=ConfigDict(defer_build=True))
+"""Validates a message of either role from JSON."""

@@ -1,0 +1,194 @@
+"""The twelve kinds of parts that messages are made of. Source: seeds 000 and 002; reference, section 7."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from opencode_tui.schema.error import StoredApiError
+from opencode_tui.schema.file_path import FilePath
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.message import Tokens
+from opencode_tui.schema.session.tool_state import ToolStateUnion
+
+
+class PartTime(Record):
+    """Milliseconds since 1970; `end` is absent while the part grows."""
+
+    start: int
+    end: int | None = absent()
+
+
+class BasePart(Record):
+    """What all parts carry."""
+
+    id: str
+    session_id: str
+    message_id: str
+
+
+class TextPart(BasePart):
+    """Text. `synthetic` was written by the program for the model, `ignored` is for the person only."""
+
+    type: Literal["text"] = "text"
+    text: str
+    synthetic: bool | None = absent()
+    ignored: bool | None = absent()
+    time: PartTime | None = absent()
+    metadata: dict[str, Any] | None = absent()
+
+
+class ReasoningPart(BasePart):
+    """The model's thoughts; `metadata` holds what its provider needs to get them back (signatures)."""
+
+    type: Literal["reasoning"] = "reasoning"
+    text: str
+    metadata: dict[str, Any] | None = absent()
+    time: PartTime
+
+
+class SourceText(Record):
+    """The piece of the prompt that named the source; offsets in characters."""
+
+    value: str
+    start: int
+    end: int
+
+
+class FilePartSource(Record):
+    """Where an attachment came from: a file, a symbol in one, or a server's resource."""
+
+    type: Literal["file", "symbol", "resource"]
+    path: str | None = absent()
+    text: SourceText
+    range: dict[str, Any] | None = absent()
+    name: str | None = absent()
+    kind: int | None = absent()
+    client_name: str | None = absent()
+    uri: str | None = absent()
+
+
+class FilePart(BasePart):
+    """An attachment; `url` is `file:`, `data:` or `http:`."""
+
+    type: Literal["file"] = "file"
+    mime: str
+    filename: str | None = absent()
+    url: str
+    source: FilePartSource | None = absent()
+
+
+class ToolPart(BasePart):
+    """A tool call and what became of it; `metadata` is what the provider sent with the call."""
+
+    type: Literal["tool"] = "tool"
+    call_id: str
+    tool: str
+    state: Annotated[ToolStateUnion, Field(discriminator="status")]
+    metadata: dict[str, Any] | None = absent()
+
+
+class StepStartPart(BasePart):
+    """A step begins; `snapshot` is the state of the files before the step changed them, absent where it looked at none."""
+
+    type: Literal["step-start"] = "step-start"
+    snapshot: str | None = absent()
+
+
+class StepFinishPart(BasePart):
+    """A step has ended, with what it used; `cost` is USD, `snapshot` the state of the files after its changes."""
+
+    type: Literal["step-finish"] = "step-finish"
+    reason: str
+    snapshot: str | None = absent()
+    cost: float = 0
+    tokens: Tokens
+
+
+class SnapshotPart(BasePart):
+    """A state of the files; only older programs wrote it."""
+
+    type: Literal["snapshot"] = "snapshot"
+    snapshot: str
+
+
+class PatchPart(BasePart):
+    """Files (absolute paths) that a step changed, from the state `hash` to the state `after` (ours)."""
+
+    type: Literal["patch"] = "patch"
+    hash: str
+    files: list[FilePath]
+    after: str | None = absent()
+
+
+class AgentSource(Record):
+    """The piece of the prompt that named the agent; offsets in characters."""
+
+    value: str
+    start: int
+    end: int
+
+
+class AgentPart(BasePart):
+    """The person named an agent that is to do the work."""
+
+    type: Literal["agent"] = "agent"
+    name: str
+    source: AgentSource | None = absent()
+
+
+class SubtaskPart(BasePart):
+    """Work that the loop hands to an agent in a child session before it asks the model."""
+
+    type: Literal["subtask"] = "subtask"
+    prompt: str
+    description: str
+    agent: str
+    model: ModelRef | None = absent()
+    command: str | None = absent()
+
+
+class RetryTime(Record):
+    """Milliseconds since 1970."""
+
+    created: int
+
+
+class RetryPart(BasePart):
+    """A failed attempt that was tried again."""
+
+    type: Literal["retry"] = "retry"
+    attempt: int
+    error: StoredApiError
+    time: RetryTime
+
+
+class CompactionPart(BasePart):
+    """Marks where the history was summarised; `tail_id` (ours) is the first message that is still sent in full."""
+
+    type: Literal["compaction"] = "compaction"
+    auto: bool = False
+    tail_id: str | None = absent()
+
+
+AnyPart = (
+    TextPart
+    | ReasoningPart
+    | FilePart
+    | ToolPart
+    | StepStartPart
+    | StepFinishPart
+    | SnapshotPart
+    | PatchPart
+    | AgentPart
+    | SubtaskPart
+    | RetryPart
+    | CompactionPart
+)
+"""A part of any kind, for signatures."""
+
+Part = Annotated[AnyPart, Field(discriminator="type")]
+"""A part of any kind, for fields: validated by its `type`."""
+
+PART: TypeAdapter[AnyPart] = TypeAdapter(Part, config=ConfigDict(defer_build=True))
+"""Validates a part of any kind from JSON."""

@@ -1,0 +1,200 @@
+"""The session record. Source: seeds 000 and 002; reference, section 5."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from opencode_tui.schema.ids import is_identifier
+from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.diff import FileDiff
+
+DEFAULT_TITLE = "New session - "
+DEFAULT_CHILD_TITLE = "Child session - "
+UNDO_KEY = "undo"
+"""The key of `metadata` for an `UndoNote`."""
+
+
+class SessionTime(Record):
+    """Milliseconds since 1970; `compacting` is set while a compaction runs, `archived` when the person put it away."""
+
+    created: int
+    updated: int
+    compacting: int | None = absent()
+    archived: int | None = absent()
+
+
+class SessionSummary(Record):
+    """Totals of the session's file changes in lines and files."""
+
+    additions: int
+    deletions: int
+    files: int | None = absent()
+    diffs: list[FileDiff] | None = absent()
+
+
+class SessionShare(Record):
+    """Where the session is shared; the secret never stands here."""
+
+    url: str
+
+
+class RevertState(Record):
+    """An active undo: everything from `message_id` (or from `part_id` inside it) on is undone.
+
+    `snapshot` is the tree before anything changed, `after` (ours) what the undo left, `diff` the text of what it did.
+    """
+
+    message_id: str
+    part_id: str | None = absent()
+    snapshot: str | None = absent()
+    diff: str | None = absent()
+    after: str | None = absent()
+
+
+class SessionInfo(Record):
+    """One session. `directory` is absolute; `metadata` is ours (fork origin, cost of titles, …)."""
+
+    id: str
+    slug: str | None = absent()
+    version: str
+    project_id: str
+    directory: str
+    parent_id: str | None = absent()
+    summary: SessionSummary | None = absent()
+    share: SessionShare | None = absent()
+    title: str
+    time: SessionTime
+    permission: list[Rule] | None = absent()
+    revert: RevertState | None = absent()
+    metadata: dict[str, Any] | None = absent()
+
+
+COST_KEY = "cost"
+"""Where `SessionInfo.metadata` counts the USD of calls that no message shows."""
+
+
+def hidden_cost(info: SessionInfo) -> Decimal:
+    """Return the USD of a session's calls that no message shows: titles, summaries that were thrown away."""
+    value = (info.metadata or {}).get(COST_KEY)
+    return Decimal(str(value)) if isinstance(value, int | float) else Decimal(0)
+
+
+def default_title(created_ms: int, *, is_child: bool) -> str:
+    """Return the title of a session that nobody has named yet."""
+    moment = datetime.fromtimestamp(created_ms / 1000, tz=UTC)
+    stamp = moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{created_ms % 1000:03d}Z"
+    return (DEFAULT_CHILD_TITLE if is_child else DEFAULT_TITLE) + stamp
+
+
+def is_default_title(title: str) -> bool:
+    """Tell whether a title is one that `default_title` makes, so that a generated one may replace it."""
+    for head in (DEFAULT_TITLE, DEFAULT_CHILD_TITLE):
+        if title.startswith(head):
+            try:
+                datetime.strptime(title[len(head) :], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+            except ValueError:
+                return False
+            return True
+    return False
+
+
+# Whether a session works, waits or rests. Source: reference, section 33.
+
+
+class IdleStatus(Record):
+    """Nothing runs."""
+
+    type: Literal["idle"] = "idle"
+
+
+class BusyStatus(Record):
+    """A run works on the session."""
+
+    type: Literal["busy"] = "busy"
+
+
+class RetryStatus(Record):
+    """A run waits before it asks the provider again; `next` is when, in milliseconds since 1970, `attempts` how many at most."""
+
+    type: Literal["retry"] = "retry"
+    attempt: int
+    message: str
+    next: int
+    attempts: int | None = absent()
+
+
+AnyStatus = IdleStatus | BusyStatus | RetryStatus
+SessionStatus = Annotated[AnyStatus, Field(discriminator="type")]
+
+STATUSES: TypeAdapter[dict[str, AnyStatus]] = TypeAdapter(dict[str, SessionStatus], config=ConfigDict(defer_build=True))
+"""Validates statuses by session id from JSON."""
+
+
+# The todo list of a session, stored as `todo/{sessionID}`. Source: reference, section 28.
+
+
+class Todo(Record):
+    """One item; status is pending, in_progress, completed or cancelled, priority high, medium or low."""
+
+    content: str
+    status: str = "pending"
+    priority: str = "medium"
+    id: str = ""
+
+
+# Where a fork came from: `metadata.forkedFrom` of its session record (ours).
+
+FORKED_FROM = "forkedFrom"
+
+
+class CopyRange(Record):
+    """What a fork takes over and has not copied whole yet.
+
+    `before` is the first message that is not taken over, `last` the last one that is, whose parts from `part_id` on are not;
+    `whole` is everything, for as long as nobody has looked what comes last.
+    `elsewhere`: the fork works in another work tree, so that recorded states and changes of files mean nothing there.
+    """
+
+    before: str | None = absent()
+    last: str | None = absent()
+    part_id: str | None = absent()
+    whole: bool | None = absent()
+    elsewhere: bool | None = absent()
+
+
+class ForkOrigin(Record):
+    """The session that was forked, the first message that was not taken over; `copying` stands until all is copied."""
+
+    session_id: str
+    message_id: str | None = absent()
+    copying: CopyRange | None = absent()
+
+
+class ForkPreview(Record):
+    """What a fork would be called and where it would work; `messages` counts those that it would take over."""
+
+    title: str
+    directory: str
+    messages: int
+    last: str | None = absent()
+    branch: str | None = absent()
+    notes: list[str] = Field(default_factory=list[str])
+
+
+def fork_origin(info: SessionInfo) -> ForkOrigin | None:
+    """Return where a session was forked from; None as well when what stands there makes no sense."""
+    if not info.metadata or FORKED_FROM not in info.metadata:
+        return None
+    try:
+        origin = ForkOrigin.model_validate(info.metadata[FORKED_FROM])
+    except ValidationError:
+        return None
+    return origin if is_identifier(origin.session_id, "ses") else None
+
+
+def with_origin(info: SessionInfo, origin: ForkOrigin) -> SessionInfo:
+    """Return the record with this origin."""
+    return info.changed(metadata={**(info.metadata or {}), FORKED_FROM: origin.to_dict()})

@@ -1,0 +1,216 @@
+"""Acts that open a list over the screen: commands, sessions, models, agents, themes, keys."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from opencode_tui.schema.api.catalog import CommandSummary
+from opencode_tui.schema.model import parse_model_ref
+from opencode_tui.text.quantity import amount
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.dialogs.listing import Choice, Offer
+from opencode_tui.tui.keymap import ACTIONS, BY_ID, SESSION_PAGE, Action, Keymap
+from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.model_selection import Choice as Chosen
+from opencode_tui.tui.theme.themes import Themes
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.actions.table import Acts
+    from opencode_tui.tui.app import OpenCodeApp
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+
+# What the lists offer, made of what is known; every text is safe.
+
+FIRST_GROUP, LAST_GROUP = "Session", "Program"
+"""What one opens the list for, and what ends the program: enter on a list that has just opened does no harm."""
+
+NOTES = {
+    "session_compact": "sums up older messages",
+    "session_fork": "the source stays as it is",
+    "session_delete": "asks first",
+    "messages_undo": "shows first what goes",
+    "messages_redo": "until you send something new",
+}
+"""What an act does beside its name, where that calms."""
+
+
+def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence[CommandSummary]) -> list[Choice]:
+    """Every act that makes sense now, by group, then the person's own slash commands."""
+    acts = [action for action in ACTIONS if action.area in ("chat", "app") and can(action)]
+    choices = [
+        Choice(action.id, action.name, NOTES.get(action.id, ""), keymap.first(action.id), group)
+        for group in _groups()
+        for action in acts
+        if action.group == group and action.id != "command_list"
+    ]
+    mine = [
+        Choice(f"/{one.name}", screen_line(f"/{one.name}"), _line(one.description), group="Your commands")
+        for one in own
+    ]
+    at = next((at for at, one in enumerate(choices) if one.group != FIRST_GROUP), len(choices))
+    return [*choices[:at], *mine, *choices[at:]]
+
+
+def help_choices(keymap: Keymap) -> list[Choice]:
+    """Every binding in force; what has no key is left out."""
+    choices: list[Choice] = []
+    for group in _groups():
+        for action in ACTIONS:
+            keys = keymap.keys(action.id)
+            if action.group == group and keys:
+                choices.append(Choice(action.id, action.name, key=", ".join(keys[:3]), group=group))
+    return [*choices, *_page_choices(keymap)]
+
+
+def _page_choices(keymap: Keymap) -> list[Choice]:
+    """What acts on the chosen session of the page of sessions."""
+    named = {action_id: keymap.page_hint(action_id) for action_id in SESSION_PAGE}
+    group = "In the list of sessions"
+    return [
+        Choice(f"page {action_id}", BY_ID[action_id].name.replace("this", "the chosen"), key=key, group=group)
+        for action_id, key in named.items()
+        if key
+    ]
+
+
+def model_choices(choice: Chosen) -> list[Choice]:
+    """The models that can be used here, those of this session's use first."""
+    current = str(choice.model) if choice.model else ""
+    recent = [str(one) for one in choice.recent]
+    names = {str(one.ref): one for one in choice.models}
+
+    def made(name: str, group: str) -> Choice:
+        known = names[name]
+        limit = f"{amount(known.limit.context)} tokens" if known.limit.context else ""
+        title = screen_line(known.name or known.model_id)
+        return Choice(name, title, screen_line(name) if title != name else "", limit, group, name == current)
+
+    used = [made(name, "Used lately") for name in recent if name in names]
+    rest = sorted((one for one in names if one not in recent), key=lambda name: (names[name].provider_id, name))
+    return [*used, *(made(name, screen_line(names[name].provider_id)) for name in rest)]
+
+
+def agent_offer(choice: Chosen) -> Offer:
+    """The agents that one can work with."""
+    choices = [
+        Choice(one.name, screen_line(one.name), _line(one.description), is_current=one.name == choice.agent)
+        for one in choice.agents
+    ]
+    return Offer(choices, hint="Which agent works?", enter="use")
+
+
+def theme_choices(themes: Themes, worn: str) -> list[Choice]:
+    """Every theme that can be worn."""
+    return [
+        Choice(name, screen_line(name), "your own" if themes.is_own(name) else "", is_current=name == worn)
+        for name in themes.names()
+    ]
+
+
+def _groups() -> list[str]:
+    names = dict.fromkeys(action.group for action in ACTIONS)
+    return [FIRST_GROUP, *(one for one in names if one not in (FIRST_GROUP, LAST_GROUP)), LAST_GROUP]
+
+
+def _line(text: str | None) -> str:
+    return screen_line(" ".join((text or "").split()))
+
+
+class ListActs:
+    """Each act opens one list; what is chosen is done at once."""
+
+    def __init__(self, screen: "ChatScreen", control: Control, acts: "Acts") -> None:
+        self._screen = screen
+        self._control = control
+        self._acts = acts
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """By action id."""
+        return {
+            "command_list": lambda: self._screen.do(self._commands()),
+            "help_view": self._help,
+            "model_list": lambda: self._screen.do(self._models()),
+            "agent_list": self._agents,
+            "theme_list": self._themes,
+            "agent_cycle": lambda: self._cycle_agent(1),
+            "agent_cycle_reverse": lambda: self._cycle_agent(-1),
+            "model_cycle_recent": lambda: self._cycle_model(1),
+            "model_cycle_recent_reverse": lambda: self._cycle_model(-1),
+            "variant_cycle": self._cycle_variant,
+        }
+
+    @property
+    def _app(self) -> "OpenCodeApp":
+        return cast("OpenCodeApp", self._screen.app)
+
+    def _open(self, offer: Offer, done: Callable[[str], object]) -> None:
+        self._app.open_overlay(offer, lambda chosen: done(chosen) if chosen is not None else None)
+
+    async def _commands(self) -> None:
+        own = await self._control.client.catalog.commands()
+        choices = command_choices(self._screen.keymap, self._acts.can, own)
+
+        def run(chosen: str) -> None:
+            if chosen.startswith("/"):
+                self._screen.prompt.editor.put(f"{chosen} ")
+            else:
+                self._acts.do(chosen)
+
+        self._open(Offer(choices, hint="What do you want to do?", enter="run"), run)
+
+    def _help(self) -> None:
+        choices = help_choices(self._screen.keymap)
+
+        def run(chosen: str) -> None:
+            action = BY_ID.get(chosen)
+            if action is not None and self._acts.can(action):
+                self._acts.do(chosen)
+
+        self._open(Offer(choices, hint="Keys in force", enter="do it"), run)
+
+    async def _models(self) -> None:
+        await self._control.choice.load_models()
+
+        def use(chosen: str) -> None:
+            ref = parse_model_ref(chosen)
+            if ref is not None:
+                self._control.choice.use(ref)
+                self._screen.settle()
+
+        self._open(Offer(model_choices(self._control.choice), hint="Type to filter the models", enter="use"), use)
+
+    def _agents(self) -> None:
+        def use(chosen: str) -> None:
+            self._control.choice.agent = chosen
+            self._screen.settle()
+
+        self._open(agent_offer(self._control.choice), use)
+
+    def _themes(self) -> None:
+        """Every row is worn while one looks at it; closing the list brings back what was worn before."""
+        app = self._app
+        if app.themes is None:
+            return
+        before = app.look
+        choices = theme_choices(app.themes, before.palette.name)
+
+        def done(chosen: str | None) -> None:
+            if chosen is None:
+                app.wear(before)
+            else:
+                app.wear_theme(chosen)
+                self._screen.tell("note", "To keep it", f'"theme": "{chosen}" in opencode.json')
+
+        app.open_overlay(Offer(choices, hint="Type to filter the themes", enter="wear it", moved=app.wear_theme), done)
+
+    def _cycle_agent(self, step: int) -> None:
+        self._control.choice.cycle_agent(step)
+        self._screen.settle()
+
+    def _cycle_model(self, step: int) -> None:
+        self._control.choice.cycle_model(step)
+        self._screen.settle()
+
+    def _cycle_variant(self) -> None:
+        self._control.choice.cycle_variant()
+        self._screen.settle()

@@ -1,0 +1,151 @@
+"""Acts that open a full screen: context, changes, timeline, status."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from opencode_tui import __version__
+from opencode_tui.tui.state.controller import Control
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.actions.table import Acts
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+
+class PageActs:
+    """Each page is read first and opened when there is something on it."""
+
+    def __init__(self, screen: "ChatScreen", control: Control, acts: "Acts") -> None:
+        self._screen = screen
+        self._control = control
+        self._acts = acts
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """By action id."""
+        return {
+            "session_list": self._sessions,
+            "context_view": lambda: self._screen.do(self._context()),
+            "diff_view": lambda: self._screen.do(self._diff()),
+            "session_timeline": lambda: self._screen.do(self._timeline()),
+            "status_view": lambda: self._screen.do(self._status()),
+        }
+
+    def _sessions(self) -> None:
+        from opencode_tui.tui.screens.sessions import SessionsScreen  # only when it is asked for, as the next ones
+
+        self._screen.app.push_screen(SessionsScreen(self._control, self._from_sessions))
+
+    def _from_sessions(self, what: str, chosen: str) -> None:
+        info = self._control.folder.sessions.get(chosen)
+        acts = self._acts.session
+        if info is None:
+            return
+        match what:
+            case "open":
+                acts.open(chosen)
+            case "fork":
+                self._screen.do(acts.fork(chosen))
+            case "rename":
+                acts.rename(info)
+            case "export":
+                acts.export(info)
+            case _:
+                acts.delete(info)
+
+    async def _context(self) -> None:
+        from opencode_tui.tui.screens.context import ContextScreen
+
+        session_id = self._session()
+        if session_id is not None:
+            view = await self._control.client.context.items(session_id)
+            self._screen.app.push_screen(ContextScreen(self._control, view, self._jump))
+
+    async def _diff(self) -> None:
+        from opencode_tui.tui.screens.diff import DiffScreen
+
+        session_id = self._session()
+        if session_id is None:
+            return
+        diffs = await self._control.client.sessions.diff(session_id)
+        if diffs:
+            self._screen.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked))
+        else:
+            self._screen.tell("note", "No file changes", "in this session so far")
+
+    async def _timeline(self) -> None:
+        from opencode_tui.tui.screens.timeline import TimelineScreen
+        from opencode_tui.tui.screens.timeline_moments import branches_of, moments
+
+        session_id = self._session()
+        if session_id is None:
+            return
+        branches = branches_of(self._control.folder.sessions, session_id)
+        root = str(self._control.client.directory)
+        messages = await self._control.client.messages.list(session_id)
+        found = await asyncio.to_thread(moments, messages, branches, root=root)
+        self._screen.app.push_screen(TimelineScreen(self._control, found, self._from_timeline))
+
+    def _from_timeline(self, what: str, chosen: str) -> None:
+        session_id = self._control.session_id
+        match what:
+            case "jump":
+                self._jump(chosen)
+            case "revert":
+                self._screen.do(self._acts.undo.ask(chosen))
+            case "fork" if session_id is not None:
+                self._screen.do(self._acts.session.fork(session_id, chosen))
+            case "diff":
+                self._screen.do(self._diff())
+            case "open":
+                self._acts.session.open(chosen)
+            case _:
+                pass
+
+    def _jump(self, item_id: str) -> None:
+        if self._screen.view is not None:
+            self._screen.view.scroll_to_item(item_id)
+
+    async def _status(self) -> None:
+        """Everything about this folder that one may want to tell somebody who helps."""
+        from opencode_tui.tui.conversation.tools.tool import FullText
+
+        text = await folder_status(self._control)
+        self._screen.open_text(FullText("Status", text))
+
+    def _session(self) -> str | None:
+        if self._control.session_id is None:
+            self._screen.tell("note", "Nothing here yet", "the session begins with your first request")
+        return self._control.session_id
+
+
+# The status page: what works here, with which settings, and what is wrong.
+
+
+async def folder_status(control: Control) -> str:
+    """Plain text, a fact a line; raw."""
+    client = control.client
+    places = await client.project.places()
+    providers = await client.catalog.providers(only_ready=True)
+    tools = await client.catalog.tools()
+    skills = await client.catalog.skills()
+    lines = [
+        f"opencode_tui   {__version__}",
+        f"folder         {places.directory}",
+        f"worktree       {places.worktree}",
+        f"branch         {control.folder.branch or 'none'}",
+        f"settings       {places.config}",
+        f"state          {places.state}",
+        "",
+        f"model          {control.choice.model or 'none'}",
+        f"agent          {control.choice.agent or 'none'}",
+        f"session        {control.session_id or 'none yet'}",
+        f"sessions       {len(control.folder.sessions)}, {len(control.folder.statuses)} at work",
+        "",
+        f"providers      {', '.join(one.id for one in providers) or 'none'}",
+        f"tools          {', '.join(one.id for one in tools)}",
+        f"skills         {', '.join(one.name for one in skills) or 'none'}",
+    ]
+    for head, told in (("warnings", control.warnings), ("not in force", control.ignored)):
+        if told:
+            lines += ["", head, *(f"  {' '.join(one.split())}" for one in told)]
+    return "\n".join(lines)

@@ -1,0 +1,202 @@
+"""Acts on the prompt: sending it, an editor of the person's, putting it aside, copying the last answer."""
+
+import asyncio
+import base64
+import os
+import shlex
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import FilePart, TextPart
+from opencode_tui.tui.prompt.desktop import read_image, read_text
+from opencode_tui.tui.prompt.draft import Attachment, Draft
+from opencode_tui.tui.prompt.slash import SLASH, parse
+from opencode_tui.tui.state.controller import Control
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+TOLD_S = 0.05
+"""Seconds that events of a failed turn may take to get here."""
+
+
+class WritingActs:
+    """Acts of the prompt."""
+
+    def __init__(self, screen: "ChatScreen", control: Control, do: Callable[[str], object]) -> None:
+        self._screen = screen
+        self._control = control
+        self._do = do
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """By action id."""
+        return {
+            "input_submit": self.submit,
+            "input_paste": lambda: self._screen.do(self._paste()),
+            "editor_open": lambda: self._screen.do(self._edit_outside()),
+            "prompt_stash": self._stash,
+            "prompt_stash_pop": self._unstash,
+            "attachment_open": lambda: self.open_attachment(self._screen.prompt.chosen_marker),
+            "prompt_queue_edit": lambda: self._screen.do(self._take_back()),
+            "messages_copy": lambda: self._screen.do(self._copy()),
+        }
+
+    def submit(self) -> None:
+        """Send what stands in the prompt; an own command of the program is done at once."""
+        box = self._screen.prompt
+        draft = box.take()
+        if not draft.text.strip():
+            return
+        self._screen.do(box.remember(draft.whole))
+        self._screen.forget_note()
+        command = parse(draft.text)
+        if command is not None and command[0] in SLASH:
+            self._do(SLASH[command[0]])
+            return
+        self._screen.do(self._send(draft))
+
+    async def _send(self, draft: Draft) -> None:
+        stored: list[str] = []
+        interrupts = self._control.interrupts
+        try:
+            await self._route(draft, stored.append)
+        except OpencodeError:
+            if not stored:  # nothing is lost: what could not be sent stands in the prompt again
+                self._screen.prompt.put_back(draft)
+            elif self._control.interrupts != interrupts or await self._is_told():
+                return  # the chat says so, with what to do
+            raise
+
+    async def _is_told(self) -> bool:
+        """Whether the failure stands on a message, and so in the chat."""
+        await asyncio.sleep(TOLD_S)
+        return self._control.facts is not None and bool(self._control.facts.failure)
+
+    async def _route(self, draft: Draft, stored: Callable[[str], None]) -> None:
+        if draft.text.startswith("!"):
+            await self._control.shell(draft.text[1:].strip(), stored=stored)
+            return
+        command = parse(draft.text)
+        if command is None:
+            await self._control.send(draft.whole, draft.parts(), stored=stored)
+            return
+        name, arguments = command
+        known = {one.name for one in await self._control.client.catalog.commands()}
+        if name not in known:
+            raise OpencodeError(f"there is no command /{name}; ctrl+p lists all")
+        await self._control.command(name, arguments, stored=stored)
+
+    async def _paste(self) -> None:
+        """Paste what the system's clipboard holds: an image as an attachment, else text."""
+        box = self._screen.prompt
+        image = await read_image()
+        if image:
+            box.attach(Attachment(data=image, mime="image/png", name="pasted.png"))
+        elif text := await read_text():
+            box.paste(text)
+        else:
+            self._screen.tell("note", "Nothing to paste", "or the clipboard cannot be read here")
+
+    def open_attachment(self, marker: str) -> None:
+        """Show an attachment of the prompt on a screen of its own, where it can be written out or removed."""
+        from opencode_tui.tui.screens.attachment import AttachmentActs, AttachmentScreen  # only when it is asked for
+
+        box = self._screen.prompt
+        one = box.open_attachment(marker)
+        if one is None:
+            self._screen.tell("note", "Nothing is attached")
+            return
+        acts = AttachmentActs(
+            write_out=lambda: box.unfold(marker),
+            view=lambda: self._screen.do(self._view(one)),
+            remove=lambda: box.detach(marker),
+        )
+        self._screen.app.push_screen(AttachmentScreen(marker, one, acts))
+
+    async def _view(self, one: Attachment) -> None:
+        from opencode_tui.tui.prompt.desktop import view_image
+
+        await asyncio.to_thread(view_image, one.data, one.mime)
+
+    async def _take_back(self) -> None:
+        """Take the last queued message out of the queue and into the prompt, as long as no step has read it."""
+        queued, session_id = self._control.transcript.queued, self._control.session_id
+        if not queued or session_id is None:
+            self._screen.tell("note", "Nothing is queued")
+            return
+        message = await self._control.client.messages.get(session_id, queued[-1].message_id)
+        if not await self._control.client.prompts.withdraw(session_id, message.info.id):
+            self._screen.tell("note", "Too late", "the agent has read it already")
+            return
+        texts = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
+        self._screen.prompt.put_back(Draft("\n".join(texts)))
+        for part in message.parts:
+            if isinstance(part, FilePart) and part.url.startswith("data:") and part.mime.startswith("image/"):
+                data = base64.b64decode(part.url.partition(",")[2])
+                self._screen.prompt.attach(Attachment(data=data, mime=part.mime, name=part.filename or ""))
+
+    def _stash(self) -> None:
+        box = self._screen.prompt
+        draft = box.take()
+        if draft.text.strip():
+            box.stash.append(draft)
+            self._screen.tell(
+                "note", "Put aside", f"{len(box.stash)} waiting; /stash in an empty prompt brings it back"
+            )
+        else:
+            self._unstash()
+
+    def _unstash(self) -> None:
+        box = self._screen.prompt
+        if box.stash:
+            box.put_back(box.stash.pop())
+        else:
+            self._screen.tell("note", "Nothing was put aside")
+
+    async def _edit_outside(self) -> None:
+        """Write the prompt in $VISUAL or $EDITOR; what is saved stands in the prompt afterwards."""
+        words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+        if not words:
+            raise OpencodeError("no editor is known; set EDITOR, for example `export EDITOR=vim`")
+        box = self._screen.prompt
+        descriptor, name = await asyncio.to_thread(tempfile.mkstemp, suffix=".md", prefix="opencode-tui-")
+        os.close(descriptor)
+        path = Path(name)
+        try:
+            await asyncio.to_thread(path.write_text, box.editor.text, "utf-8")
+            code = self._run_editor([*words, name])
+            text = await asyncio.to_thread(path.read_text, "utf-8", "replace")
+        finally:
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+        if code:
+            raise OpencodeError(f"{words[0]} ended with exit code {code}; the prompt is as it was")
+        box.editor.put(text.rstrip("\n"))
+        self._screen.refresh_all()
+
+    def _run_editor(self, command: list[str]) -> int:
+        """Give the terminal away until the editor ends; nothing else runs meanwhile, as the person looks elsewhere."""
+        import subprocess  # only for this
+
+        try:
+            with self._screen.app.suspend():
+                return subprocess.run(command, check=False).returncode
+        except OSError as error:
+            raise OpencodeError(
+                f"{command[0]} cannot be started ({error.strerror}); set EDITOR to an editor of yours"
+            ) from error
+
+    async def _copy(self) -> None:
+        """Put the text of the last answer on the clipboard, through the terminal."""
+        if self._control.session_id is None:
+            return
+        for message in reversed(await self._control.client.messages.list(self._control.session_id)):
+            texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()]
+            if isinstance(message.info, AssistantMessage) and texts:
+                self._screen.app.copy_to_clipboard("\n\n".join(texts))
+                self._screen.tell("done", "Copied", "the last answer")
+                return
+        self._screen.tell("note", "There is no answer to copy yet")

@@ -1,0 +1,99 @@
+"""Interrupting a run, and leaving the program: both ask for a second press, or before they end a run."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, cast
+
+from opencode_tui.tui.chrome.activity import Activity
+from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
+from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.state.controller import Control
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.app import OpenCodeApp
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+ARMED_MS = 5_000
+"""Milliseconds within which a second press interrupts or quits."""
+
+
+class RunActs:
+    """Acts on the run and on the program."""
+
+    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+        self._screen = screen
+        self._control = control
+        self._armed: dict[str, int] = {}
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """By action id."""
+        return {
+            "session_interrupt": self._interrupt,
+            "app_exit": self._press_quit,
+            "terminal_suspend": self._suspend,
+        }
+
+    def _interrupt(self) -> None:
+        if not self._control.is_busy:
+            self._screen.forget_note()
+        elif self._is_second("interrupt"):
+            self._screen.do(self._abort())
+        else:
+            key = self._screen.keymap.first("session_interrupt")
+            self._screen.activity.show_aside(Activity(key=key, act="again to interrupt"))
+            self._screen.set_timer(ARMED_MS / 1000, self._disarm)
+
+    async def _abort(self) -> None:
+        self._disarm()
+        await self._control.interrupt()
+
+    def _press_quit(self) -> None:
+        """Quit; ctrl+c alone is also pressed for other things, so it needs a second press."""
+        app = cast("OpenCodeApp", self._screen.app)
+        if app.router.last_key != "ctrl+c" or self._is_second("quit"):
+            self._disarm()
+            self.quit()
+        else:
+            self._screen.activity.show_aside(Activity(key="ctrl+c", act="again to quit", action_id="app_exit"))
+            self._screen.set_timer(ARMED_MS / 1000, self._disarm)
+
+    def quit(self) -> None:
+        """Leave; while runs work that would end with this process, ask first."""
+        busy = [one for one in self._control.folder.statuses if one in self._control.folder.sessions]
+        if not busy or self._screen.options.server is not None:
+            self._screen.leave()
+            return
+        titles = [self._control.folder.sessions[one].title for one in busy]
+        assert self._screen.panels is not None
+        self._screen.panels.open(
+            ConfirmPanel(
+                Question(
+                    "Quit while the agent works?",
+                    [f"  {title}" for title in titles],
+                    "The turn ends in order: what is done stays, what runs is stopped. You can come back to it.",
+                    (
+                        PanelKey("y", "end the turn and quit", lambda: self._screen.do(self._end_and_leave())),
+                        PanelKey("escape", "stay", self._screen.panels.close),
+                    ),
+                )
+            )
+        )
+
+    async def _end_and_leave(self) -> None:
+        for session_id in list(self._control.folder.statuses):
+            await self._control.client.prompts.abort(session_id)
+        self._screen.leave()
+
+    def _suspend(self) -> None:
+        self._screen.app.action_suspend_process()
+
+    def _disarm(self) -> None:
+        self._armed.clear()
+        self._screen.activity.show_aside(Activity())
+
+    def _is_second(self, what: str) -> bool:
+        """Tell whether this is the second press, and remember it as the first when it is not."""
+        now = self._control.now()
+        if now - self._armed.get(what, -ARMED_MS) < ARMED_MS:
+            return True
+        self._armed = {what: now}
+        return False

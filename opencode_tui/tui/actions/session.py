@@ -1,0 +1,165 @@
+"""Acts on whole sessions: new, rename, delete, fork, export, compact, and going from one to another."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opencode_tui.schema.api.context import CompactSession
+from opencode_tui.schema.api.request import ForkSession, UpdateSession
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.text.quantity import amount, plural
+from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
+from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+from opencode_tui.tui.state.controller import Control
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+
+class SessionActs:
+    """Acts on the shown session, or on one that a list names."""
+
+    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+        self._screen = screen
+        self._control = control
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """By action id."""
+        return {
+            "session_new": self._control.leave,
+            "session_rename": lambda: self._with_shown(self.rename),
+            "session_delete": lambda: self._with_shown(self.delete),
+            "session_fork": lambda: self._with_shown(lambda info: self._screen.do(self.fork(info.id))),
+            "session_export": lambda: self._with_shown(self.export),
+            "session_compact": lambda: self._with_shown(lambda info: self._screen.do(self._compact(info))),
+            "session_parent": self._go_up,
+            "session_child_cycle": lambda: self._cycle(1),
+            "session_child_cycle_reverse": lambda: self._cycle(-1),
+            "sidebar_toggle": self._screen.toggle_sidebar,
+        }
+
+    def open(self, session_id: str) -> None:
+        """Show another session."""
+        self._screen.do(self._control.open(session_id))
+
+    def rename(self, info: SessionInfo) -> None:
+        """Ask for another title."""
+
+        def done(title: str) -> None:
+            self._close()
+            if title and title != info.title:
+                self._screen.do(self._rename(info.id, title))
+
+        self._open(TextPanel(TextAsk("Rename this session", "rename", text=info.title), done=done, back=self._close))
+
+    async def _rename(self, session_id: str, title: str) -> None:
+        await self._control.client.sessions.update(session_id, UpdateSession(title=title))
+
+    def delete(self, info: SessionInfo) -> None:
+        """Ask before a session and what its agents did is deleted."""
+        self._screen.do(self._ask_delete(info))
+
+    async def _ask_delete(self, info: SessionInfo) -> None:
+        messages = await self._control.client.messages.list(info.id)
+        below = len(self._control.folder.family(info.id)) - 1
+        about = [f"  {info.title}", f"  {plural(len(messages), 'message')}"]
+        if below:
+            about[-1] += f", and {plural(below, 'session')} of its agents"
+        answers = (
+            PanelKey("y", "delete for good", lambda: self._screen.do(self._delete(info))),
+            PanelKey("escape", "keep it", self._close),
+        )
+        told = "Your files stay as they are. This cannot be taken back; `opencode-tui export` keeps a copy."
+        self._open(ConfirmPanel(Question("Delete this session?", about, told, answers)))
+
+    async def _delete(self, info: SessionInfo) -> None:
+        self._close()
+        await self._control.client.sessions.remove(info.id)
+        if self._control.session_id == info.id:
+            self._control.leave()
+        self._screen.tell("note", "Deleted", info.title)
+
+    async def fork(self, session_id: str, message_id: str | None = None) -> None:
+        """Go on in a copy, up to a message or of the whole; the source stays as it is."""
+        made = await self._control.client.sessions.fork(session_id, ForkSession(message_id=message_id))
+        await self._control.open(made.id)
+        self._screen.tell("note", "This is the fork", "the source stays as it was")
+
+    async def restore(self, part_id: str) -> None:
+        """Have a pruned output sent to the model again."""
+        if self._control.session_id is not None:
+            report = await self._control.client.context.restore(self._control.session_id, [part_id])
+            self._screen.tell("done", "Restored", f"{amount(report.tokens)} tokens are sent again")
+
+    async def _compact(self, info: SessionInfo) -> None:
+        self._screen.tell("note", "Compacting", "a summary takes the place of older messages")
+        await self._control.client.context.compact(info.id, CompactSession(model=self._control.choice.model))
+        self._screen.tell("done", "Compacted")
+
+    def export(self, info: SessionInfo) -> None:
+        """Ask for a file name and write the conversation there as Markdown."""
+
+        def done(name: str) -> None:
+            self._close()
+            if name:
+                self._screen.do(self._export(info, name))
+
+        ask = TextAsk(
+            "Export as Markdown", "write", text=f"session-{info.id[:8]}.md", hint="a new file, below this folder"
+        )
+        self._open(TextPanel(ask, done=done, back=self._close))
+
+    async def _export(self, info: SessionInfo, name: str) -> None:
+        from opencode_tui.text.conversation import to_markdown
+
+        messages = await self._control.client.messages.list(info.id)
+        text = to_markdown(info, messages)
+        path = await asyncio.to_thread(_write_new, self._control.client.directory, name, text)
+        self._screen.tell("done", "Exported", str(path))
+
+    def _go_up(self) -> None:
+        facts = self._control.facts
+        if facts is not None and facts.info.parent_id:
+            self.open(facts.info.parent_id)
+
+    def _cycle(self, step: int) -> None:
+        """Go through the sessions that the agents of one session opened."""
+        facts = self._control.facts
+        if facts is None:
+            return
+        parent = facts.info.parent_id or facts.info.id
+        sessions = self._control.folder.sessions.values()
+        ids = sorted(one.id for one in sessions if one.parent_id == parent)
+        if ids:
+            at = ids.index(facts.info.id) + step if facts.info.id in ids else (0 if step > 0 else -1)
+            self.open(ids[at % len(ids)])
+
+    def _with_shown(self, act: Callable[[SessionInfo], object]) -> None:
+        if self._control.facts is None:
+            self._screen.tell("note", "Nothing here yet", "the session begins with your first request")
+        else:
+            act(self._control.facts.info)
+
+    def _open(self, panel: ConfirmPanel | TextPanel) -> None:
+        assert self._screen.panels is not None
+        self._screen.panels.open(panel)
+
+    def _close(self) -> None:
+        assert self._screen.panels is not None
+        self._screen.panels.close()
+
+
+def _write_new(folder: Path, name: str, text: str) -> Path:
+    path = folder / Path(name).expanduser()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+    except FileExistsError:
+        raise OpencodeError(f"{path} is there already; give another name") from None
+    except OSError as error:
+        raise OpencodeError(f"{path} cannot be written ({error.strerror})") from error
+    return path

@@ -1,0 +1,63 @@
+"""The act of trusting a folder: everything that it would start is listed, then it is a yes or a no."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from opencode_tui.schema.api.trust import TrustItem, TrustReport
+from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
+from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.state.controller import Control
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+
+class TrustActs:
+    """Asks the engine for the list, the person for the answer."""
+
+    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+        self._screen = screen
+        self._control = control
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """By action id."""
+        return {"trust_view": lambda: self._screen.do(self._ask())}
+
+    async def _ask(self) -> None:
+        report = await self._control.client.settings.trust_report()
+        waiting = [one for one in report.items if one.verdict != "trusted"]
+        if not waiting:
+            self._screen.tell("note", "Nothing here needs your trust")
+            return
+        assert self._screen.panels is not None
+        answers = (
+            PanelKey("y", "trust exactly this", lambda: self._screen.do(self._trust(report))),
+            PanelKey("escape", "leave it without effect", self._screen.panels.close),
+        )
+        told = "It can start programs as you. What changes later has to be trusted again."
+        self._screen.panels.open(ConfirmPanel(Question("Trust this folder?", lines_of(waiting), told, answers)))
+
+    async def _trust(self, report: TrustReport) -> None:
+        from opencode_tui.tui.start import put_in_force
+
+        assert self._screen.panels is not None
+        self._screen.panels.close()
+        if self._control.folder.statuses:
+            self._screen.tell("note", "A session is at work", "interrupt it, then trust the folder")
+            return
+        await self._control.client.settings.trust(report.seen)
+        await self._control.client.reopen()
+        await put_in_force(self._screen, self._control)
+        await self._control.load(self._screen.options)
+        self._screen.show_conversation()
+        self._screen.tell("done", "Trusted", "as it is now")
+
+
+def lines_of(items: Sequence[TrustItem]) -> list[str]:
+    """What would be started or loosened, by file."""
+    lines: list[str] = []
+    for item in items:
+        lines.append(item.name)
+        lines += ["  changed since you trusted it"] if item.verdict == "changed" else []
+        lines += [f"  {effect.removeprefix(f'{item.name}: ')}" for effect in item.effects]
+    return lines

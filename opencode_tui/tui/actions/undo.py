@@ -1,0 +1,145 @@
+"""Undo and redo: first what it would do, in the chat itself and in a panel, then the act."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from opencode_tui.schema.session.part import TextPart
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles
+from opencode_tui.text.undo import undone_files
+from opencode_tui.tui.dialogs.undo import UndoPanel
+from opencode_tui.tui.state.controller import Control
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+
+class UndoActs:
+    """Undo of the shown session."""
+
+    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+        self._screen = screen
+        self._control = control
+        self._brought_back = ""
+        """The request that the last undo put into the prompt."""
+
+    def table(self) -> Mapping[str, Callable[[], object]]:
+        """By action id."""
+        return {
+            "messages_undo": lambda: self._screen.do(self.ask()),
+            "messages_redo": lambda: self._screen.do(self._ask_redo()),
+        }
+
+    async def ask(self, message_id: str | None = None, part_id: str | None = None) -> None:
+        """Show what an undo from there on would do; without a place it is the last turn."""
+        session_id = self._control.session_id
+        if session_id is None:
+            return
+        if self._control.is_busy:  # what runs is ended first; its changes are undone with the rest
+            await self._control.interrupt()
+        preview = await self._control.client.undo.preview(session_id, message_id, part_id)
+        assert preview.scope is not None
+        transcript = self._control.transcript
+        transcript.preview_undo(preview.scope.message_id, preview.scope.part_id)
+        self._screen.show_cut()
+        self._open(
+            UndoPanel(
+                preview,
+                root=self._control.client.directory,
+                span=self._span(preview),
+                show=self._shower(session_id, preview),
+                act=lambda: self._screen.do(self._undo(session_id, preview)),
+                back=self._keep,
+            )
+        )
+
+    def _shower(self, session_id: str, preview: RevertPreview) -> Callable[[], object] | None:
+        """What opens the changes; they are known by turn, so it is for the undo of one whole turn."""
+        scope = preview.scope
+        if scope is None or scope.part_id or scope.requests != 1:
+            return None
+        return lambda: self._screen.do(self._show_diff(session_id, scope.message_id))
+
+    async def _show_diff(self, session_id: str, message_id: str) -> None:
+        from opencode_tui.tui.screens.diff import TURN, DiffScreen  # only when it is asked for
+
+        diffs = await self._control.client.sessions.diff(session_id, message_id)
+        if diffs:
+            self._screen.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=TURN))
+        else:
+            self._screen.tell("note", "No file changes are known", "of this turn")
+
+    def _keep(self) -> None:
+        self._close()
+        self._control.transcript.end_preview()
+
+    async def _undo(self, session_id: str, preview: RevertPreview) -> None:
+        self._close()
+        assert preview.scope is not None
+        text = await self._request_text(session_id, preview.scope.message_id)
+        try:
+            report = await self._control.client.undo.revert(session_id, preview.scope.message_id, preview.scope.part_id)
+        finally:
+            self._control.transcript.end_preview()
+        self.tell_files(report)
+        editor = self._screen.prompt.editor
+        if text and not preview.scope.part_id and not editor.text.strip():
+            editor.put(text)
+            self._brought_back = editor.text
+        if report.failed:
+            self._screen.tell("failed", "Not all files could be undone", "undo again to try the rest")
+
+    def tell_files(self, report: UndoFiles) -> None:
+        """Have the chat list what became of the files."""
+        scope = getattr(report, "scope", None)
+        if scope is not None:
+            self._control.transcript.tell_undone(scope.message_id, undone_files(report, self._control.client.directory))
+
+    async def _request_text(self, session_id: str, message_id: str) -> str:
+        message = await self._control.client.messages.get(session_id, message_id)
+        if message.info.role != "user":
+            return ""
+        return "\n".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
+
+    async def _ask_redo(self) -> None:
+        session_id = self._control.session_id
+        if session_id is None:
+            return
+        preview = await self._control.client.undo.preview_unrevert(session_id)
+        if preview.kept or preview.unprotected:
+            self._open(
+                UndoPanel(
+                    preview,
+                    root=self._control.client.directory,
+                    span="",
+                    act=lambda: self._screen.do(self._redo(session_id)),
+                    back=self._close,
+                )
+            )
+        else:
+            await self._redo(session_id)
+
+    async def _redo(self, session_id: str) -> None:
+        self._close()
+        report: RevertReport = await self._control.client.undo.unrevert(session_id)
+        editor = self._screen.prompt.editor
+        if self._brought_back and editor.text == self._brought_back:
+            editor.put("")  # it stands in the chat again
+        if report.kept:
+            self._screen.tell("note", "Redone", f"{len(report.kept)} kept as you changed them")
+        else:
+            self._screen.tell("done", "Redone")
+
+    def _span(self, preview: RevertPreview) -> str:
+        """`1 turn · 12:04 to 12:06`: what goes, and when it was."""
+        scope = preview.scope
+        if scope is None:
+            return ""
+        return self._control.span(scope.messages or [scope.message_id])
+
+    def _open(self, panel: UndoPanel) -> None:
+        assert self._screen.panels is not None
+        self._screen.panels.open(panel)
+
+    def _close(self) -> None:
+        assert self._screen.panels is not None
+        self._screen.panels.close()

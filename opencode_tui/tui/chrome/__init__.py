@@ -1,0 +1,1 @@
+"""The parts around the conversation: title row, sidebar, activity line, status line."""

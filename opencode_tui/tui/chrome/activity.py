@@ -1,0 +1,129 @@
+"""The activity line: what happens now, the one thing on the screen that moves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from textual import events
+from textual.strip import Strip
+from textual.timer import Timer
+
+from opencode_tui.text.cells import clip_middle
+from opencode_tui.text.cells import width as cells
+from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
+from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
+
+Kind = Literal["idle", "busy", "asks", "retry", "failed", "note", "done"]
+
+FRAMES_PER_SECOND = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What the line says: `word` is what happens, `facts` stand muted behind it, `key` and `act` at the right end.
+
+    `action_id` is what a click there does; without one it is an interruption.
+    """
+
+    kind: Kind = "idle"
+    word: str = ""
+    facts: str = ""
+    key: str = ""
+    act: str = ""
+    action_id: str = "session_interrupt"
+
+
+class ActivityLine(Rows):
+    """One row above the prompt. The spinner turns while `kind` is busy; everything else stands still."""
+
+    activity = Activity()
+    aside = Activity()
+    """What stands at the right end instead of the key, such as `↓ 14 new   end`."""
+
+    _frame = 0
+    _timer: Timer | None = None
+
+    def show(self, activity: Activity) -> None:
+        """Say something else."""
+        if activity == self.activity:
+            return
+        self.activity = activity
+        self._turn(activity.kind == "busy" and not self.look.is_still)
+        self.redraw()
+
+    def show_aside(self, aside: Activity) -> None:
+        """Say something else at the right end; an empty one gives the place back."""
+        if aside != self.aside:
+            self.aside = aside
+            self.redraw()
+
+    def _turn(self, wanted: bool) -> None:
+        if wanted and self._timer is None:
+            self._timer = self.set_interval(1 / FRAMES_PER_SECOND, self._step)
+        elif not wanted and self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _step(self) -> None:
+        self._frame += 1
+        self.redraw()
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """The one row."""
+        palette = self.look.palette
+        fill = palette.area("background")
+        if not self.activity.word:
+            return [row(width, [], self._end(), fill=fill)]
+        end = self._end()
+        mark = self.look.glyphs.ellipsis
+        word = self.activity.word
+        if self.activity.kind == "failed":
+            word = clip_middle(word, width - measure(end) - 4, mark)
+        loud = {"retry": "warning", "failed": "error"}.get(self.activity.kind, "text")
+        left = [
+            (" ", fill),
+            (f"{self._sign()} ", palette.style(self._hue(), bold=True)),
+            (word, palette.style(loud if self.activity.kind == "retry" else "text")),
+            (self._facts(width - measure(end) - cells(word) - 4), palette.style(self._facts_token())),
+        ]
+        return [row(width, left, end, fill=fill, mark=mark)]
+
+    def on_click(self, event: events.Click) -> None:
+        """Take a click on the key at the right for that key."""
+        if act := pressed(event):
+            self.post_message(Pressed(act))
+
+    def _end(self) -> list[Piece]:
+        shown = self.aside if self.aside.word or self.aside.key else self.activity
+        palette = self.look.palette
+        word = f"{shown.word}   " if shown is self.aside and shown.word else ""
+        if not (shown.key or word):
+            return []
+        act = f" {shown.act}" if shown.act else ""
+        meta = pressing(shown.action_id)
+        return [
+            (word, palette.style("accent") + meta),
+            (shown.key, palette.style("text") + meta),
+            (f"{act}  ", palette.style("muted") + meta),
+        ]
+
+    def _facts(self, room: int) -> str:
+        """As many of the facts as there is room for, the last ones left out; what is left of one where it is the only one."""
+        facts = self.activity.facts.split(" · ")
+        while len(facts) > 1 and cells(" · ".join(facts)) + 2 > room:
+            facts.pop()
+        return self.look.words(f"  {' · '.join(facts)}") if facts[0] else ""
+
+    def _facts_token(self) -> str:
+        return "text" if self.activity.kind == "retry" else "muted"
+
+    def _sign(self) -> str:
+        glyphs = self.look.glyphs
+        if self.activity.kind == "busy":
+            return glyphs.running if self.look.is_still else glyphs.spinner[self._frame % len(glyphs.spinner)]
+        signs = {"asks": glyphs.asks, "retry": glyphs.retried, "failed": glyphs.failed, "done": glyphs.done}
+        return signs.get(self.activity.kind, " ")
+
+    def _hue(self) -> str:
+        hues = {"busy": "accent", "asks": "warning", "retry": "warning", "failed": "error", "done": "success"}
+        return hues.get(self.activity.kind, "muted")

@@ -1,0 +1,59 @@
+"""The title row: what the session is called and, while the sidebar is folded, what it changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.strip import Strip
+
+from opencode_tui.tui.theme.look import Look
+from opencode_tui.tui.widgets.row import Piece, Rows, row
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """What the header says; `files` 0 when nothing changed or the sidebar says it."""
+
+    text: str = ""
+    additions: int = 0
+    deletions: int = 0
+    files: int = 0
+
+
+class Header(Rows):
+    """The title row with an empty row below, and one above where there is room."""
+
+    title_facts = Title()
+
+    def show(self, title: Title) -> None:
+        """Take other facts."""
+        if title != self.title_facts:
+            self.title_facts = title
+            self.redraw()
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """Empty, title, empty; without the first when there are two."""
+        palette = self.look.palette
+        fill = palette.area("background")
+        left = [("   ", fill), (self.title_facts.text, palette.style("text", bold=True))]
+        drawn = row(width, left, self._facts(width), fill=fill, mark=self.look.glyphs.ellipsis)
+        empty = Strip.blank(width, fill)
+        return [empty, drawn, empty] if height > 2 else [drawn, empty]
+
+    def _facts(self, width: int) -> list[Piece]:
+        facts, palette = self.title_facts, self.look.palette
+        if not facts.files:
+            return []
+        words = f"  {facts.files} file{'' if facts.files == 1 else 's'}" if width >= 70 else ""
+        counts = change_counts(self.look, facts.additions, facts.deletions, "background")
+        return [*counts, (words, palette.style("muted")), ("  ", palette.area("background"))]
+
+
+def change_counts(look: Look, additions: int, deletions: int, area: str) -> list[Piece]:
+    """`+18 −1` in their colours; what is zero is left out."""
+    pieces: list[Piece] = []
+    if additions:
+        pieces.append((f"{look.glyphs.plus}{additions}", look.palette.style("diff_add", area)))
+    if deletions:
+        gap = " " if pieces else ""
+        pieces.append((f"{gap}{look.glyphs.minus}{deletions}", look.palette.style("diff_del", area)))
+    return pieces

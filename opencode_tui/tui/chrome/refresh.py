@@ -1,0 +1,212 @@
+"""Makes everything around the conversation say what is known now: at once when somebody is asked, else within a moment."""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from textual.timer import Timer
+
+from opencode_tui.schema.session.session import RetryStatus, SessionInfo
+from opencode_tui.text.quantity import amount, duration, money
+from opencode_tui.text.retry import waiting_reason
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chrome.activity import Activity
+from opencode_tui.tui.chrome.header import Title
+from opencode_tui.tui.chrome.sidebar import sidebar_facts
+from opencode_tui.tui.chrome.status_line import Status
+from opencode_tui.tui.prompt.editor import HINTS
+from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.items import RetryItem
+from opencode_tui.tui.state.session_facts import SessionFacts
+from opencode_tui.tui.terminal_title import Notifier
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.app import OpenCodeApp
+    from opencode_tui.tui.screens.chat import ChatScreen
+
+
+# What stands around the conversation, made of what is known: title row, activity line, status line.
+
+PLAN = "plan"
+"""The agent that looks and thinks."""
+
+
+def title_of(control: Control, *, is_folded: bool) -> Title:
+    """The title row; what was changed stands there while the sidebar is folded."""
+    if control.facts is None:
+        return Title()
+    text = screen_line(control.facts.title)
+    info: SessionInfo = control.facts.info
+    if not is_folded or info.summary is None:
+        return Title(text)
+    return Title(text, info.summary.additions, info.summary.deletions, info.summary.files or 0)
+
+
+def activity_of(control: Control, now: int, *, interrupt_key: str) -> Activity:
+    """What happens now in the shown session; an idle one when nothing does."""
+    facts = control.facts
+    if facts is not None and control.is_elsewhere and not control.is_busy:
+        return Activity("asks", "Worked on in another terminal", "what it does is shown when it is done")
+    if facts is None or not control.is_busy:
+        return Activity()
+    status = control.folder.status(facts.info.id)
+    if isinstance(status, RetryStatus):
+        left = max(0, status.next - now + 999) // 1000
+        retry = next((item for item in reversed(control.transcript.items) if isinstance(item, RetryItem)), None)
+        attempt = retry.attempts[-1] if retry is not None and retry.attempts else None
+        word = waiting_reason(retry.provider if retry is not None else "", attempt, status.message)
+        most = f" of {status.attempts}" if status.attempts else ""
+        told = f"next try in {duration(left)}, attempt {status.attempt}{most}"
+        return Activity("retry", word, told, interrupt_key, "stop trying")
+    elapsed = duration(max(0, now - _since(control, facts)) / 1000)
+    if control.questions():
+        return Activity("asks", "Waiting for your answer", elapsed, interrupt_key, "interrupt")
+    told = f"{elapsed} · {amount(facts.turn_tokens)} tokens" if facts.turn_tokens else elapsed
+    return Activity("busy", facts.word, told, interrupt_key, "interrupt")
+
+
+def end_of_turn(control: Control, started: int, now: int) -> Activity:
+    """What is said of a turn that has just ended."""
+    facts = control.facts
+    assert facts is not None
+    took = duration((now - started) / 1000)
+    match facts.failure:
+        case "" if facts.is_stopped_by_rejection:
+            return Activity("note", "Stopped", f"you rejected a tool call · {took}")
+        case "":
+            cost = money(facts.turn_cost) if facts.turn_cost else ""
+            told = " · ".join(one for one in (took, facts.turn_summary(), cost) if one)
+            return Activity("done", "Done", told)
+        case "MessageAbortedError":
+            return Activity("note", "Interrupted", took)
+        case _:
+            return Activity("failed", "Stopped", f"{took} · {amount(facts.turn_tokens)} tokens")
+
+
+def status_of(control: Control, *, is_folded: bool, is_asking: bool, width: int, key: Callable[[str], str]) -> Status:
+    """The status line; `key` names the key of an action."""
+    agent = screen_line(control.choice.agent or "")
+    variant = f" {control.choice.variant}" if control.choice.variant else ""
+    chosen = control.choice.model
+    is_demo = chosen is not None and chosen.provider_id == "demo"
+    model = screen_line(f"{chosen if is_demo else chosen.model_id}{variant}") if chosen is not None else "no model"
+    share, cost = "", ""
+    if is_folded and control.facts is not None:
+        share = share_text(control.facts.context, control.choice.limit)
+        cost = money(control.facts.cost) if control.facts.cost else ""
+    return Status(agent, model, share, cost, _hints(is_asking=is_asking, is_demo=is_demo, width=width, key=key))
+
+
+def prompt_hints(control: Control, *, has_examples: bool) -> tuple[str, ...]:
+    """What stands in an empty prompt."""
+    if control.choice.agent == PLAN:
+        return ("Plan only, nothing is edited", *HINTS[1:])
+    return ("Ask anything, or press up for an example", *HINTS[1:3]) if has_examples else HINTS
+
+
+def share_text(used: int, limit: int) -> str:
+    """The share of the context that is used; its tokens where the limit is unknown; empty for nothing."""
+    if not used:
+        return ""
+    return f"{round(100 * used / limit)} %" if limit else f"{amount(used)} tokens"
+
+
+def _hints(
+    *, is_asking: bool, is_demo: bool, width: int, key: Callable[[str], str]
+) -> tuple[tuple[str, str, str], ...]:
+    if is_asking:
+        up, down = key("messages_page_up"), key("messages_page_down")
+        return ((f"{up} {down}", "read the chat", ""),)
+    first = ("model_list", "models") if is_demo else ("agent_cycle", "agent")
+    wanted = [first, ("command_list", "commands"), ("help_view", "help")]
+    if width < 100:
+        wanted = [("sidebar_toggle", "sidebar"), ("command_list", "commands")]
+    return tuple((key(action), word, action) for action, word in wanted if key(action))
+
+
+def _since(control: Control, facts: SessionFacts) -> int:
+    return facts.turn_started or control.folder.busy_since.get(facts.info.id, 0)
+
+
+IDLE_S = 20
+"""Seconds between two looks while nothing happens: how long ago things were goes on."""
+
+SETTLE_S = 0.25
+"""Seconds between two looks at numbers that grow with every token."""
+
+
+class Settling:
+    """Compares and tells; what did not change is not drawn again."""
+
+    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+        self._screen = screen
+        self._control = control
+        self._notifier = Notifier(cast("OpenCodeApp", screen.app))
+        self._note: Activity | None = None
+        self._busy: tuple[str, int] | None = None
+        self._timer: Timer | None = None
+        screen.set_interval(IDLE_S, self.settle)
+
+    def tell(self, note: Activity | None) -> None:
+        """Say something in the activity line until the next key or the next run; None takes it away."""
+        if note != self._note:
+            self._note = note
+            self.settle()
+
+    def soon(self) -> None:
+        """Settle within a moment; at once when somebody is asked or a run begins or ends."""
+        if self._control.take_urgent():
+            self.settle()
+        elif self._timer is None:
+            self._timer = self._screen.set_timer(SETTLE_S, self.settle)
+
+    def settle(self) -> None:
+        """Look at all facts."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+        screen, control, now = self._screen, self._control, self._control.now()
+        if not screen.is_mounted:
+            return
+        self._follow_run(now)
+        assert screen.panels is not None
+        screen.panels.sync()
+        self._notifier.follow(len(control.questions()))
+        cast("OpenCodeApp", screen.app).title_line.show(control.facts.title if control.facts is not None else "")
+        screen.header.show(title_of(control, is_folded=screen.is_folded))
+        doing = activity_of(control, now, interrupt_key=screen.keymap.first("session_interrupt"))
+        screen.activity.show(doing if self._note is None else self._note)
+        self._show_status()
+        screen.prompt.editor.show_hints(prompt_hints(control, has_examples=screen.prompt.has_examples))
+        if screen.welcome is not None and screen.welcome.display:
+            screen.welcome.show(control)
+        if screen.sidebar is not None and screen.sidebar.display:
+            screen.sidebar.show(sidebar_facts(control, screen.sidebar.look.glyphs, home=os.path.expanduser("~")))
+        if control.is_busy and self._timer is None:
+            self._timer = screen.set_timer(1, self.settle)
+
+    def _show_status(self) -> None:
+        screen = self._screen
+        screen.status.show(
+            status_of(
+                self._control,
+                is_folded=screen.is_folded,
+                is_asking=screen.panels is not None and screen.panels.is_open,
+                width=screen.size.width,
+                key=screen.keymap.first,
+            )
+        )
+
+    def _follow_run(self, now: int) -> None:
+        """Take notes away when a run begins, say what a run was when it ends."""
+        control = self._control
+        shown = control.session_id
+        if control.is_busy and shown is not None:
+            if self._busy is None or self._busy[0] != shown:
+                self._busy, self._note = (shown, now), None
+        elif self._busy is not None:
+            session_id, started = self._busy
+            self._busy = None
+            if session_id == shown:
+                self._note = end_of_turn(control, started, now)
+                self._notifier.ended(now - started)

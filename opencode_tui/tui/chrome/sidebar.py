@@ -1,0 +1,291 @@
+"""The sidebar: fixed and small things first, the sessions get what is left and scroll."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.session import Todo
+from opencode_tui.text.cells import clip_front
+from opencode_tui.text.quantity import age, amount, money
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chrome.header import change_counts
+from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of
+from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.look import Look
+from opencode_tui.tui.widgets.row import Piece, Rows, row, strip
+
+# What the sidebar says, as plain values.
+
+
+@dataclass(frozen=True, slots=True)
+class SidebarFacts:
+    """A section without content is not drawn. `used` and `limit` are tokens, a limit of 0 is unknown."""
+
+    used: int = 0
+    limit: int = 0
+    cost: str = ""
+    todos: Sequence[Todo] = ()
+    diffs: Sequence[FileDiff] = ()
+    sessions: Sequence[SessionRow] = field(default=(), hash=False)
+    shown: str | None = None
+    now: int = 0
+    folder: str = ""
+    branch: str = ""
+
+
+def sidebar_facts(control: Control, glyphs: Glyphs, *, home: str) -> SidebarFacts:
+    """What is known now."""
+    facts, now = control.facts, control.now()
+    directory = str(control.client.directory)
+    is_home = directory == home or directory.startswith(home.rstrip("/") + "/")
+    return SidebarFacts(
+        used=facts.context if facts else 0,
+        limit=control.choice.limit,
+        cost=money(facts.cost) if facts and facts.cost else "",
+        todos=facts.todos if facts else (),
+        diffs=facts.diffs if facts else (),
+        sessions=session_rows(control.folder, now, glyphs),
+        shown=control.session_id,
+        now=now - now % 1000,
+        folder=f"~{directory[len(home.rstrip('/')) :]}" if is_home else directory,
+        branch=control.folder.branch or "",
+    )
+
+
+# The sidebar's sections as rows: context, todos, changes, sessions.
+
+MARGIN = 2
+PANEL = "panel"
+
+
+class Sections:
+    """Draws the sections for one look and width; each row is `width` cells, margins included."""
+
+    def __init__(self, look: Look, width: int) -> None:
+        self._look = look
+        self._width = width
+        self._fill = look.palette.area(PANEL)
+
+    def line(self, left: Sequence[Piece], right: Sequence[Piece] = ()) -> Strip:
+        """A row within the margins."""
+        mark = self._look.glyphs.ellipsis
+        inside = row(self._width - 2 * MARGIN, left, right, fill=self._fill, mark=mark)
+        edge = Segment(" " * MARGIN, self._fill)
+        return Strip([edge, *inside, edge], self._width)
+
+    def style(self, token: str, *, bold: bool = False) -> Style:
+        """A style on the sidebar's tone."""
+        return self._look.palette.style(token, PANEL, bold=bold)
+
+    def head(self, words: str, right: Sequence[Piece] = ()) -> Strip:
+        """A section's name, and what stands at the right of it."""
+        return self.line([(words, self.style("text", bold=True))], right)
+
+    def context(self, facts: SidebarFacts) -> list[Strip]:
+        """How full the context is, as a gauge and in numbers."""
+        if not facts.used:
+            return []
+        muted = self.style("muted")
+        room = self._width - 2 * MARGIN
+        right: list[Piece] = []
+        rows: list[Strip] = []
+        if facts.limit:
+            share = min(1.0, facts.used / facts.limit)
+            right = [
+                (f"{round(100 * facts.used / facts.limit)} %", self.style("text")),
+                (f" of {amount(facts.limit)}", muted),
+            ]
+            used = max(1, round(room * share))
+            glyphs = self._look.glyphs
+            hue = "warning" if share > 0.9 else "accent"
+            gauge = [
+                (glyphs.gauge_used * used, self.style(hue)),
+                (glyphs.gauge_free * (room - used), self.style("border")),
+            ]
+            rows = [self.line(gauge)]
+        told = self.line([(f"{amount(facts.used)} tokens", muted)], [(facts.cost, muted)] if facts.cost else ())
+        return [self.head("Context", right), *rows, told]
+
+    def todos(self, todos: Sequence[Todo]) -> list[Strip]:
+        """What is done, in work, to do."""
+        if not todos:
+            return []
+        done = sum(one.status == "completed" for one in todos)
+        right = [(f"{done} of {len(todos)}", self.style("muted"))]
+        return [self.head("Todo", right), *(self._todo(one) for one in todos)]
+
+    def _todo(self, todo: Todo) -> Strip:
+        glyphs = self._look.glyphs
+        sign, hue = {
+            "completed": (glyphs.done, "success"),
+            "in_progress": (glyphs.running, "accent"),
+            "cancelled": (glyphs.interrupted, "muted"),
+        }.get(todo.status, (glyphs.waiting, "muted"))
+        is_now = todo.status == "in_progress"
+        text = self.style("text" if is_now else "muted", bold=is_now)
+        return self.line([(f"{sign} ", self.style(hue, bold=is_now)), (screen_line(todo.content), text)])
+
+    def changes(self, diffs: Sequence[FileDiff], room: int) -> list[Strip]:
+        """The files that this session changed; at most `room` rows, the rest counted."""
+        if not diffs:
+            return []
+        added, removed = sum(one.additions for one in diffs), sum(one.deletions for one in diffs)
+        head = self.head("Changes", change_counts(self._look, added, removed, PANEL))
+        shown = diffs if len(diffs) <= room - 1 else diffs[: max(1, room - 2)]
+        rows = [self._change(one) for one in shown]
+        if len(shown) < len(diffs):
+            more = f"{self._look.glyphs.ellipsis} {len(diffs) - len(shown)} more"
+            rows.append(self.line([(f"  {more}", self.style("muted"))]))
+        return [head, *rows]
+
+    def _change(self, diff: FileDiff) -> Strip:
+        """Two columns of counts: additions end four cells before deletions do."""
+        glyphs = self._look.glyphs
+        letter = {"added": "A", "deleted": "D"}.get(diff.status or "", "M")
+        added = f"{glyphs.plus}{diff.additions}" if diff.additions else ""
+        removed = f"{glyphs.minus}{diff.deletions}" if diff.deletions else ""
+        gap = max(4, len(removed) + 1) - len(removed)
+        right = [(added, self.style("diff_add")), (" " * gap, self._fill), (removed, self.style("diff_del"))]
+        room = self._width - 2 * MARGIN - len(added) - gap - len(removed) - 3
+        path = clip_front(screen_line(diff.file), room, glyphs.ellipsis)
+        return self.line([(f"{letter} ", self.style("muted")), (path, self.style("text"))], right)
+
+    def sessions(self, facts: SidebarFacts) -> list[tuple[Strip, str]]:
+        """The sessions by day, each row with the id of its session, headings with none."""
+        if not facts.sessions:
+            return []
+        asking = sum(one.state == "asks" for one in facts.sessions)
+        words = f"{asking} need{'s' if asking == 1 else ''} you" if asking else ""
+        rows = [(self.head("Sessions", [(words, self.style("warning"))] if words else ()), "")]
+        group = ""
+        for one in facts.sessions:
+            if one.group != group:
+                if group:
+                    rows.append((self.line([]), ""))
+                group = one.group
+                rows.append((self.line([(group, self.style("muted"))]), ""))
+            rows.append((self._session(one, facts), one.info.id))
+        return rows
+
+    def _session(self, one: SessionRow, facts: SidebarFacts) -> Strip:
+        palette, glyphs = self._look.palette, self._look.glyphs
+        is_shown = one.info.id == facts.shown
+        area = "selection" if is_shown else PANEL
+        is_loud = is_shown or one.state in ("running", "asks")
+        meta = Style(meta={"session": one.info.id})
+        fill = palette.area(area) + meta
+        left: list[Piece] = [
+            (f"{sign_of(one.state, glyphs)} ", palette.style(HUES[one.state], area, bold=is_loud) + meta),
+            (one.branch, palette.style("guide", area) + meta),
+            (f"{one.kind} " if one.kind else "", palette.style("muted", area) + meta),
+            (one.title, palette.style("text", area, bold=is_shown) + meta),
+        ]
+        told = "" if one.branch else f" {age(one.info.time.updated, facts.now)}"
+        right = [(told, palette.style("muted", area) + meta)] if told else []
+        inside = row(self._width - 2 * MARGIN, left, right, fill=fill, mark=glyphs.ellipsis)
+        bar = (glyphs.user_bar, palette.style("accent", area) + meta) if is_shown else (" ", fill)
+        return Strip([Segment(*bar), Segment(" ", fill), *inside, Segment("  ", fill)], self._width)
+
+    def foot(self, facts: SidebarFacts) -> Strip:
+        """The folder and the branch."""
+        branch = screen_line(facts.branch)
+        room = self._width - 2 * MARGIN - len(branch) - 2
+        folder = clip_front(screen_line(facts.folder), room, self._look.glyphs.ellipsis)
+        muted = self.style("muted")
+        return self.line([(folder, muted)], [(branch, muted)] if branch else ())
+
+    def empty(self) -> Strip:
+        """An empty row."""
+        return strip([(" " * self._width, self._fill)], self._width)
+
+
+WIDE, MIDDLE = 140, 120
+"""Cells of the screen from which the sidebar is 40 and 36 wide."""
+
+
+def sidebar_width(screen: int) -> int:
+    """How wide it is beside the chat; 0 when it is folded."""
+    return 40 if screen >= WIDE else 36 if screen >= MIDDLE else 0
+
+
+class Sidebar(Rows):
+    """Draws `facts`; a click on a session chooses it."""
+
+    area = "panel"
+
+    class Chosen(Message):
+        """The person clicked on a session."""
+
+        def __init__(self, session_id: str) -> None:
+            super().__init__()
+            self.session_id = session_id
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.facts = SidebarFacts()
+        self._top = 0
+        self._most = 0
+
+    def show(self, facts: SidebarFacts) -> None:
+        """Take other facts."""
+        if facts != self.facts:
+            self.facts = facts
+            self.redraw()
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose a session."""
+        chosen = event.style.meta.get("session")
+        if chosen:
+            self.post_message(self.Chosen(str(chosen)))
+
+    def on_mouse_scroll_down(self) -> None:
+        """Scroll the sessions."""
+        self._scroll(2)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Scroll the sessions."""
+        self._scroll(-2)
+
+    def _scroll(self, rows: int) -> None:
+        self._top = min(max(0, self._top + rows), self._most)
+        self.redraw()
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """From the top: context, todos, changes, sessions; folder and branch in the last row but one."""
+        palette = self.look.palette
+        edge = [] if palette.tones else [Segment(self.look.glyphs.divider, palette.style("border"))]
+        sections = Sections(self.look, width - len(edge))
+        rows = self._fixed(sections, height)
+        room = max(0, height - len(rows) - 3)
+        rows += self._sessions(sections, room)
+        rows += [sections.empty()] * max(0, height - 2 - len(rows))
+        rows = [*rows[: height - 2], sections.foot(self.facts), sections.empty()]
+        return [Strip([*edge, *one]) for one in rows] if edge else rows
+
+    def _fixed(self, sections: Sections, height: int) -> list[Strip]:
+        empty = sections.empty()
+        rows = [empty]
+        for part in (
+            sections.context(self.facts),
+            sections.todos(self.facts.todos)[: max(4, height // 3)],
+            sections.changes(self.facts.diffs, max(4, height // 4)),
+        ):
+            if part:
+                rows += [*part, empty]
+        return rows
+
+    def _sessions(self, sections: Sections, room: int) -> list[Strip]:
+        found = sections.sessions(self.facts)
+        if not found:
+            return []
+        head, rest = found[0][0], [one for one, _ in found[1:]]
+        self._most = max(0, len(rest) - room + 1)
+        self._top = min(self._top, self._most)
+        return [head, *rest[self._top : self._top + max(0, room - 1)]]

@@ -1,0 +1,95 @@
+"""The status line: who works with which model, how full the context is, and the keys that matter now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+
+from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
+
+# Clicks on the hints around the prompt: each does what the key beside it does.
+
+_META = "act"
+
+
+class Pressed(Message):
+    """A hint was clicked."""
+
+    def __init__(self, action_id: str) -> None:
+        super().__init__()
+        self.action_id = action_id
+
+
+def pressing(action_id: str) -> Style:
+    """The style that makes text a place to click; without an act it is none."""
+    return Style(meta={_META: action_id}) if action_id else Style()
+
+
+def pressed(event: events.Click) -> str:
+    """The act whose hint was hit; empty beside all of them."""
+    return str(event.style.meta.get(_META, ""))
+
+
+NARROW = 60
+"""Cells below which only the agent and the share of the context are left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the line says; `share` and `cost` are empty while the sidebar says them."""
+
+    agent: str = ""
+    model: str = ""
+    share: str = ""
+    cost: str = ""
+    hints: tuple[tuple[str, str, str], ...] = ()
+    """(key, what it does, the id of that act), the most important last."""
+
+
+class StatusLine(Rows):
+    """The last row."""
+
+    status = Status()
+
+    def show(self, status: Status) -> None:
+        """Take other facts."""
+        if status != self.status:
+            self.status = status
+            self.redraw()
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """The one row."""
+        palette, status = self.look.palette, self.status
+        fill = palette.area("background")
+        agent = [(" ", fill), (status.agent, palette.style("text", bold=True))]
+        if width <= NARROW:
+            return [row(width, agent, [(f"{status.share}  ", palette.style("text"))], fill=fill)]
+        left = [
+            *agent,
+            (f"  {status.model}" if status.model else "", palette.style("muted")),
+            (f"   {status.share}" if status.share else "", palette.style("text")),
+            (f"  {status.cost}" if status.cost else "", palette.style("muted")),
+        ]
+        return [row(width, left, self._hints(width - measure(left) - 3), fill=fill, mark=self.look.glyphs.ellipsis)]
+
+    def on_click(self, event: events.Click) -> None:
+        """Take a click on a hint for its key."""
+        if act := pressed(event):
+            self.post_message(Pressed(act))
+
+    def _hints(self, room: int) -> list[Piece]:
+        palette = self.look.palette
+        shown = list(self.status.hints)
+        while shown:
+            pieces: list[Piece] = []
+            for key, words, act in shown:
+                meta = pressing(act)
+                pieces += [("   " if pieces else "", palette.area("background")), (key, palette.style("text") + meta)]
+                pieces.append((f" {words}", palette.style("muted") + meta))
+            if measure(pieces) + 2 <= room:
+                return [*pieces, ("  ", palette.area("background"))]
+            shown.pop(0)
+        return []

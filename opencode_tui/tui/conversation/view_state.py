@@ -1,0 +1,32 @@
+"""What drawing needs to know beside the item: what is opened, what has the focus, what time it is."""
+
+from dataclasses import dataclass, field
+
+from opencode_tui.tui.conversation.tools.tool import Opened
+from opencode_tui.tui.state.items import Item
+
+
+@dataclass(slots=True)
+class Scene:
+    """The state of the view itself; `redo_key` takes an undo back."""
+
+    now: int = 0
+    """Milliseconds since 1970."""
+
+    focus: str = ""
+    """The id of the item that the keys act on, empty when none."""
+
+    redo_key: str = "ctrl+x r"
+    opened: dict[str, Opened] = field(default_factory=dict[str, Opened])
+    """What was opened or folded by itself, by item id."""
+
+    detailed: set[str] = field(default_factory=set[str])
+    """Kinds of items that are open unless one was folded by itself."""
+
+    def is_focused(self, item: Item) -> bool:
+        """Tell whether the keys act on this item."""
+        return bool(self.focus) and item.id == self.focus
+
+    def is_open(self, item: Item) -> bool:
+        """Tell whether an item that is folded at first was opened."""
+        return self.opened.get(item.id, "whole" if item.kind in self.detailed else "folded") != "folded"

@@ -1,0 +1,1 @@
+"""Diffs on the screen: rows as cells, layout, headings."""

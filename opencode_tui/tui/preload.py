@@ -1,0 +1,32 @@
+"""Imports everything that the first frame does not need."""
+
+import importlib
+
+MODULES = (
+    "opencode_tui.tui.state.controller",
+    "opencode_tui.tui.state.pump",
+    "opencode_tui.tui.actions.table",
+    "opencode_tui.tui.dialogs.overlay",
+    "opencode_tui.tui.screens.panel_host",
+    "opencode_tui.tui.chrome.sidebar",
+    "opencode_tui.tui.conversation.view",
+    "opencode_tui.tui.chrome.refresh",
+    "opencode_tui.tui.start",
+)
+_LANGUAGES = ("python", "bash", "json", "javascript", "typescript", "diff", "yaml")
+
+
+def load() -> None:
+    """Import the modules. Blocks: call it on a thread after the first frame."""
+    for name in MODULES:
+        importlib.import_module(name)
+
+
+def warm() -> None:
+    """Prepare the markdown parser and the syntax colors, which take some tenths of a second. Blocks as `load` does."""
+    from opencode_tui.tui.conversation.code import colour_lines  # not before the first frame
+    from opencode_tui.tui.conversation.inline import parse_inline
+
+    parse_inline("*a* `b`")
+    for language in _LANGUAGES:
+        colour_lines(["a = 1  # b"], language)

@@ -1,0 +1,81 @@
+"""What lies on the person's clipboard, asked of whichever program of the system knows it."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+
+from opencode_tui.schema.error import OpencodeError
+
+PATIENCE_S = 3.0
+MAX_BYTES = 20_000_000
+
+IMAGE: Sequence[Sequence[str]] = (
+    ("wl-paste", "--type", "image/png"),
+    ("xclip", "-selection", "clipboard", "-target", "image/png", "-out"),
+    ("pngpaste", "-"),
+)
+TEXT: Sequence[Sequence[str]] = (
+    ("wl-paste", "--no-newline"),
+    ("xclip", "-selection", "clipboard", "-out"),
+    ("xsel", "--clipboard", "--output"),
+    ("pbpaste",),
+)
+
+
+async def read_image() -> bytes:
+    """The image on the clipboard as PNG; empty when there is none, or nobody who knows."""
+    found = await _first(IMAGE)
+    return found if found.startswith(b"\x89PNG") else b""
+
+
+async def read_text() -> str:
+    """The text on the clipboard; empty when there is none, or nobody who knows."""
+    return (await _first(TEXT)).decode("utf-8", "replace")
+
+
+async def _first(commands: Sequence[Sequence[str]]) -> bytes:
+    for command in commands:
+        if shutil.which(command[0]) and (found := await _run(command)):
+            return found
+    return b""
+
+
+async def _run(command: Sequence[str]) -> bytes:
+    pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    try:
+        process = await asyncio.create_subprocess_exec(*command, stdin=nothing, stdout=pipe, stderr=nothing)
+    except OSError:
+        return b""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return b""
+    return output[:MAX_BYTES] if process.returncode == 0 else b""
+
+
+# Shows an image in whatever program of the system shows images.
+
+VIEWERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "wslview")
+
+
+def view_image(data: bytes, mime: str) -> None:
+    """Write it to a private temporary file and start a viewer, which goes on by itself. Blocks. Raises OpencodeError."""
+    program = next((found for name in VIEWERS if (found := shutil.which(name))), None)
+    if program is None:
+        raise OpencodeError(f"no image viewer is known here ({' or '.join(VIEWERS)})")
+    ending = "." + mime.rpartition("/")[2].partition("+")[0]
+    descriptor, path = tempfile.mkstemp(suffix=ending, prefix="opencode-tui-")
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    quiet = subprocess.DEVNULL
+    try:
+        subprocess.Popen([program, path], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+    except OSError as error:
+        raise OpencodeError(f"{program} cannot be started ({error.strerror})") from error

@@ -1,1 +1,0 @@
-"""The area at the right: context, todos, changes, sessions, folder and branch."""

@@ -1,0 +1,321 @@
+"""The conversation that is shown: which session, what is known of it, and what the person does with it."""
+
+import asyncio
+import os
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from opencode_tui.client.client import Client
+from opencode_tui.schema.api.request import (
+    CommandInput,
+    CreateSession,
+    PromptInput,
+    PromptPart,
+    ShellInput,
+    TextInput,
+)
+from opencode_tui.schema.error import BusyError, NotFoundError
+from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
+from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.text.undo import stored_report, undone_files
+from opencode_tui.tui.options import StartOptions
+from opencode_tui.tui.state.folder import Asking, FolderState, is_left_open
+from opencode_tui.tui.state.model_selection import Choice
+from opencode_tui.tui.state.session_facts import SessionFacts
+from opencode_tui.tui.state.transcript import Transcript
+from opencode_tui.tui.widgets.wheel import Wheel
+
+LOOK_S = 1.0
+"""Seconds between two looks whether another process is done with the shown session."""
+
+
+class _Turn:
+    """One request's turn at the door; may be ended more than once."""
+
+    def __init__(self, door: asyncio.Lock) -> None:
+        self._door = door
+        self._is_held = False
+
+    async def begin(self) -> None:
+        """Wait for those that came before."""
+        await self._door.acquire()
+        self._is_held = True
+
+    def end(self) -> None:
+        """Let the next one go."""
+        if self._is_held:
+            self._is_held = False
+            self._door.release()
+
+
+class Control:
+    """Between the door and the screen. `opened` is called when another conversation is to be shown.
+
+    `lagged` is called when events were lost, `told` with a note for the person.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        opened: Callable[[], None],
+        lagged: Callable[[], None],
+        told: Callable[[ScreenToastShown], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self.client = client
+        self._clock = clock
+        self.folder = FolderState()
+        self.choice = Choice(client)
+        self.facts: SessionFacts | None = None
+        self.transcript = Transcript()
+        self.warnings: Sequence[str] = ()
+        self.ignored: Sequence[str] = ()
+        """What settings are wrong, and what is not in force before the folder is trusted; raw."""
+        self.is_read_only = False
+        self.is_stacked = False
+        """Whether changes are to stand in one column also where two have room."""
+        self.wheel = Wheel()
+        self.is_alone = True
+        """Whether the engine works in this process alone: nobody tells what others do with the same store."""
+        self.is_elsewhere = False
+        """Whether another process works on the shown session; what it does is seen when it is done."""
+        self.interrupts = 0
+        """How often the person has interrupted a run."""
+        self._sends = 0
+        """Requests of this screen that wait for their answers."""
+        self._door = asyncio.Lock()
+        """Requests are stored in the order in which they were sent."""
+        self._is_urgent = False
+        self._readings: list[list[Event]] = []
+        """For each reading that is under way: what came since it began."""
+        self._folder_reading = asyncio.Lock()
+        self._opened = opened
+        self._lagged = lagged
+        self._told = told
+
+    @property
+    def session_id(self) -> str | None:
+        """The shown session; None before its first request."""
+        return self.facts.info.id if self.facts else None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a run works on the shown session."""
+        return self.session_id is not None and self.folder.is_busy(self.session_id)
+
+    def now(self) -> int:
+        """The time in ms since 1970."""
+        return int(self._clock() * 1000)
+
+    def questions(self) -> Sequence[Asking]:
+        """The open questions of the shown session and of the agents below it, the oldest first."""
+        if self.session_id is None or not self.folder.asking:
+            return ()
+        family = self.folder.family(self.session_id)
+        return [one for one in self.folder.asking.values() if one.session_id in family]
+
+    async def start(self, options: StartOptions) -> None:
+        """Read what is there, and open the session that was asked for. Raises OpencodeError."""
+        self.is_alone = options.server is None
+        await self.load(options)
+        self.is_read_only = await asyncio.to_thread(_is_read_only, self.client.directory)
+        if options.session_id:
+            await self.open(options.session_id)
+        elif options.is_continued and (latest := await self.client.sessions.latest()):
+            await self.open(latest.id)
+
+    async def load(self, options: StartOptions) -> None:
+        """Read what the folder holds and what its settings say. Raises OpencodeError."""
+        await self._read_folder()
+        await self.choice.load(options.model, options.agent)
+        notices = await self.client.settings.notices()
+        self.warnings, self.ignored = notices.warnings, notices.ignored
+
+    async def open(self, session_id: str) -> None:
+        """Show a session; what happens while it is read is applied afterwards. Raises NotFoundError."""
+        with self._gathered() as came:
+            await self._open(session_id)
+        if self.session_id == session_id:
+            for event in came:
+                self._apply(_as_a_whole(event))
+
+    @contextmanager
+    def _gathered(self) -> Generator[Sequence[Event]]:
+        """What happens from here to the end of the block: what was read meanwhile may be older."""
+        came: list[Event] = []
+        self._readings.append(came)
+        try:
+            yield came
+        finally:
+            self._readings.remove(came)
+
+    async def _read_folder(self) -> None:
+        """Read what the folder holds; one reading at a time, else an older list could take the place of a newer one."""
+        async with self._folder_reading:
+            with self._gathered() as came:
+                await self.folder.load(self.client, self.now())
+            for event in came:
+                self.folder.apply(event, self.now())
+
+    async def _open(self, session_id: str) -> None:
+        info = await self.client.sessions.get(session_id)
+        messages = await self.client.messages.list(session_id)
+        self.is_elsewhere = False
+        if is_left_open(messages) and not self.folder.is_busy(session_id):
+            self.is_elsewhere = not await self._mended(session_id)
+            info, messages = await self.client.sessions.get(session_id), await self.client.messages.list(session_id)
+        facts = SessionFacts(info)
+        facts.load(messages)
+        facts.todos = await self.client.sessions.todos(session_id)
+        facts.diffs = await self.client.sessions.diff(session_id)
+        self.choice.follow(messages)
+        self.facts, self.transcript = facts, Transcript(session_id)
+        requests = [one for one in self.folder.asking.values() if isinstance(one, PermissionRequest)]
+        status = self.folder.status(session_id)
+        self.transcript.load(messages, session=info, status=status, requests=requests)
+        self._tell_undone(info)
+        self._opened()
+
+    async def _mended(self, session_id: str) -> bool:
+        """Close what a killed process left open; False when a living one works there."""
+        try:
+            await self.client.undo.recover(session_id)
+        except BusyError:
+            return False
+        return True
+
+    async def look_again(self) -> None:
+        """Show what another process did meanwhile in the shown session, which tells nobody here. Costs a look at its lock."""
+        session_id = self.session_id
+        if session_id is None or self.is_busy or self.is_elsewhere:
+            return
+        is_free = await self._mended(session_id)
+        newest = (await self.client.messages.list(session_id, 1))[-1:]
+        is_known = all(any(item.message_id == one.info.id for item in self.transcript.items) for one in newest)
+        if session_id == self.session_id and not self.is_busy and not (is_free and is_known):
+            await self.open(session_id)
+
+    async def follow_elsewhere(self) -> None:
+        """Show the session anew when the other process that works on it is done."""
+        session_id = self.session_id
+        while self.is_elsewhere and session_id is not None and session_id == self.session_id:
+            await asyncio.sleep(LOOK_S)
+            if session_id == self.session_id and await self._mended(session_id):
+                await self.open(session_id)
+
+    def leave(self) -> None:
+        """Show an empty conversation; its session is made with the first request."""
+        self.facts, self.transcript, self.is_elsewhere = None, Transcript(), False
+        self._opened()
+
+    def take(self, event: Event) -> None:
+        """Take in one event of the folder."""
+        if isinstance(event, BusLagged):
+            self._lagged()
+            return
+        if isinstance(event, ScreenToastShown):
+            self._told(event)
+            return
+        if self.folder.apply(event, self.now()):
+            self._is_urgent = True
+        for came in self._readings:
+            came.append(event)
+        self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        if self.facts is not None:
+            self.facts.apply(event)
+            self.transcript.apply(event)
+            if isinstance(event, SessionUpdated) and event.info.id == self.facts.info.id:
+                self._tell_undone(event.info)
+
+    def _tell_undone(self, info: SessionInfo) -> None:
+        """Have the chat list what the undo in force did with files, whoever undid."""
+        report = stored_report(info)
+        if report is not None and report.scope is not None:
+            self.transcript.tell_undone(report.scope.message_id, undone_files(report, self.client.directory))
+
+    def take_urgent(self) -> bool:
+        """Tell whether something came since the last call that should be seen at once."""
+        found, self._is_urgent = self._is_urgent, False
+        return found
+
+    async def reload(self) -> None:
+        """Read everything anew: events were lost. A shown session that is gone is left."""
+        await self._read_folder()
+        if self.session_id is None:
+            self._opened()
+            return
+        try:
+            await self.open(self.session_id)
+        except NotFoundError:
+            self.leave()
+
+    async def send(self, text: str, attached: Sequence[PromptPart], *, stored: Callable[[str], None]) -> None:
+        """Send a request and wait for its answer; while a run works it is queued. Raises OpencodeError."""
+        self._sends += 1
+        turn = _Turn(self._door)
+        await turn.begin()
+
+        def told(message_id: str) -> None:
+            turn.end()
+            stored(message_id)
+
+        try:
+            if self.is_alone and self._sends == 1:
+                await self.look_again()
+            await self._send(text, attached, told)
+        finally:
+            turn.end()
+            self._sends -= 1
+
+    async def _send(self, text: str, attached: Sequence[PromptPart], stored: Callable[[str], None]) -> None:
+        session = await self._session()
+        parts: list[PromptPart] = [TextInput(text=text), *attached, *(await self.client.prompts.expand(text))[1:]]
+        request = PromptInput(
+            model=self.choice.model, agent=self.choice.agent, variant=self.choice.variant, parts=parts
+        )
+        await self.client.prompts.prompt(session.id, request, stored=stored)
+
+    async def command(self, name: str, arguments: str, *, stored: Callable[[str], None]) -> None:
+        """Send what a slash command of the person's stands for. Raises OpencodeError."""
+        session = await self._session()
+        model = str(self.choice.model) if self.choice.model else None
+        given = CommandInput(command=name, arguments=arguments, model=model, agent=self.choice.agent)
+        await self.client.prompts.command(session.id, given, stored=stored)
+
+    async def shell(self, command: str, *, stored: Callable[[str], None]) -> None:
+        """Run a command line of the person's. Raises OpencodeError."""
+        session = await self._session()
+        given = ShellInput(command=command, agent=self.choice.agent, model=self.choice.model)
+        await self.client.prompts.shell(session.id, given, stored=stored)
+
+    def span(self, message_ids: Sequence[str]) -> str:
+        """`1 turn · 12:04 to 12:06` for messages of the shown session."""
+        return self.facts.span(message_ids) if self.facts is not None else ""
+
+    async def interrupt(self) -> bool:
+        """End the run of the shown session; tells whether there was one."""
+        self.interrupts += 1
+        return self.session_id is not None and await self.client.prompts.abort(self.session_id)
+
+    async def _session(self) -> SessionInfo:
+        if self.facts is None:
+            info = await self.client.sessions.create(CreateSession())
+            self.facts, self.transcript = SessionFacts(info), Transcript(info.id)
+            self._opened()
+        return self.facts.info
+
+
+def _as_a_whole(event: Event) -> Event:
+    """The event so that it may be applied to what holds it already: a part as it is now instead of what was appended."""
+    return PartUpdated(part=event.live.record()) if isinstance(event, PartGrowth) else event
+
+
+def _is_read_only(folder: Path) -> bool:
+    """A folder that is not here, but on a server's machine, counts as one that can be written to."""
+    return folder.is_dir() and not os.access(folder, os.W_OK)

@@ -1,0 +1,382 @@
+"""One message as the items that are seen of it."""
+
+from collections.abc import Iterable, Iterator
+
+from opencode_tui.schema.error import StoredAbortedError
+from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
+from opencode_tui.schema.session.part import (
+    AgentPart,
+    AnyPart,
+    CompactionPart,
+    FilePart,
+    ReasoningPart,
+    RetryPart,
+    StepStartPart,
+    SubtaskPart,
+    TextPart,
+    ToolPart,
+)
+from opencode_tui.text.tool import is_interrupted
+from opencode_tui.tui.state.items import (
+    AnyItem,
+    CompactionItem,
+    ErrorItem,
+    GrowingItem,
+    RetryItem,
+    StopItem,
+    TextItem,
+    ThoughtItem,
+    ToolItem,
+    Turn,
+    UserItem,
+    end_of,
+    has_failed,
+)
+
+# What a request says: the person's own words, and the names of what they attached; pure.
+
+
+def prompt_words(parts: Iterable[AnyPart]) -> tuple[str, tuple[str, ...]]:
+    """Return the text of a request's parts and its attachments; a file that the text names is none."""
+    texts: list[str] = []
+    names: list[str] = []
+    for part in parts:
+        if isinstance(part, TextPart) and not part.synthetic:
+            texts.append(part.text)
+        elif isinstance(part, SubtaskPart):
+            texts.append(f"@{part.agent} {part.description}")
+        elif isinstance(part, FilePart) and (part.source is None or part.source.text.value not in "".join(texts)):
+            names.append(part.filename or part.mime)
+    return "\n".join(text.strip("\n") for text in texts if text.strip()), tuple(names)
+
+
+class MessageView:
+    """A message, its parts by id with the items that show them, and the turn that it belongs to."""
+
+    def __init__(
+        self, info: AnyMessage, *, at: int, parent: "MessageView | None", previous: "MessageView | None"
+    ) -> None:
+        self.info = info
+        self.at = at
+        self.items: list[AnyItem] = []
+        self.parts: dict[str, AnyItem | None] = {}
+        self.unsure: set[str] = set()
+        """Parts that were read from the store while they grew: their next growth is compared with the whole part once."""
+        self.user: UserItem | None = None
+        self.compaction: CompactionItem | None = None
+        self.before = 0
+        self._previous_turn: Turn | None = previous.turn if previous is not None else None
+        self._parent = parent
+        self._prompt: dict[str, AnyPart] = {}
+        self._retries: RetryItem | None = None
+        self._is_asked = False
+        """Whether a model was asked for this answer."""
+        self._end: ErrorItem | StopItem | None = None
+        self.turn: Turn
+        if isinstance(info, UserMessage):
+            self.turn = Turn(started=info.time.created)
+            self.user = self.turn.user = UserItem(info.id, info.id, turn=self.turn)
+            self.items.append(self.user)
+        else:
+            self.turn = parent.turn if parent is not None else self._previous_turn or Turn()
+            self._account()
+
+    @property
+    def used(self) -> int:
+        """Tokens of the context as the provider counted them; 0 when it did not, and of summaries."""
+        info = self.info
+        if isinstance(info, UserMessage) or info.summary:
+            return 0
+        return info.tokens.context
+
+    @property
+    def sent(self) -> int:
+        """Tokens that the step was sent; 0 when they are unknown, and for summaries."""
+        info = self.info
+        if isinstance(info, UserMessage) or info.summary:
+            return 0
+        return info.tokens.prompt
+
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether this answer's turn has more to come."""
+        info = self.info
+        if isinstance(info, UserMessage) or info.error is not None:
+            return False
+        return info.time.completed is None or info.finish in FINISH_CONTINUES
+
+    def doubt(self) -> None:
+        """What was put so far comes from the store, which may lie behind or before the events."""
+        self.unsure = {one for one, item in self.parts.items() if isinstance(item, GrowingItem) and not item.is_closed}
+
+    def update(self, info: AnyMessage) -> list[AnyItem]:
+        """Take the message's new record; return the items that say something else now."""
+        self.info = info
+        if isinstance(info, UserMessage):
+            return []
+        return self._account()
+
+    def put(self, part: AnyPart) -> list[AnyItem]:
+        """Take a new part, or a new state of one; return the items that say something else now."""
+        if isinstance(self.info, UserMessage):
+            return self._put_prompt(part)
+        if self._is_summary:
+            return self._put_summary(part)
+        known = self.parts.get(part.id)
+        if known is None:
+            known = self._make(part)
+            self.parts[part.id] = known
+            return [known] if known is not None else []
+        self._renew(known, part)
+        return [known]
+
+    def remove(self, part_id: str) -> bool:
+        """Forget a part; tell whether an item went with it."""
+        self._prompt.pop(part_id, None)
+        item = self.parts.pop(part_id, None)
+        if isinstance(item, RetryItem):
+            item.attempts = [part for part in item.attempts if part.id != part_id]
+            if item.attempts:
+                return True
+            self._retries = None
+        if item is None or item is self.user:
+            if item is not None:
+                self._tell_prompt()
+            return item is not None
+        self.items.remove(item)
+        if item is self.turn.last_tool:
+            self.turn.last_tool = None
+        return True
+
+    def first_from(self, part_id: str) -> AnyItem | None:
+        """Return the first item of the parts from this one on."""
+        ids = list(self.parts)
+        start = ids.index(part_id) if part_id in self.parts else 0
+        return next((item for item in (self.parts[one] for one in ids[start:]) if item is not None), None)
+
+    def last_tool_id(self) -> str:
+        """Return the id of the newest tool call, empty when there is none."""
+        return next((item.id for item in reversed(self.items) if isinstance(item, ToolItem)), "")
+
+    def find_last_tool(self) -> None:
+        """Mark the newest call as its turn's last so far; asked of one message after the other."""
+        for item in self.items:
+            if isinstance(item, ToolItem):
+                if self.turn.last_tool is not None:
+                    self.turn.last_tool.is_last = False
+                self.turn.last_tool = item
+                item.is_last = True
+
+    @property
+    def _is_summary(self) -> bool:
+        return isinstance(self.info, AssistantMessage) and bool(self.info.summary) and self._marker is not None
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether the person's own command stands here: nobody's words, no model's step."""
+        user = self._parent.user if self._parent is not None else None
+        return user is not None and user.is_hidden and not self._is_asked
+
+    @property
+    def _marker(self) -> CompactionItem | None:
+        return self._parent.compaction if self._parent is not None else None
+
+    def _put_prompt(self, part: AnyPart) -> list[AnyItem]:
+        if isinstance(part, CompactionPart):
+            return self._put_marker(part)
+        if isinstance(part, TextPart) and part.synthetic and not self._prompt and self._previous_turn is not None:
+            self.turn = self._previous_turn  # the program went on by itself: still the person's last request
+        if isinstance(part, TextPart | FilePart | AgentPart | SubtaskPart):
+            self._prompt[part.id] = part
+            self.parts[part.id] = self.user
+            self._tell_prompt()
+        return [self.user] if self.user is not None else []
+
+    def _tell_prompt(self) -> None:
+        if self.user is not None:
+            self.user.text, self.user.attachments = prompt_words(self._prompt.values())
+            if not self.user.is_hidden and self.turn is self._previous_turn:
+                self.turn = self.user.turn
+
+    def _put_marker(self, part: CompactionPart) -> list[AnyItem]:
+        if self.compaction is None:
+            self.compaction = CompactionItem(part.id, self.info.id, before=self.before, is_running=True)
+            self.items.append(self.compaction)
+            self.parts[part.id] = self.compaction
+        self.compaction.is_auto, self.compaction.time = part.auto, self.info.time.created
+        if self._previous_turn is not None:
+            self.turn = self._previous_turn
+        return [self.compaction]
+
+    def _put_summary(self, part: AnyPart) -> list[AnyItem]:
+        marker = self._marker
+        if marker is None or not isinstance(part, TextPart):
+            return []
+        marker.summary = part.text
+        return [marker]
+
+    def _make(self, part: AnyPart) -> AnyItem | None:
+        item: AnyItem
+        match part:
+            case TextPart():
+                if part.synthetic:
+                    return None
+                item = TextItem(part.id, self.info.id)
+            case ReasoningPart():
+                item = ThoughtItem(part.id, self.info.id)
+            case ToolPart():
+                item = ToolItem(part.id, self.info.id, part=part, is_own=self._is_own)
+            case RetryPart():
+                return self._retried(part)
+            case StepStartPart():
+                self._is_asked = True
+                return None
+            case _:
+                return None
+        self._renew(item, part)
+        at = len(self.items) - (self._end is not None)
+        self.items.insert(at, item)
+        return item
+
+    def _retried(self, part: RetryPart) -> RetryItem:
+        if self._retries is None:
+            provider = self.info.provider_id if isinstance(self.info, AssistantMessage) else ""
+            self._retries = RetryItem(part.id, self.info.id, provider=provider, began=self.info.time.created)
+            self.items.append(self._retries)
+        self._retries.attempts.append(part)
+        return self._retries
+
+    def _renew(self, item: AnyItem, part: AnyPart) -> None:
+        if isinstance(item, GrowingItem) and isinstance(part, TextPart | ReasoningPart):
+            is_closed = part.time is None or part.time.end is not None or self.info.time.completed is not None  # pyright: ignore[reportAttributeAccessIssue] - only an answer has such parts
+            item.settle(part.text, is_closed=is_closed)
+            if isinstance(item, ThoughtItem) and part.time is not None:
+                item.started, item.ended = part.time.start, part.time.end
+        elif isinstance(item, ToolItem) and isinstance(part, ToolPart):
+            item.part = part
+            if isinstance(self._end, StopItem) and is_interrupted(part.state):
+                self._end.is_told = True
+        elif isinstance(item, RetryItem) and isinstance(part, RetryPart):
+            item.attempts = [part if one.id == part.id else one for one in item.attempts]
+
+    def _account(self) -> list[AnyItem]:
+        """Take what the step's record says of the turn: cost, time, failure."""
+        info = self.info
+        assert isinstance(info, AssistantMessage)
+        changed: list[AnyItem] = []
+        self.turn.costs[info.id] = info.cost
+        self.turn.begun = self.turn.begun or info.time.created
+        if not info.summary:
+            self.turn.ended = None if self.goes_on or has_failed(info) else info.time.completed
+        if self.turn.user is not None:
+            changed.append(self.turn.user)
+        if self._is_summary:
+            return [*changed, *self._account_summary(info)]
+        end = end_of(info, self.items) if self._end is None else None
+        if end is not None:
+            self._end = end
+            self.items.append(end)
+        return changed
+
+    def _account_summary(self, info: AssistantMessage) -> list[AnyItem]:
+        marker = self._marker
+        if marker is None:
+            return []
+        marker.is_running = info.time.completed is None
+        if not marker.is_measured:
+            marker.after = info.tokens.output
+        if info.error is not None:
+            marker.failure = "interrupted by you" if isinstance(info.error, StoredAbortedError) else "failed"
+        return [marker]
+
+
+# The messages of one conversation in order, and what each is told by those around it; pure.
+
+_STEPS_BEHIND = 4
+"""Messages between a compaction's marker and the first step behind it: the summary, the program's word to go on."""
+
+_RECENT = 3
+"""Messages at the end in which calls may still run."""
+
+
+class MessageViews:
+    """The views of a session's messages, oldest first in `order`, each of which knows its place there."""
+
+    def __init__(self) -> None:
+        self.order: list[MessageView] = []
+        self._by_id: dict[str, MessageView] = {}
+
+    def get(self, message_id: str) -> MessageView | None:
+        """Return the view of a message, None when it is not known."""
+        return self._by_id.get(message_id)
+
+    def parent_of(self, info: AnyMessage) -> MessageView | None:
+        """Return the request that a message answers, None for requests and where it is not known."""
+        return None if isinstance(info, UserMessage) else self._by_id.get(info.parent_id)
+
+    def add(self, info: AnyMessage) -> MessageView:
+        """Take a new message at the end."""
+        previous = self.order[-1] if self.order else None
+        view = MessageView(info, at=len(self.order), parent=self.parent_of(info), previous=previous)
+        self._by_id[info.id] = view
+        self.order.append(view)
+        return view
+
+    def remove(self, message_id: str) -> bool:
+        """Forget a message; tell whether it was known."""
+        view = self._by_id.pop(message_id, None)
+        if view is None:
+            return False
+        self.order.remove(view)
+        for at, one in enumerate(self.order):
+            one.at = at
+        return True
+
+    def item_before(self, view: MessageView, item: AnyItem) -> AnyItem | None:
+        """Return the item directly before one of a message's items, None at the beginning."""
+        index = view.items.index(item)
+        if index:
+            return view.items[index - 1]
+        for at in range(view.at - 1, -1, -1):
+            if self.order[at].items:
+                return self.order[at].items[-1]
+        return None
+
+    def recent_tools(self) -> Iterator[ToolItem]:
+        """Yield the calls of the last messages, oldest first."""
+        return (item for view in self.order[-_RECENT:] for item in view.items if isinstance(item, ToolItem))
+
+    @property
+    def last_user(self) -> UserItem | None:
+        """The newest request that is not queued."""
+        found = (view.user for view in reversed(self.order) if view.user is not None)
+        return next((user for user in found if not user.is_hidden and not user.is_queued), None)
+
+    @property
+    def queued(self) -> list[UserItem]:
+        """The requests that wait for the turn before."""
+        found = (view.user for view in self.order if view.user is not None)
+        return [user for user in found if user.is_queued and not user.is_hidden]
+
+    def tokens_before(self, view: MessageView) -> int:
+        """Return the tokens of the context before a message, as they were last counted."""
+        return next((one.used for one in reversed(self.order[: view.at]) if one.used), 0)
+
+    def measure_compactions(self) -> list[CompactionItem]:
+        """Do what `measure_compaction` does for every step; return the compactions that were told."""
+        markers = [view for view in self.order if view.compaction is not None]
+        for view in markers:
+            if view.compaction is not None and view.before == 0:
+                view.compaction.before = view.before = self.tokens_before(view)
+        found = [self.measure_compaction(view) for view in (self.order if markers else ())]
+        return [marker for marker in found if marker is not None]
+
+    def measure_compaction(self, view: MessageView) -> CompactionItem | None:
+        """Tell the compaction directly before a step what the step was sent; return it when there is one."""
+        for one in reversed(self.order[max(0, view.at - _STEPS_BEHIND) : view.at] if view.sent else ()):
+            if one.sent:
+                return None
+            if one.compaction is not None:
+                one.compaction.after, one.compaction.is_measured = view.sent, True
+                return one.compaction
+        return None

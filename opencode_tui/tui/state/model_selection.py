@@ -1,0 +1,95 @@
+"""Which agent and which model answer the next request."""
+
+from collections.abc import Sequence
+
+from opencode_tui.client.client import Client
+from opencode_tui.schema.api.catalog import AgentSummary
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.error import ConfigError, OpencodeError
+from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
+from opencode_tui.schema.session.message import UserMessage
+
+
+class Choice:
+    """What the person chose, else what the shown session last used, else the defaults."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.agents: Sequence[AgentSummary] = ()
+        self.models: Sequence[Model] = ()
+        self.agent: str | None = None
+        self.model: ModelRef | None = None
+        self.variant: str | None = None
+        self.recent: list[ModelRef] = []
+        """Models that were used since the start, the last one first."""
+
+    async def load(self, model: str | None, agent: str | None) -> None:
+        """Read what can be chosen; the names come from the command line. Raises ConfigError for a wrong one."""
+        self.agents = [one for one in await self._client.catalog.agents() if one.mode != "subagent" and not one.hidden]
+        if agent is not None and agent not in {one.name for one in self.agents}:
+            listed = ", ".join(one.name for one in self.agents)
+            raise ConfigError(f"--agent {agent!r}: there is no such agent to work with; there are {listed}")
+        self.agent = agent or (self.agents[0].name if self.agents else None)
+        if model is not None:
+            self.model = parse_model_ref(model)
+            if self.model is None:
+                raise ConfigError(f"--model {model!r} is not of the form provider/model; see `opencode-tui models`")
+            return
+        try:
+            self.model = await self._client.catalog.default_model()
+        except OpencodeError:
+            self.model = None  # the first request says what is missing
+
+    async def load_models(self) -> None:
+        """Read the models; their limits and variants are needed only after the first frames."""
+        self.models = await self._client.catalog.models()
+
+    def follow(self, messages: Sequence[MessageWithParts]) -> None:
+        """Go on with what a session last used."""
+        user = next((one.info for one in reversed(messages) if isinstance(one.info, UserMessage)), None)
+        if user is None:
+            return
+        if user.agent in {one.name for one in self.agents}:
+            self.agent = user.agent
+        self.model, self.variant = user.model, user.variant
+
+    def use(self, model: ModelRef) -> None:
+        """Answer with this model from now on."""
+        if self.model is not None:
+            self.recent = [one for one in (model, self.model, *self.recent) if one]
+        self.recent = list({str(one): one for one in [model, *self.recent]}.values())
+        self.model, self.variant = model, None
+
+    def cycle_agent(self, step: int) -> str | None:
+        """Go to the next agent or the one before; returns its name."""
+        names = [one.name for one in self.agents]
+        if names:
+            at = names.index(self.agent) if self.agent in names else 0
+            self.agent = names[(at + step) % len(names)]
+        return self.agent
+
+    def cycle_model(self, step: int) -> ModelRef | None:
+        """Go through the models that were used; returns the one that answers now."""
+        if len(self.recent) > 1 and self.model is not None:
+            names = [str(one) for one in self.recent]
+            at = names.index(str(self.model)) if str(self.model) in names else 0
+            self.model, self.variant = self.recent[(at + step) % len(names)], None
+        return self.model
+
+    def cycle_variant(self) -> str | None:
+        """Go to the next variant of the model, after the last one to none; returns its name."""
+        known = self.details
+        names: list[str | None] = [None, *(known.variants if known else ())]
+        at = names.index(self.variant) if self.variant in names else 0
+        self.variant = names[(at + 1) % len(names)]
+        return self.variant
+
+    @property
+    def details(self) -> Model | None:
+        """The model's limits and abilities, once the models are read."""
+        return next((one for one in self.models if self.model is not None and one.ref == self.model), None)
+
+    @property
+    def limit(self) -> int:
+        """Tokens that a conversation can have before it is compacted; 0 when unknown."""
+        return (self.details.usable or 0) if self.details else 0

@@ -1,0 +1,410 @@
+"""What a session's conversation shows, kept up to date by its events; pure, knows no widget.
+
+`items` are in the order of the screen. Whoever draws them asks `take_changes` once a frame: which items say something else now, and
+from which place on items came, went or moved. A token costs the same however long the conversation is.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.event.event import (
+    BusLagged,
+    Event,
+    MessageRemoved,
+    MessageUpdated,
+    PartGrowth,
+    PartProgress,
+    PartRemoved,
+    PartUpdated,
+    PermissionAsked,
+    PermissionReplied,
+    SessionDeleted,
+    SessionStatusChanged,
+    SessionUpdated,
+)
+from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.session.message import AnyMessage
+from opencode_tui.schema.session.part import AnyPart, CompactionPart, ToolPart
+from opencode_tui.schema.session.session import AnyStatus, IdleStatus, RevertState, SessionInfo
+from opencode_tui.text.undo import UndoneFile
+from opencode_tui.tui.state.items import (
+    AnyItem,
+    Changes,
+    GrowingItem,
+    Item,
+    ShownItems,
+    ToolItem,
+    UndoItem,
+    UserItem,
+    Wait,
+)
+from opencode_tui.tui.state.message import MessageView, MessageViews
+
+# Where an undo cuts the conversation, and what is shown of the stretch behind the cut; pure.
+
+UNDO_ID = "undo"
+"""The id of the one item that stands for an undo."""
+
+
+class UndoCut:
+    """The undo that is in force, or one that is only shown."""
+
+    def __init__(self) -> None:
+        self.revert: RevertState | None = None
+        self.preview: RevertState | None = None
+        self.files: tuple[str, Sequence[UndoneFile]] = ("", ())
+        """The message that the told undo goes back to, and what it did with files."""
+
+        self._item = UndoItem(UNDO_ID, "")
+
+    @property
+    def is_active(self) -> bool:
+        """Tell whether there is a cut."""
+        return (self.preview or self.revert) is not None
+
+    @property
+    def shown_at(self) -> int | None:
+        """The place of the rule while the undo is only shown: everything behind it would go."""
+        return self._item.at if self.preview is not None and self._item.is_preview else None
+
+    def apply(self, order: Sequence[MessageView]) -> list[AnyItem]:
+        """Return all messages' items as the cut leaves them."""
+        everything: list[AnyItem] = [item for view in order for item in view.items]
+        boundary = self.preview or self.revert
+        at = next((view.at for view in order if boundary and view.info.id == boundary.message_id), None)
+        if boundary is None or at is None:
+            return everything
+        first = _first_item(order, at, boundary.part_id)
+        cut = len(everything) if first is None else everything.index(first)
+        if self.preview is not None:
+            self._item = UndoItem(UNDO_ID, boundary.message_id, is_preview=True)
+            return [*everything[:cut], self._item, *everything[cut:]]
+        message_id, files = self.files
+        known = files if message_id == boundary.message_id else ()
+        self._item = UndoItem(UNDO_ID, boundary.message_id, messages=len(order) - at, files=known)
+        return [*everything[:cut], self._item]
+
+
+def _first_item(order: Sequence[MessageView], at: int, part_id: str | None) -> AnyItem | None:
+    """Return the first item that goes; None when nothing behind the boundary is seen."""
+    view = order[at]
+    first = view.first_from(part_id) if part_id is not None else view.items[0] if view.items else None
+    return first or next((item for one in order[at + 1 :] for item in one.items), None)
+
+
+# Which requests wait for the turn before them, and which compactions are over because nothing runs any more; pure.
+
+
+def settle_marks(order: Sequence[MessageView], *, is_busy: bool) -> list[Item]:
+    """Mark what waits and what has ended; return the items that are told so anew. Looks at the last messages only."""
+    return [*_settle_queue(order, is_busy), *([] if is_busy else _end_compaction(order))]
+
+
+def _settle_queue(order: Sequence[MessageView], is_busy: bool) -> list[Item]:
+    """Mark the requests behind a step that is still open, without one of their own."""
+    last = next((view for view in reversed(order) if view.user is None), None)
+    is_open = is_busy and last is not None and last.goes_on
+    touched: list[Item] = []
+    is_answered = False
+    for view in reversed(order):
+        if view.user is None:
+            is_answered = True
+        elif view.user.is_queued != (is_open and not is_answered):
+            view.user.is_queued = not view.user.is_queued
+            touched.append(view.user)
+        elif is_answered:
+            break
+    return touched
+
+
+def _end_compaction(order: Sequence[MessageView]) -> list[Item]:
+    ended = [view.compaction for view in order[-2:] if view.compaction is not None and view.compaction.is_running]
+    for marker in ended:
+        marker.is_running = False
+    return list(ended)
+
+
+# Which tool calls wait for the person's word: the oldest question is asked, those behind it wait.
+
+
+class WaitingCalls:
+    """The open permission requests of one session, in the order in which they were asked."""
+
+    def __init__(self, requests: Sequence[PermissionRequest] = ()) -> None:
+        self._open = {request.id: request for request in requests}
+
+    def ask(self, request: PermissionRequest) -> None:
+        """Take a request."""
+        self._open[request.id] = request
+
+    def answer(self, request_id: str) -> bool:
+        """Forget a request; tell whether it was open."""
+        return self._open.pop(request_id, None) is not None
+
+    def sign(self, item: ToolItem) -> bool:
+        """Tell the item whether it waits; return whether that is new."""
+        wait = self._wait_of(item)
+        if wait == item.wait:
+            return False
+        item.wait = wait
+        return True
+
+    def _wait_of(self, item: ToolItem) -> Wait:
+        if item.part.state.status not in ("pending", "running"):
+            return ""
+        for number, request in enumerate(self._open.values()):
+            if request.tool is not None and request.tool.call_id == item.part.call_id:
+                return "waits" if number else "asks"
+        return ""
+
+
+class Transcript:
+    """The conversation of one session."""
+
+    def __init__(self, session_id: str = "") -> None:
+        self.session_id = session_id
+        self.status: AnyStatus = IdleStatus()
+        self.needs_reload = False
+        """Events were lost: read the messages again and `load` them."""
+
+        self._views = MessageViews()
+        self._shown = ShownItems()
+        self._waiting = WaitingCalls()
+        self._cut = UndoCut()
+
+    def load(
+        self,
+        messages: Iterable[MessageWithParts],
+        *,
+        session: SessionInfo | None = None,
+        status: AnyStatus | None = None,
+        requests: Sequence[PermissionRequest] = (),
+    ) -> None:
+        """Show these messages, oldest first, in the place of all that was there."""
+        self._views = MessageViews()
+        self._shown.forget()
+        self.needs_reload = False
+        self._waiting = WaitingCalls(requests)
+        if session is not None:
+            self.session_id = session.id
+            self._cut.revert = session.revert
+        if status is not None:
+            self.status = status
+        for message in messages:
+            view = self._add_message(message.info)
+            for part in message.parts:
+                view.put(part)
+            view.doubt()
+        self._rebuild()
+
+    def apply(self, event: Event) -> None:
+        """Take an event; those of other sessions change nothing."""
+        match event:
+            case PartGrowth():
+                self._grow(event)
+            case PartProgress():
+                if event.session_id == self.session_id:
+                    self._put(event.live.record())
+            case PartUpdated():
+                if event.part.session_id == self.session_id:
+                    self._put(event.part)
+            case PartRemoved():
+                self._remove_part(event)
+            case MessageUpdated():
+                if event.info.session_id == self.session_id:
+                    self._update_message(event.info)
+            case MessageRemoved():
+                self._remove_message(event)
+            case SessionStatusChanged():
+                if event.session_id == self.session_id:
+                    self.status = event.status
+                    self._settle_queue()
+            case SessionUpdated():
+                if event.info.id == self.session_id:
+                    self._set_revert(event.info.revert)
+            case SessionDeleted():
+                if event.info.id == self.session_id:
+                    self.load([])
+            case PermissionAsked():
+                if event.session_id == self.session_id:
+                    self._waiting.ask(event)
+                    self._mark_waiting()
+            case PermissionReplied():
+                if self._waiting.answer(event.request_id):
+                    self._mark_waiting()
+            case BusLagged():
+                self.needs_reload = True
+            case _:
+                pass
+
+    @property
+    def items(self) -> list[AnyItem]:
+        """What is shown, from top to bottom."""
+        return self._shown.items
+
+    @property
+    def has_changes(self) -> bool:
+        """Tell whether `take_changes` would return any."""
+        return self._shown.has_changes
+
+    def take_changes(self) -> Changes:
+        """Return what is new since the last call."""
+        return self._shown.take()
+
+    def call_on_change(self, changed: Callable[[], None] | None) -> None:
+        """Call this when there is something new to draw, once until it is taken; None calls nobody any more."""
+        self._shown.changed = changed
+
+    def item(self, item_id: str) -> AnyItem | None:
+        """Return the item with an id, None when it is not shown."""
+        return next((item for item in self.items if item.id == item_id), None)
+
+    def running_tools(self) -> list[ToolItem]:
+        """Return the calls that have begun and not ended, oldest first."""
+        return [item for item in self._views.recent_tools() if item.part.state.status == "running"]
+
+    @property
+    def last_user(self) -> UserItem | None:
+        """The newest request that is not queued."""
+        return self._views.last_user
+
+    @property
+    def queued(self) -> list[UserItem]:
+        """The requests that wait for the turn before."""
+        return self._views.queued
+
+    def preview_undo(self, message_id: str, part_id: str | None = None) -> None:
+        """Show what an undo back to this message (or to this part of it) would take away."""
+        self._cut.preview = RevertState(message_id=message_id, part_id=part_id)
+        self._rebuild()
+
+    def end_preview(self) -> None:
+        """Show the conversation as it is again."""
+        self._cut.preview = None
+        self._rebuild()
+
+    def tell_undone(self, message_id: str, files: Sequence[UndoneFile]) -> None:
+        """Take what the active undo, which goes back to this message, did with files."""
+        if self._cut.files != (message_id, files):
+            self._cut.files = (message_id, files)
+            self._rebuild()
+
+    @property
+    def cut_at(self) -> int | None:
+        """The place of the undo rule while an undo is only shown: everything behind it would go."""
+        return self._cut.shown_at
+
+    def _grow(self, event: PartGrowth) -> None:
+        view = self._views.get(event.message_id)
+        if view is None:
+            return
+        item = view.parts.get(event.part_id)
+        if not isinstance(item, GrowingItem) or event.part_id in view.unsure:
+            self._put(event.live.record())
+            return
+        was_hidden = item.is_hidden
+        item.grow(event.delta)
+        self._shown.touch(item)
+        if was_hidden and not item.is_hidden:
+            self._shown.move(item.at)
+
+    def _put(self, part: AnyPart) -> None:
+        view = self._views.get(part.message_id)
+        if view is None:
+            return
+        view.unsure.discard(part.id)
+        if isinstance(part, CompactionPart):
+            view.before = self._views.tokens_before(view)
+        was_hidden = {item.id for item in view.items if item.is_hidden}
+        count = len(view.items)
+        changed = view.put(part)
+        if len(view.items) != count:
+            self._place(view, changed)
+        for item in changed:
+            self._shown.touch(item)
+            if item.is_hidden != (item.id in was_hidden):
+                self._shown.move(item.at)
+        if isinstance(part, ToolPart):
+            self._follow_tool(view, part)
+
+    def _follow_tool(self, view: MessageView, part: ToolPart) -> None:
+        item = view.parts.get(part.id)
+        if not isinstance(item, ToolItem):
+            return
+        self._waiting.sign(item)
+        last: ToolItem | None = view.turn.last_tool
+        if last is item or (last is not None and part.id != view.last_tool_id()):
+            return
+        view.turn.last_tool = item
+        item.is_last = True
+        if last is not None:
+            last.is_last = False
+            self._shown.touch(last)
+
+    def _update_message(self, info: AnyMessage) -> None:
+        view = self._views.get(info.id)
+        if view is None:
+            view = self._add_message(info)
+            self._place(view, view.items)
+            self._settle_queue()
+            return
+        count = len(view.items)
+        changed = view.update(info)
+        if len(view.items) != count:
+            self._rebuild()
+        for item in changed:
+            self._shown.touch(item)
+        marker = self._views.measure_compaction(view)
+        if marker is not None:
+            self._shown.touch(marker)
+        self._settle_queue()
+
+    def _add_message(self, info: AnyMessage) -> MessageView:
+        view = self._views.add(info)
+        if self._views.parent_of(info) is not None and view.turn.user is not None:
+            self._shown.touch(view.turn.user)
+        return view
+
+    def _remove_part(self, event: PartRemoved) -> None:
+        view = self._views.get(event.message_id)
+        if view is not None and view.remove(event.part_id):
+            self._rebuild()
+
+    def _remove_message(self, event: MessageRemoved) -> None:
+        if self._views.remove(event.message_id):
+            self._rebuild()
+
+    def _set_revert(self, revert: RevertState | None) -> None:
+        if revert != self._cut.revert:
+            self._cut.revert = revert
+            self._rebuild()
+
+    def _place(self, view: MessageView, items: Sequence[AnyItem]) -> None:
+        """Put new items of a message into their place; nearly always that is the end."""
+        if not items:
+            return
+        if self._cut.is_active:
+            self._rebuild()
+            return
+        before = self._views.item_before(view, items[0])
+        self._shown.insert(0 if before is None else before.at + 1, items)
+
+    def _rebuild(self) -> None:
+        """Lay all items out anew: after a load, a removal, an undo."""
+        self._shown.replace(self._cut.apply(self._views.order))
+        for view in self._views.order:
+            view.find_last_tool()
+        for marker in self._views.measure_compactions():
+            self._shown.touch(marker)
+        self._mark_waiting()
+        self._settle_queue()
+        self._shown.move(0)
+
+    def _settle_queue(self) -> None:
+        for item in settle_marks(self._views.order, is_busy=not isinstance(self.status, IdleStatus)):
+            self._shown.touch(item)
+
+    def _mark_waiting(self) -> None:
+        for item in self._views.recent_tools():
+            if self._waiting.sign(item):
+                self._shown.touch(item)

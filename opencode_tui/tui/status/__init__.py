@@ -1,1 +1,0 @@
-"""What stands around the conversation in one line each: title, activity, status."""

@@ -1,0 +1,128 @@
+"""A theme as its dozen basic colours, and the palette that grows from them."""
+
+from dataclasses import dataclass
+
+from opencode_tui.tui.theme.palette import Depth, Palette
+
+# Mixing colours, and keeping text readable on what stands behind it.
+
+Rgb = tuple[int, int, int]
+
+READABLE = 4.5
+"""WCAG contrast that text with a meaning has at least."""
+
+
+def parse(colour: str) -> Rgb:
+    """The parts of `#rrggbb`. Raises ValueError for anything else."""
+    if len(colour) != 7 or colour[0] != "#":
+        raise ValueError(f"{colour!r} is no colour of the form #rrggbb")
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def to_hex(colour: Rgb) -> str:
+    """`#rrggbb`."""
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def mix(first: str, second: str, share: float) -> str:
+    """The first colour with so much of the second in it."""
+    pairs = zip(parse(first), parse(second), strict=True)
+    red, green, blue = (round(one + (other - one) * share) for one, other in pairs)
+    return to_hex((red, green, blue))
+
+
+def contrast(first: str, second: str) -> float:
+    """The WCAG ratio of two colours, 1 to 21."""
+    one, other = _luminance(first), _luminance(second)
+    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+
+
+def readable(colour: str, areas: tuple[str, ...], towards: str, ratio: float = READABLE) -> str:
+    """The colour, moved towards another one until it can be read on all of the areas."""
+    for step in range(21):
+        found = mix(colour, towards, step / 20)
+        if all(contrast(found, area) >= ratio for area in areas):
+            return found
+    return towards
+
+
+def _luminance(colour: str) -> float:
+    red, green, blue = (_linear(part / 255) for part in parse(colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _linear(part: float) -> float:
+    return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """`#rrggbb` each; `keyword` to `builtin` colour code."""
+
+    background: str
+    text: str
+    muted: str
+    accent: str
+    success: str
+    warning: str
+    error: str
+    keyword: str
+    string: str
+    number: str
+    function: str
+    builtin: str
+
+
+def grow(name: str, seed: Seed, depth: Depth) -> Palette:
+    """The whole palette: areas are shades of the page, and every text can be read on each of them."""
+    page, ink = seed.background, seed.text
+    panel, surface = mix(page, ink, 0.025), mix(page, ink, 0.055)
+    dark = contrast(page, "#000000") < contrast(page, "#ffffff")
+    selection = mix(page, seed.accent, 0.22)
+    areas = (page, panel, surface, selection)
+    strong = "#ffffff" if dark else "#000000"
+    text = readable(ink, areas, strong, 7.0 if contrast(ink, page) >= 8 else 5.0)
+    tones = (
+        mix(page, seed.success, 0.12),
+        mix(page, seed.success, 0.28),
+        mix(page, seed.error, 0.12),
+        mix(page, seed.error, 0.28),
+    )
+
+    def read(colour: str) -> str:
+        return readable(colour, areas, text)
+
+    def on_tone(colour: str, tone: str) -> str:
+        return readable(colour, (*areas, tone), text)
+
+    return Palette(
+        name=name,
+        dark=dark,
+        depth=depth,
+        background=page,
+        panel=panel,
+        surface=surface,
+        selection=selection,
+        border=mix(page, ink, 0.16),
+        guide=mix(page, ink, 0.34),
+        text=text,
+        muted=read(seed.muted),
+        accent=read(seed.accent),
+        user=read(seed.accent),
+        assistant=text,
+        success=read(seed.success),
+        warning=read(seed.warning),
+        error=read(seed.error),
+        diff_add=on_tone(mix(seed.success, text, 0.25), tones[0]),
+        diff_del=on_tone(mix(seed.error, text, 0.25), tones[2]),
+        diff_add_line=tones[0],
+        diff_add_word=tones[1],
+        diff_del_line=tones[2],
+        diff_del_word=tones[3],
+        code_keyword=read(seed.keyword),
+        code_string=read(seed.string),
+        code_number=read(seed.number),
+        code_function=read(seed.function),
+        code_builtin=read(seed.builtin),
+        code_comment=read(seed.muted),
+    )

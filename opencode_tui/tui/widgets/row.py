@@ -1,0 +1,104 @@
+"""One row of cells: pieces from the left, facts at the right, cut by cells so that wide signs keep the columns."""
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+from textual.widget import Widget
+
+from opencode_tui.text.cells import fitting
+from opencode_tui.text.cells import width as cells
+from opencode_tui.tui.screen_guards import Lasting
+from opencode_tui.tui.theme.look import Look, look_of
+
+Piece = tuple[str, Style]
+"""A text that is safe for a terminal, and its style."""
+
+
+def row(width: int, left: Sequence[Piece], right: Sequence[Piece] = (), *, fill: Style, mark: str = "…") -> Strip:
+    """A strip of `width` cells: `right` keeps its room, `left` is cut at its end with `mark`, `fill` is between them."""
+    facts = measure(right)
+    if facts > width:
+        right, facts = clip(right, width, mark), width
+    room = width - facts - (1 if facts else 0)
+    left = clip(left, room, mark)
+    gap = width - measure(left) - facts
+    return strip([*left, (" " * gap, fill), *right], width)
+
+
+def strip(pieces: Iterable[Piece], width: int | None = None) -> Strip:
+    """The pieces as they are, empty ones left out."""
+    return Strip([Segment(text, style) for text, style in pieces if text], width)
+
+
+def measure(pieces: Iterable[Piece]) -> int:
+    """How many cells the pieces take."""
+    return sum(cells(text) for text, _ in pieces)
+
+
+def clip(pieces: Sequence[Piece], room: int, mark: str = "…") -> Sequence[Piece]:
+    """The pieces, their end cut off with a mark when they take more than `room` cells."""
+    if measure(pieces) <= room:
+        return pieces
+    kept: list[Piece] = []
+    left = room - cells(mark)
+    if left < 0:
+        return []
+    for text, style in pieces:
+        size = cells(text)
+        if size > left:
+            return [*kept, (text[: fitting(text, left)].rstrip() + mark, style)]
+        kept.append((text, style))
+        left -= size
+    return kept
+
+
+# A widget that draws whole rows from plain values; a row that cannot be drawn says so and takes nothing else down.
+
+_log = logging.getLogger(__name__)
+
+
+class Rows(Lasting, Widget):
+    """Draws `rows()` anew after `redraw`, a resize or another look; between those it costs nothing."""
+
+    area = "background"
+    """The tone behind empty cells."""
+
+    _drawn: tuple[object, Sequence[Strip]] | None = None
+
+    @property
+    def look(self) -> Look:
+        """The look in force."""
+        return look_of(self)
+
+    def rows(self, width: int, height: int) -> Sequence[Strip]:
+        """The rows to show, from the top; those that are missing are empty."""
+        raise NotImplementedError
+
+    def redraw(self) -> None:
+        """Draw anew with the next frame."""
+        self._drawn = None
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One row for the compositor."""
+        rows = self._rows()
+        width = self.size.width
+        return rows[y] if y < len(rows) else Strip.blank(width, self.look.palette.area(self.area))
+
+    def _rows(self) -> Sequence[Strip]:
+        key = (self.size, self.look)
+        if self._drawn is None or self._drawn[0] != key:
+            self._drawn = (key, self._try_rows())
+        return self._drawn[1]
+
+    def _try_rows(self) -> Sequence[Strip]:
+        try:
+            return self.rows(self.size.width, self.size.height)
+        except Exception:  # noqa: BLE001 - one region must not take the conversation down
+            _log.exception("%s cannot be drawn", type(self).__name__)
+            palette = self.look.palette
+            words = "could not be drawn; the log says why"
+            return [row(self.size.width, [(words, palette.style("error", self.area))], fill=palette.area(self.area))]

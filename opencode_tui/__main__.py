@@ -45,12 +45,12 @@ def _fill_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - stays open as long as we run
 
 
-def _forget_current_folder() -> None:
+def _clear_current_folder() -> None:
     """`python -m` puts the current folder before the installed packages; a `click.py` lying there must stay unread."""
     if not sys.flags.safe_path and sys.path:
         del sys.path[0]
 
 
 if __name__ == "__main__":
-    _forget_current_folder()
+    _clear_current_folder()
     main()

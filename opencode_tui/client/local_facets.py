@@ -73,7 +73,7 @@ class _Sessions:
         self.children = engine.store.children
         self.update = instance.sessions.update
         self.remove = instance.sessions.remove
-        self.wait_copied = engine.core.copies.settled
+        self.wait_copied = engine.core.copies.wait_until_copied
         self.totals = instance.sessions.totals
         self.todos = instance.todos.read
 

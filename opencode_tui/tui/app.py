@@ -28,9 +28,9 @@ from opencode_tui.tui.theme.palette import Palette
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
-    from opencode_tui.tui.dialogs.listing import Offer
+    from opencode_tui.tui.dialogs.listing import ListContent
     from opencode_tui.tui.dialogs.overlay import Flatten
-    from opencode_tui.tui.terminal_input import BackgroundTold
+    from opencode_tui.tui.terminal_input import BackgroundDetected
     from opencode_tui.tui.theme.themes import Themes
 
 _log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self.chat = ChatScreen(options, clock)
         self.title_line = TerminalTitle(self._write)
         self._early: list[events.Key | events.Paste] | None = []
-        self._wear(self.look.palette)
+        self._apply_palette(self.look.palette)
 
     def get_driver_class(self) -> type[Driver]:
         """Read the terminal so that a paste stays text."""
@@ -89,15 +89,15 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         """Ask again: where the desktop changes between day and night, the terminal changes with it."""
         self._ask_background()
 
-    def on_background_told(self, event: "BackgroundTold") -> None:
+    def on_background_detected(self, event: "BackgroundDetected") -> None:
         """Wear the dark or the light side of the theme, as the terminal's background is."""
         if event.is_dark == self._is_dark:
             return
         self._is_dark = event.is_dark
         if self.themes is not None:
-            self.wear_theme(self.look.palette.name)
+            self.apply_theme(self.look.palette.name)
         else:
-            self.wear(replace(self.look, palette=built_in(event.is_dark, self.look.palette.depth)))
+            self.apply_look(replace(self.look, palette=built_in(event.is_dark, self.look.palette.depth)))
 
     def _repaint(self, _app: object = None) -> None:
         """Draw every cell: the terminal came back empty from the shell or from an editor."""
@@ -109,31 +109,31 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         """Hand in the engine's door; what was typed meanwhile goes there."""
         self.call_later(self.chat.attach, client)
 
-    def wear(self, look: Look) -> None:
+    def apply_look(self, look: Look) -> None:
         """Draw everything in another look."""
         self.look = look
         if self._flatten is not None:
             self._flatten.style = look.palette.style("guide")
-        self._wear(look.palette)
+        self._apply_palette(look.palette)
         self.chat.restyle()
 
-    def wear_theme(self, name: str) -> None:
+    def apply_theme(self, name: str) -> None:
         """Draw everything in a theme by its name; one that cannot be read is told, and nothing changes."""
         if self.themes is None:
             return
         try:
             palette = self.themes.palette(name, dark=self._is_dark, depth=self.look.palette.depth)
         except ValueError as error:
-            self.chat.tell("failed", str(error))
+            self.chat.show_note("failed", str(error))
             return
         if palette != self.look.palette:
-            self.wear(replace(self.look, palette=palette))
+            self.apply_look(replace(self.look, palette=palette))
 
     def use_keys(self, changed: Mapping[str, str]) -> None:
         """Take over the keys of the settings."""
         self.router.keymap = Keymap(changed)
 
-    def tell_terminal(self, words: str) -> None:
+    def notify_terminal(self, words: str) -> None:
         """Have the terminal show a note of its own (OSC 9), as far as it can."""
         self._write(f"\x1b]9;{words}\x07")
 
@@ -146,7 +146,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         """Leave the terminal as it was."""
         self.title_line.end()
 
-    def _wear(self, palette: Palette) -> None:
+    def _apply_palette(self, palette: Palette) -> None:
         theme = textual_theme(palette)
         self.register_theme(theme)
         self.theme = theme.name
@@ -160,7 +160,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         """The filters without the one that mutes."""
         return super().get_line_filters()
 
-    def open_overlay(self, offer: "Offer", done: Callable[[str | None], object]) -> None:
+    def open_overlay(self, offer: "ListContent", done: Callable[[str | None], object]) -> None:
         """Offer something over the muted screen; `done` gets the id that was chosen."""
         from opencode_tui.tui.dialogs.overlay import Flatten, Overlay
 
@@ -191,7 +191,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             if self._early is not None:
                 self._early.append(event)
                 return
-            if isinstance(event, events.Key) and await self._takes(event):
+            if isinstance(event, events.Key) and await self._handle_key(event):
                 return
         await super().on_event(event)
 
@@ -204,22 +204,22 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         for event in early:
             await self.on_event(event)
 
-    async def _takes(self, event: events.Key) -> bool:
+    async def _handle_key(self, event: events.Key) -> bool:
         editor = self.focused
         if isinstance(editor, Editor) and self.router.knows(event.key):
             await editor.written()
         screen = self.screen
-        if self.take_selection(event.key):
+        if self.copy_selection(event.key):
             return True
         if not isinstance(screen, ChatScreen):
             return False
         try:
-            return screen.take_key(event.key) or self.router.take(event, screen)
+            return screen.handle_priority_key(event.key) or self.router.handle(event, screen)
         except Exception as error:
             if self.is_headless:
                 raise
             _log.exception("an act on %s failed", event.key)
-            self.tell_failure(error)
+            self.show_failure(error)
             return True
 
     def on_text_selected(self) -> None:
@@ -228,9 +228,9 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         if text.strip():
             self.copy_to_clipboard(text)
             lines = text.rstrip("\n").count("\n") + 1
-            self.chat.tell("done", "Copied", "what you selected" if lines == 1 else f"{lines} lines")
+            self.chat.show_note("done", "Copied", "what you selected" if lines == 1 else f"{lines} lines")
 
-    def take_selection(self, key: str) -> bool:
+    def copy_selection(self, key: str) -> bool:
         """Let ctrl+c copy what is selected once more and end the selection; it then means nothing else."""
         if key != "ctrl+c" or not self.screen.get_selected_text():
             return False
@@ -238,9 +238,9 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self.screen.clear_selection()
         return True
 
-    def tell_failure(self, error: Exception) -> None:
+    def show_failure(self, error: Exception) -> None:
         """Say in one line that a part of the screen failed, and where the details are."""
-        self.chat.tell("failed", f"{type(error).__name__} in a part of the screen", log_path())
+        self.chat.show_note("failed", f"{type(error).__name__} in a part of the screen", log_path())
 
     def _handle_exception(self, error: Exception) -> None:
         """End in order: the terminal as it was, the error to the one who started us, the session on disk."""

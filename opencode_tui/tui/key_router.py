@@ -35,11 +35,11 @@ class KeyRouter:
         """The key that is being acted on, as the terminal reported it; empty for what a click does."""
         self._is_led = False
 
-    def take(self, event: events.Key, target: KeyTarget) -> bool:
+    def handle(self, event: events.Key, target: KeyTarget) -> bool:
         """Act on a key; tells whether it was one of ours. What is left belongs to the widget with the focus."""
         self.last_key = event.key
         try:
-            return self._take(event, target)
+            return self._handle(event, target)
         finally:
             self.last_key = ""
 
@@ -47,7 +47,7 @@ class KeyRouter:
         """Tell whether a key may be more than a letter: whoever takes it should know what was typed before."""
         return self._is_led or self.keymap.is_leader(key) or bool(self.keymap.actions(key))
 
-    def _take(self, event: events.Key, target: KeyTarget) -> bool:
+    def _handle(self, event: events.Key, target: KeyTarget) -> bool:
         if self._is_led:
             self._is_led = False
             target.show_leader(False)

@@ -16,10 +16,10 @@ _log = logging.getLogger(__name__)
 class _Surviving(Protocol):
     is_headless: bool
 
-    def tell_failure(self, error: Exception) -> None: ...
+    def show_failure(self, error: Exception) -> None: ...
 
 
-class Lasting(MessagePump):
+class ErrorBoundary(MessagePump):
     """A widget or screen whose handlers may fail; only one that cannot even be made ends the app. Tests see every error."""
 
     async def _dispatch_message(self, message: Message) -> None:
@@ -30,7 +30,7 @@ class Lasting(MessagePump):
             if app.is_headless or isinstance(message, events.Compose | events.Mount):
                 raise
             _log.exception("%s failed at %s", type(self).__name__, type(message).__name__)
-            app.tell_failure(error)
+            app.show_failure(error)
 
 
 def log_path() -> str:
@@ -48,7 +48,7 @@ def log_path() -> str:
 T = TypeVar("T")
 
 
-class ClosingOnce(Screen[T]):
+class DismissOnce(Screen[T]):
     """A screen over others; a second key in the moment in which it closes leaves no other screen and raises nothing."""
 
     def dismiss(self, result: T | None = None) -> AwaitComplete:

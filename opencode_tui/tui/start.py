@@ -19,7 +19,7 @@ from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.prompt.history import read_history
 from opencode_tui.tui.session_tree import name_of
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.themes import Themes, theme_folders
 from opencode_tui.tui.widgets.row import Piece, Rows, row
@@ -34,7 +34,7 @@ EXAMPLES = ("create notes.md with a plan", "find TODO in this project", "list th
 """What the demo model can do, as prompts that `up` brings; the first one is the last."""
 
 
-async def begin(screen: "ChatScreen", control: Control) -> None:
+async def begin(screen: "ChatScreen", control: SessionController) -> None:
     """Make the screen as the settings want it, and open what the command line asked for. Raises OpencodeError."""
     places = await put_in_force(screen, control)
     await control.start(screen.options)
@@ -46,7 +46,7 @@ async def begin(screen: "ChatScreen", control: Control) -> None:
     screen.do(_finish(screen, control))
 
 
-async def put_in_force(screen: "ChatScreen", control: Control) -> Places:
+async def put_in_force(screen: "ChatScreen", control: SessionController) -> Places:
     """Make keys, themes and signs those of the settings; returns the folder's places. Raises OpencodeError."""
     app = cast("OpenCodeApp", screen.app)
     settings = await control.client.settings.effective()
@@ -58,33 +58,33 @@ async def put_in_force(screen: "ChatScreen", control: Control) -> Places:
     wishes = cast("JsonObject", tui) if isinstance(tui, dict) else {}
     if wishes.get("reduced_motion") or wishes.get("ascii"):
         glyphs = ASCII if wishes.get("ascii") else app.look.glyphs
-        app.wear(replace(app.look, glyphs=glyphs, is_still=bool(wishes.get("reduced_motion"))))
+        app.apply_look(replace(app.look, glyphs=glyphs, is_still=bool(wishes.get("reduced_motion"))))
     control.wheel = _wheel(wishes)
     screen.prompt.editor.writes_out_pastes = _writes_out_pastes(settings)
     control.is_stacked = wishes.get("diff_style") == "stacked"
     theme = settings.get("theme")
     if isinstance(theme, str):
-        app.wear_theme(theme)
+        app.apply_theme(theme)
     return places
 
 
-async def _prepare_prompt(screen: "ChatScreen", control: Control, state: Path) -> None:
+async def _prepare_prompt(screen: "ChatScreen", control: SessionController, state: Path) -> None:
     box = screen.prompt
     path = state / "prompt-history.jsonl"
     earlier = await asyncio.to_thread(read_history, path)
     is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
     box.history.load(earlier or (EXAMPLES if is_demo else ()))
     box.keep_history(path)
-    screen.offer_completions(control)
+    screen.start_completions(control)
     if is_demo and not earlier:
         box.has_examples = True
     box.editor.refresh()
 
 
-async def _finish(screen: "ChatScreen", control: Control) -> None:
+async def _finish(screen: "ChatScreen", control: SessionController) -> None:
     """Read what only later frames need."""
     await control.choice.load_models()
-    screen.settle()
+    screen.refresh_chrome()
 
 
 def _wheel(wishes: JsonObject) -> Wheel:
@@ -121,7 +121,7 @@ class Welcome(Rows):
         self._sentence: Sequence[tuple[str, bool]] = ()
         self._groups: Sequence[Group] = ()
 
-    def show(self, control: Control) -> None:
+    def show(self, control: SessionController) -> None:
         """Say what fits: a first run without a key, a folder that is not trusted, or what was done here before."""
         is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
         groups: list[Group] = []
@@ -142,12 +142,12 @@ class Welcome(Rows):
         else:
             self._sentence = (("Ask for something, or press up for what you asked before.", False),)
         groups += self._recent(control, is_demo=is_demo)
-        groups += _told(control)
+        groups += _warnings(control)
         if groups != self._groups:
             self._groups = groups
             self.redraw()
 
-    def _recent(self, control: Control, *, is_demo: bool) -> list[Group]:
+    def _recent(self, control: SessionController, *, is_demo: bool) -> list[Group]:
         infos = [one for one in control.folder.sessions.values() if one.parent_id is None and one.time.archived is None]
         if is_demo or not infos:
             return []
@@ -209,13 +209,13 @@ class Welcome(Rows):
         return [(pad(self.look.words(words), NOTE), style), (note, muted)]
 
 
-def _without_effect(text: str, control: Control) -> str:
+def _without_effect(text: str, control: SessionController) -> str:
     """What would be started or loosened, without the words that the head says already."""
     line = screen_line(" ".join(text.split()))
     return line.partition(": ignored until")[0].removeprefix(f"{control.client.directory}/")
 
 
-def _told(control: Control) -> list[Group]:
+def _warnings(control: SessionController) -> list[Group]:
     """Warnings about settings, and what waits for trust."""
     groups: list[Group] = []
     if control.is_read_only:

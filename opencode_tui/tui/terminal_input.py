@@ -114,7 +114,7 @@ class PasteFilter:
         return rest
 
 
-class BackgroundTold(Message):
+class BackgroundDetected(Message):
     """The terminal said whether its background is dark."""
 
     def __init__(self, is_dark: bool) -> None:
@@ -199,7 +199,7 @@ class TerminalInput(LinuxDriver):
                         return
                     data, told = answers.feed(pastes.feed(decode(read)))
                     if told is not None:
-                        self.process_message(BackgroundTold(told))
+                        self.process_message(BackgroundDetected(told))
                 else:
                     data = answers.release()
                 if data:

@@ -66,15 +66,15 @@ class Notifier:
     def follow(self, asking: int) -> None:
         """Take how many questions wait; a new one is told."""
         if asking > self._asking:
-            self._tell("waits for your answer")
+            self._notify("waits for your answer")
         self._asking = asking
 
     def ended(self, took_ms: int) -> None:
         """A turn has ended."""
         if took_ms >= LONG_MS:
-            self._tell("is done")
+            self._notify("is done")
 
-    def _tell(self, words: str) -> None:
+    def _notify(self, words: str) -> None:
         if not self._app.app_focus:
             self._app.bell()
-            self._app.tell_terminal(f"opencode_tui {words}")
+            self._app.notify_terminal(f"opencode_tui {words}")

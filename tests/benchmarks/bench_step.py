@@ -76,7 +76,7 @@ async def ms(act: Awaitable[Any]) -> float:
 async def read_step(recorder: StepRecorder, number: int) -> None:
     changes = recorder.begin(message(number))
     changes.watch()
-    assert changes.is_settled and changes.snapshot is None
+    assert changes.is_stored and changes.snapshot is None
 
 
 async def edit_step(recorder: StepRecorder, number: int, path: Path) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
-from opencode_tui.engine.session.step.file_changes import CallWatch, StepRecorder
+from opencode_tui.engine.session.step.file_changes import FileChangeRecorder, StepRecorder
 from opencode_tui.engine.tool.files.files import NotTextError, WorktreeFiles
 from opencode_tui.engine.tool.files.transaction import Change
 from opencode_tui.schema.error import ToolError
@@ -48,7 +48,7 @@ async def recorded_step(world: UndoWorld, session: SessionInfo, request: str, *w
     changes = recorder.begin(info)
     for work in works:
         await _do(world.root, work, changes.watch())
-    await changes.settle()
+    await changes.store_interrupted()
     await world.part(session, message, StepFinishPart, reason="stop", tokens=Tokens())
     return message
 
@@ -58,7 +58,7 @@ def names_written(works: Sequence[Work]) -> list[str]:
     return [work.name for work in works if isinstance(work, Written)]
 
 
-async def _do(root: Path, work: Work, watch: CallWatch) -> None:
+async def _do(root: Path, work: Work, watch: FileChangeRecorder) -> None:
     if not isinstance(work, Written):
         async with watch.commands():
             work()

@@ -9,7 +9,7 @@ from typing import Any
 from opencode_tui.engine.tool.builtin.read import ReadTool
 from opencode_tui.engine.tool.edit.file_editor import FileEditor
 from opencode_tui.engine.tool.files.files import WorktreeFiles
-from opencode_tui.engine.tool.files.read_guard import ReadStamps
+from opencode_tui.engine.tool.files.read_guard import ReadGuard
 from opencode_tui.engine.tool.parameter_schema import parse
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import RejectedError
@@ -36,7 +36,7 @@ class Workbench:
     edited: list[Path] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.stamps = ReadStamps()
+        self.stamps = ReadGuard()
         self.files = WorktreeFiles(edited=self.edited.append)
         self.editor = FileEditor(files=self.files, stamps=self.stamps)
         self.reader = ReadTool(stamps=self.stamps)

@@ -12,7 +12,7 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.revert.cleanup import Cleanup
-from opencode_tui.engine.session.revert.files import FileUndo
+from opencode_tui.engine.session.revert.files import FileRevert
 from opencode_tui.engine.session.revert.revert import SessionRevert
 from opencode_tui.engine.session.revert.summary import SessionSummaries
 from opencode_tui.engine.snapshot.disk import Disk
@@ -214,7 +214,7 @@ async def undo_world(
         revert = SessionRevert(
             store=core.store,
             lock=core.session_lock,
-            files=FileUndo(store=core.store, snapshots=snapshots),
+            files=FileRevert(store=core.store, snapshots=snapshots),
             summaries=summaries,
             cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
             recover_session=recover,

@@ -6,7 +6,7 @@ from typing import Any
 
 from opencode_tui.schema.event.event import PermissionAsked, SessionDeleted, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenToastShown
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 from tests.support.conversation import ROOT, SESSION
 from tests.support.scripted_client import Script, ScriptedClient, as_client, session
 
@@ -21,7 +21,9 @@ class Held:
         self.client.sessions.answer(list=self._list)
         self.opened = 0
         door = as_client(self.client)
-        self.control = Control(door, opened=self._open, lagged=lambda: None, told=self._told, clock=lambda: 0.0)
+        self.control = SessionController(
+            door, opened=self._open, lagged=lambda: None, told=self._told, clock=lambda: 0.0
+        )
 
     async def _list(self) -> list[Any]:
         read, gate = list(self.script.sessions), asyncio.Event()
@@ -59,8 +61,8 @@ class Held:
 async def test_what_happens_while_sessions_are_read_anew_is_not_lost() -> None:
     held = Held("one", "two", "gone")
     reading = await held.begin()
-    held.control.take(SessionUpdated(info=session("renamed", id="ses_one")))
-    held.control.take(SessionDeleted(info=session("gone", id="ses_gone")))
+    held.control.apply(SessionUpdated(info=session("renamed", id="ses_one")))
+    held.control.apply(SessionDeleted(info=session("gone", id="ses_gone")))
     await held.finish(reading)
     assert held.titles == ["renamed", "two"]
 
@@ -68,7 +70,7 @@ async def test_what_happens_while_sessions_are_read_anew_is_not_lost() -> None:
 async def test_a_question_that_comes_while_sessions_are_read_anew_is_put() -> None:
     held = Held("one")
     reading = await held.begin()
-    held.control.take(PermissionAsked(id="per_1", session_id="ses_one", permission="bash", patterns=["ls"]))
+    held.control.apply(PermissionAsked(id="per_1", session_id="ses_one", permission="bash", patterns=["ls"]))
     await held.finish(reading)
     assert list(held.control.folder.asking) == ["per_1"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from opencode_tui.tui.keymap import BY_ID
-from opencode_tui.tui.prompt.slash import SLASH, offered, parse
+from opencode_tui.tui.prompt.slash import SLASH, completion_names, parse
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,6 @@ def test_every_name_stands_for_a_known_act() -> None:
 
 
 def test_each_act_is_offered_under_one_name() -> None:
-    assert len(set(offered().values())) == len(offered())
-    assert offered()["new"] == "session_new"
-    assert "clear" not in offered()
+    assert len(set(completion_names().values())) == len(completion_names())
+    assert completion_names()["new"] == "session_new"
+    assert "clear" not in completion_names()

@@ -67,22 +67,22 @@ def test_events_give_the_same_items_as_a_load(make) -> None:
 
 def test_growth_appends_without_reading_the_whole_text() -> None:
     transcript, part = streaming()
-    transcript.take_changes()
+    transcript.pop_changes()
     transcript.apply(grown(part, "Hello", "Hello"))
     transcript.apply(grown(part, " there", "not read again"))
     item = transcript.item(part.id)
     assert item is not None and item.text == "Hello there"  # pyright: ignore[reportAttributeAccessIssue] - it is a text
-    assert [one.id for one in transcript.take_changes().dirty] == [part.id]
+    assert [one.id for one in transcript.pop_changes().dirty] == [part.id]
 
 
 def test_a_text_is_hidden_until_its_first_letter_and_then_takes_its_place() -> None:
     transcript, part = streaming()
-    transcript.take_changes()
+    transcript.pop_changes()
     transcript.apply(grown(part, "\n", "\n"))
     assert kinds(transcript) == ["user"]
     transcript.apply(grown(part, "Hi", "\nHi"))
     assert kinds(transcript) == ["user", "text"]
-    assert transcript.take_changes().moved_from == 1
+    assert transcript.pop_changes().moved_from == 1
 
 
 def test_growth_after_a_load_takes_the_whole_once() -> None:
@@ -283,7 +283,7 @@ def test_a_preview_shows_the_cut_and_takes_nothing() -> None:
 def test_an_undo_tells_what_became_of_files() -> None:
     transcript, story = undone()
     message_id = story.messages[2].info.id
-    transcript.tell_undone(message_id, [UndoneFile("M", "a.py", "restored")])
+    transcript.show_undone(message_id, [UndoneFile("M", "a.py", "restored")])
     transcript._set_revert(RevertState(message_id=message_id))
     assert [file.path for file in transcript.items[-1].files] == ["a.py"]  # pyright: ignore[reportAttributeAccessIssue] - it is the undo
 
@@ -297,7 +297,7 @@ def test_a_removed_message_takes_its_items_along() -> None:
 
 def test_other_sessions_change_nothing() -> None:
     transcript, part = streaming()
-    transcript.take_changes()
+    transcript.pop_changes()
     other = part.changed(session_id="ses_other")
     transcript.apply(PartUpdated(part=other))
     transcript.apply(SessionStatusChanged(session_id="ses_other", status=BusyStatus()))
@@ -314,13 +314,13 @@ def test_lost_events_ask_for_a_reload() -> None:
 
 def test_the_listener_is_told_once_until_changes_are_taken() -> None:
     transcript, part = streaming()
-    transcript.take_changes()
+    transcript.pop_changes()
     calls: list[int] = []
     transcript.call_on_change(lambda: calls.append(1))
     for _ in range(3):
         transcript.apply(grown(part, "a", "a"))
     assert len(calls) == 1
-    transcript.take_changes()
+    transcript.pop_changes()
     transcript.apply(grown(part, "a", "a"))
     assert len(calls) == 2
 

@@ -139,10 +139,10 @@ class RunPrompts:
 
         return QuestionPrompt(self._lines, self._client, self._style)
 
-    async def settles(self, request: PermissionRequest) -> bool:
+    async def decides(self, request: PermissionRequest) -> bool:
         """Answer a question without the person, if the policy can; tells whether it did."""
         try:
-            if not self._policy.settle(request):
+            if not self._policy.decide(request):
                 return False
             await self._client.permissions.reply(request.id, "once")
         except PermissionRefused as error:
@@ -156,10 +156,10 @@ class ReportRefusals:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
 
-    def settle(self, request: PermissionRequest) -> bool:
+    def decide(self, request: PermissionRequest) -> bool:
         """Return what the policy returns. Raises PermissionRefused."""
         try:
-            return self._policy.settle(request)
+            return self._policy.decide(request)
         except NobodyToAskError as error:
             if request.permission != "question":
                 say(str(error))
@@ -260,7 +260,7 @@ async def _follow(events: "EventReader", scope: RunScope, reporter: Reporter, pr
         event = envelope.event
         if scope.has(event):
             reporter.show(event)
-        if isinstance(event, PermissionAsked) and not await prompts.settles(event):
+        if isinstance(event, PermissionAsked) and not await prompts.decides(event):
             if not await prompts.permissions.is_open(event):
                 continue
             reporter.pause()

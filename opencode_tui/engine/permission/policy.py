@@ -9,7 +9,7 @@ from opencode_tui.schema.permission import PermissionRequest
 class Policy(Protocol):
     """Decides about a question before the person is asked."""
 
-    def settle(self, request: PermissionRequest) -> bool:
+    def decide(self, request: PermissionRequest) -> bool:
         """Return True when the act may be done this once, False when the person decides. Raises PermissionRefused."""
         ...
 
@@ -17,7 +17,7 @@ class Policy(Protocol):
 class AskPerson:
     """Every question goes to the person."""
 
-    def settle(self, request: PermissionRequest) -> bool:
+    def decide(self, request: PermissionRequest) -> bool:
         """Return False."""
         return False
 
@@ -34,14 +34,14 @@ class AutoApprove:
     def __init__(self, otherwise: Policy) -> None:
         self._otherwise = otherwise
 
-    def settle(self, request: PermissionRequest) -> bool:
+    def decide(self, request: PermissionRequest) -> bool:
         """Return True, except for `doom_loop` and `question`."""
-        return self._otherwise.settle(request) if request.permission in _NEEDS_A_PERSON else True
+        return self._otherwise.decide(request) if request.permission in _NEEDS_A_PERSON else True
 
 
 class RefuseQuestions:
     """A run without a terminal: nobody can answer, so what would ask is refused, with the way to allow it."""
 
-    def settle(self, request: PermissionRequest) -> bool:
+    def decide(self, request: PermissionRequest) -> bool:
         """Raise NobodyToAskError."""
         raise NobodyToAskError(request.permission, request.patterns)

@@ -32,7 +32,7 @@ class _Pending(Struct, frozen=True):
     undecided: Sequence[str]
     answer: asyncio.Future[None]
 
-    def settle(self, error: RejectedError | None) -> None:
+    def resolve(self, error: RejectedError | None) -> None:
         if self.answer.done():
             return
         if error is None:
@@ -66,7 +66,7 @@ class PermissionService:
         if not undecided:
             return
         request = self._request(query)
-        if await self._is_advised(request) or policy.settle(request):
+        if await self._is_advised(request) or policy.decide(request):
             return
         await self._wait(_Pending(request, query, undecided, asyncio.get_running_loop().create_future()))
 
@@ -142,7 +142,7 @@ class PermissionService:
             self._close(rejected, "reject", RejectedError(message or None))
 
     def _close(self, pending: _Pending, reply: Reply, error: RejectedError | None = None) -> None:
-        pending.settle(error)
+        pending.resolve(error)
         self._publish_reply(pending, reply)
 
     def _publish_reply(self, pending: _Pending, reply: Reply) -> None:

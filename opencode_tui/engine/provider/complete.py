@@ -12,7 +12,7 @@ from opencode_tui.schema.session.message import Tokens
 from opencode_tui.schema.session.session import COST_KEY, SessionInfo, hidden_cost
 
 
-class Said(Struct, frozen=True):
+class Completion(Struct, frozen=True):
     """What a model said, and what it took; `cost` in USD."""
 
     text: str
@@ -21,7 +21,7 @@ class Said(Struct, frozen=True):
     cost: Decimal
 
 
-async def ask(llm: Llm, request: LlmRequest) -> Said:
+async def ask(llm: Llm, request: LlmRequest) -> Completion:
     """Return the answer to a request, tried once. Raises ProviderError."""
     pieces: list[str] = []
     finish: FinishStep | None = None
@@ -34,7 +34,7 @@ async def ask(llm: Llm, request: LlmRequest) -> Said:
                     finish = event
     if finish is None:
         raise ProviderError("the answer had no end", provider_id=request.model.provider_id)
-    return Said("".join(pieces), finish.reason, to_tokens(finish.usage), to_cost(finish.usage, request.model))
+    return Completion("".join(pieces), finish.reason, to_tokens(finish.usage), to_cost(finish.usage, request.model))
 
 
 def with_cost(info: SessionInfo, cost: Decimal) -> SessionInfo:

@@ -73,10 +73,10 @@ class _Inbox:
     def _read(self) -> None:
         with contextlib.suppress(OSError), open(self._descriptor, "rb", buffering=1 << 16) as lines:
             for line in lines:
-                self._take(json.loads(line))
+                self._apply(json.loads(line))
         os._exit(0)
 
-    def _take(self, command: Command) -> None:
+    def _apply(self, command: Command) -> None:
         with self._lock:
             if self._deliver is None:
                 self._early.append(command)

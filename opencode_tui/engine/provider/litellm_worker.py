@@ -73,7 +73,7 @@ class LitellmWorker:
                 is_over = message["op"] != "batch"
                 yield message
         finally:
-            child.forget(identifier, cancel=not is_over)
+            child.unsubscribe(identifier, cancel=not is_over)
 
     async def close(self) -> None:
         """End the child; safe to call twice."""
@@ -119,7 +119,7 @@ class _Child:
             inbox.put_nowait(_GONE)
         return inbox
 
-    def forget(self, identifier: int, *, cancel: bool) -> None:
+    def unsubscribe(self, identifier: int, *, cancel: bool) -> None:
         """Take no more messages about this call, and tell the child to cancel it. Does not wait."""
         self._inboxes.pop(identifier, None)
         if cancel and self.is_alive:

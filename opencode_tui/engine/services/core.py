@@ -11,7 +11,7 @@ from opencode_tui.bus import Bus
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.recent import RecentModels
-from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.publisher import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
@@ -43,7 +43,7 @@ class Core(Struct, frozen=True):
     publisher: Publisher
     statuses: SessionStatuses
     store: SessionStore
-    copies: ForkCopies
+    copies: ForkQueue
     runs: RunRegistry
     session_lock: SessionLock
     recent: RecentModels
@@ -67,7 +67,7 @@ def build_core(
     publisher = Publisher(bus=bus)
     statuses = SessionStatuses(publish=publisher.publish)
     index = SessionIndex(storage)
-    copies = ForkCopies(group=group, storage=storage, locks=locks, publisher=publisher)
+    copies = ForkQueue(group=group, storage=storage, locks=locks, publisher=publisher)
     store = SessionStore(
         storage=storage, locks=locks, index=index, publisher=publisher, clock=clock, copy_on=copies.resume
     )

@@ -7,7 +7,7 @@ from opencode_tui.engine.command.snippet import SnippetShell
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
-from opencode_tui.engine.session.compaction.policy import Compactions, ContextKeeper, KeeperRules
+from opencode_tui.engine.session.compaction.policy import CompactionPolicy, Compactions, KeeperRules
 from opencode_tui.engine.session.compaction.state import OverflowRules
 from opencode_tui.engine.session.loop import LoopServices, SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
@@ -218,8 +218,8 @@ class SessionServices:
         )
 
     @cached_property
-    def _keeper(self) -> ContextKeeper:
-        return ContextKeeper(
+    def _keeper(self) -> CompactionPolicy:
+        return CompactionPolicy(
             store=self._core.store,
             estimator=self._core.estimator,
             rules=KeeperRules(self._overflow, self._folder.config.settings.compaction.prepare),
@@ -285,14 +285,14 @@ class SessionServices:
 
     def _make_revert(self) -> "SessionRevert":
         from opencode_tui.engine.session.revert.cleanup import Cleanup
-        from opencode_tui.engine.session.revert.files import FileUndo
+        from opencode_tui.engine.session.revert.files import FileRevert
         from opencode_tui.engine.session.revert.revert import SessionRevert
 
         core = self._core
         return SessionRevert(
             store=core.store,
             lock=core.session_lock,
-            files=FileUndo(store=core.store, snapshots=self._folder.snapshots.get()),
+            files=FileRevert(store=core.store, snapshots=self._folder.snapshots.get()),
             summaries=self.summaries.get(),
             cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
             recover_session=self.maintenance.recover,
@@ -300,14 +300,14 @@ class SessionServices:
 
     def _make_forks(self) -> "SessionForks":
         from opencode_tui.engine.session.fork.fork import SessionForks
-        from opencode_tui.engine.session.fork.source import ForkSource
+        from opencode_tui.engine.session.fork.source import ForkRange
         from opencode_tui.engine.session.fork.worktree import ForkWorktrees
 
         core, folder = self._core, self._folder
         return SessionForks(
             store=core.store,
             sessions=self.sessions,
-            source=ForkSource(
+            source=ForkRange(
                 store=core.store,
                 storage=core.storage,
                 runs=core.runs,
@@ -333,7 +333,7 @@ class SessionServices:
 
     def _make_compactions(self) -> Compactions:
         from opencode_tui.engine.session.compaction.compaction import CompactionServices, SessionCompaction
-        from opencode_tui.engine.session.compaction.precomputed import PreparedSummaries
+        from opencode_tui.engine.session.compaction.precomputed import PrecomputedSummaries
         from opencode_tui.engine.session.compaction.summary_request import SummaryRequests
 
         core, folder, project = self._core, self._folder, self._folder.project
@@ -350,12 +350,12 @@ class SessionServices:
             providers=folder.providers,
             todos=folder.todos,
             rules=self._overflow,
-            settled=core.copies.settled,
+            settled=core.copies.wait_until_copied,
             publish=core.publisher.publish,
             directory=project.directory,
             worktree=project.worktree,
         )
-        prepared = PreparedSummaries(
+        prepared = PrecomputedSummaries(
             requests=requests, providers=folder.providers, background=folder.background, store=core.store
         )
         return Compactions(SessionCompaction(services), requests, prepared)

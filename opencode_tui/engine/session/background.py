@@ -30,7 +30,7 @@ class Background:
         """Have something done when everything ends."""
         self._last_acts.append(act)
 
-    async def settled(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Return when nothing is under way."""
         while self._tasks:
             await asyncio.wait(self._tasks)
@@ -39,7 +39,7 @@ class Background:
         """End everything; returns when it has ended."""
         for task in self._tasks:
             task.cancel()
-        await self.settled()
+        await self.wait_until_idle()
         for act in self._last_acts:
             await act()
 

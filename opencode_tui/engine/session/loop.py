@@ -10,7 +10,7 @@ from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.engine.provider.providers import Providers
-from opencode_tui.engine.session.compaction.policy import ContextKeeper, Pressure
+from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionState
 from opencode_tui.engine.session.request.builder import RequestBuilder, RequestTask, request_of
 from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, position
 from opencode_tui.engine.session.request.reminder import wrap_late
@@ -49,7 +49,7 @@ class LoopServices(Struct, frozen=True):
     step: StepServices
     requests: RequestBuilder
     titles: SessionTitles
-    keeper: ContextKeeper
+    keeper: CompactionPolicy
     pruning: "Lazy[SessionPruning]"
     catalog: Catalog
     providers: Providers
@@ -68,7 +68,7 @@ class _Task(Struct, frozen=True):
     prompter: Prompter
     form: StructuredAnswer | None
     is_last: bool
-    pressure: Pressure
+    pressure: CompactionState
 
 
 def _for_step(run: Run, messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
@@ -98,7 +98,7 @@ class SessionLoop:
         unknown = steps = 0
         form: StructuredAnswer | None = None
         is_asked_again = False
-        pressure = Pressure()
+        pressure = CompactionState()
         while True:
             statuses.busy(session.id)
             messages = filter_compacted(_for_step(run, await store.messages(session.id)))
@@ -109,25 +109,25 @@ class SessionLoop:
                 return _last_assistant(messages, where)
             steps += 1
             if steps == 1 and pressure.request is None:
-                self._services.titles.offer(session, messages)
+                self._services.titles.schedule(session, messages)
             user = request_of(messages)
             if form is None:
                 form = structured_answer(user.format)
             agent = self._services.requests.agent(user)
             step = StepProcessor(self._services.step, self._new_message(session, user, agent))
-            run.settle = step.settle
+            run.settle = step.finalize
             if steps > 1:
                 messages = wrap_late(messages, where.last_finished)
             task = _Task(run, session, messages, prompter, form, _is_last(agent, steps), pressure)
             work = find_request_with_subtasks(messages)
-            outcome = await (self._take_step(step, task) if work is None else self._take_subtasks(step, task, work))
+            outcome = await (self._run_step(step, task) if work is None else self._run_subtasks(step, task, work))
             if outcome == "compact":
                 steps -= 1
                 await self._services.keeper.compact(run, pressure)
                 continue
             run.settle = None
-            is_asked_again = form is not None and await _take_form(form, step)
-            if form is not None and form.is_settled:
+            is_asked_again = form is not None and await _store_structured_answer(form, step)
+            if form is not None and form.is_final:
                 return _last_assistant(await store.messages(session.id), None)
             unknown = unknown + 1 if step.message.finish == "unknown" and not step.has_calls else 0
             is_stopped = outcome == "stop" and not self._services.continues_after_rejection
@@ -138,7 +138,7 @@ class SessionLoop:
         """End what is being prepared for the session's next turns; the run itself is interrupted by its registry."""
         self._services.keeper.interrupt(session_id)
 
-    async def _take_step(self, step: StepProcessor, task: _Task) -> Outcome | Literal["compact"]:
+    async def _run_step(self, step: StepProcessor, task: _Task) -> Outcome | Literal["compact"]:
         """Ask the model; returns `compact`, with nothing left of the step, when the history must become shorter first."""
         model = self._services.catalog.resolve(request_of(task.messages).model)
         scope = await self._scope(step, task, position(task.messages).last_user)
@@ -153,19 +153,19 @@ class SessionLoop:
             )
         )
         session_id, keeper = task.session.id, self._services.keeper
-        request = await keeper.fitted(session_id, built.request, task.pressure)
+        request = await keeper.fit_request(session_id, built.request, task.pressure)
         if request is None:
             return "compact"
         try:
             outcome = await step.run(self._services.providers.llm(model), request, scope)
         except ContextOverflowError as error:
-            await keeper.refused(session_id, request, error, task.pressure)
+            await keeper.on_overflow(session_id, request, error, task.pressure)
             await self._services.step.store.remove_message(session_id, step.message.id)
             return "compact"
         task.pressure.refusals = 0
         return outcome
 
-    async def _take_subtasks(self, step: StepProcessor, task: _Task, work: MessageWithParts) -> Outcome:
+    async def _run_subtasks(self, step: StepProcessor, task: _Task, work: MessageWithParts) -> Outcome:
         """Let the agents work that a request names, before the model is asked."""
         first = subtasks_of(work)[0]
         model = first.model or step.message
@@ -220,7 +220,7 @@ class SessionLoop:
         )
 
 
-async def _take_form(form: StructuredAnswer, step: StepProcessor) -> bool:
+async def _store_structured_answer(form: StructuredAnswer, step: StepProcessor) -> bool:
     """Store the structured answer that a step gave, or that none came; returns whether the model is to be asked again."""
     if form.value is not None:
         await step.amend(structured=form.value)

@@ -34,8 +34,8 @@ async def change_message(hooks: Hooks, message: UserMessage, parts: list[AnyPart
     }
     output = {"message": message.to_dict(), "parts": [part.to_dict() for part in parts]}
     changed = await hooks.run("chat.message", given, output)
-    new_message = _taken(hooks, "chat.message", UserMessage, changed.get("message"))
-    new_parts = _taken(hooks, "chat.message", list[Part], changed.get("parts"))
+    new_message = _parsed_answer(hooks, "chat.message", UserMessage, changed.get("message"))
+    new_parts = _parsed_answer(hooks, "chat.message", list[Part], changed.get("parts"))
     if new_message is None or new_parts is None:
         return message, parts
     owner = {"session_id": message.session_id, "message_id": message.id}
@@ -57,7 +57,7 @@ async def change_request(hooks: Hooks, request: LlmRequest, user: UserMessage, a
         fields |= await _params(hooks, request, given)
     if hooks.has("chat.headers"):
         headers = (await hooks.run("chat.headers", given, {"headers": {}})).get("headers")
-        taken = _taken(hooks, "chat.headers", dict[str, str], headers)
+        taken = _parsed_answer(hooks, "chat.headers", dict[str, str], headers)
         if taken:
             fields["model"] = request.model.changed(headers={**request.model.headers, **taken})
     if hooks.has("experimental.chat.system.transform"):
@@ -71,7 +71,7 @@ async def change_history(hooks: Hooks, messages: Sequence[MessageWithParts]) -> 
     if not hooks.has(name):
         return list(messages)
     changed = await hooks.run(name, {}, {"messages": [message.to_dict() for message in messages]})
-    return _taken(hooks, name, list[MessageWithParts], changed.get("messages")) or list(messages)
+    return _parsed_answer(hooks, name, list[MessageWithParts], changed.get("messages")) or list(messages)
 
 
 async def change_tools(hooks: Hooks, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
@@ -82,8 +82,8 @@ async def change_tools(hooks: Hooks, tools: Sequence[ToolSpec]) -> tuple[ToolSpe
     for tool in tools:
         output = {"description": tool.description, "parameters": tool.parameters}
         output = await hooks.run("tool.definition", {"toolID": tool.name}, output)
-        description = _taken(hooks, "tool.definition", str, output.get("description"))
-        schema = _taken(hooks, "tool.definition", dict[str, Any], output.get("parameters"))
+        description = _parsed_answer(hooks, "tool.definition", str, output.get("description"))
+        schema = _parsed_answer(hooks, "tool.definition", dict[str, Any], output.get("parameters"))
         changed.append(tool if description is None or schema is None else ToolSpec(tool.name, description, schema))
     return tuple(changed)
 
@@ -96,7 +96,7 @@ async def change_arguments(
         return arguments
     given = {"tool": tool, "sessionID": session_id, "callID": call_id}
     output = await hooks.run("tool.execute.before", given, {"args": arguments})
-    changed = _taken(hooks, "tool.execute.before", dict[str, Any], output.get("args"))
+    changed = _parsed_answer(hooks, "tool.execute.before", dict[str, Any], output.get("args"))
     return arguments if changed is None else changed
 
 
@@ -109,9 +109,9 @@ async def change_result(
     given = {"tool": tool, "sessionID": session_id, "callID": call_id, "args": dict(arguments)}
     output = {"title": result.title, "output": result.output, "metadata": result.metadata}
     changed = await hooks.run("tool.execute.after", given, output)
-    title = _taken(hooks, "tool.execute.after", str, changed.get("title"))
-    text = _taken(hooks, "tool.execute.after", str, changed.get("output"))
-    metadata = _taken(hooks, "tool.execute.after", dict[str, Any], changed.get("metadata"))
+    title = _parsed_answer(hooks, "tool.execute.after", str, changed.get("title"))
+    text = _parsed_answer(hooks, "tool.execute.after", str, changed.get("output"))
+    metadata = _parsed_answer(hooks, "tool.execute.after", dict[str, Any], changed.get("metadata"))
     if title is None or text is None or metadata is None:
         return result
     return ToolResult(title, text, metadata, result.attachments)
@@ -124,7 +124,7 @@ async def change_text(hooks: Hooks, message: AssistantMessage, part: TextPart) -
         return part
     given = {"sessionID": message.session_id, "messageID": message.id, "partID": part.id}
     output = await hooks.run(name, given, {"text": part.text})
-    text = _taken(hooks, name, str, output.get("text"))
+    text = _parsed_answer(hooks, name, str, output.get("text"))
     return part if text is None else part.changed(text=text)
 
 
@@ -137,7 +137,7 @@ async def change_command(
         return parts
     facts = {"command": given.command, "sessionID": session_id, "arguments": given.arguments}
     output = await hooks.run(name, facts, {"parts": [part.to_dict() for part in parts]})
-    return _taken(hooks, name, list[PromptPart], output.get("parts")) or parts
+    return _parsed_answer(hooks, name, list[PromptPart], output.get("parts")) or parts
 
 
 async def change_environment(
@@ -147,7 +147,9 @@ async def change_environment(
     if not hooks.has("shell.env"):
         return environ
     given = {"cwd": folder, "sessionID": session_id, "callID": call_id}
-    added = _taken(hooks, "shell.env", dict[str, str], (await hooks.run("shell.env", given, {"env": {}})).get("env"))
+    added = _parsed_answer(
+        hooks, "shell.env", dict[str, str], (await hooks.run("shell.env", given, {"env": {}})).get("env")
+    )
     return {**environ, **(added or {})}
 
 
@@ -156,7 +158,7 @@ async def advise_permission(hooks: Hooks, request: PermissionRequest) -> Literal
     if not hooks.has("permission.ask"):
         return "ask"
     output = await hooks.run("permission.ask", request.to_dict(), {"status": "ask"})
-    status = _taken(hooks, "permission.ask", Literal["ask", "allow", "deny"], output.get("status"))
+    status = _parsed_answer(hooks, "permission.ask", Literal["ask", "allow", "deny"], output.get("status"))
     return cast("Literal['ask', 'allow', 'deny']", status or "ask")
 
 
@@ -166,15 +168,15 @@ async def advise_compaction(hooks: Hooks, session_id: str) -> tuple[list[str], s
     if not hooks.has(name):
         return [], None
     output = await hooks.run(name, {"sessionID": session_id}, {"context": []})
-    context = _taken(hooks, name, list[str], output.get("context"))
-    prompt = _taken(hooks, name, str, output["prompt"]) if output.get("prompt") is not None else None
+    context = _parsed_answer(hooks, name, list[str], output.get("context"))
+    prompt = _parsed_answer(hooks, name, str, output["prompt"]) if output.get("prompt") is not None else None
     return context or [], prompt
 
 
 async def _params(hooks: Hooks, request: LlmRequest, given: JsonObject) -> dict[str, Any]:
     output = {"temperature": request.temperature, "topP": request.top_p, "options": request.options}
     changed = await hooks.run("chat.params", given, output)
-    options = _taken(hooks, "chat.params", dict[str, Any], changed.get("options"))
+    options = _parsed_answer(hooks, "chat.params", dict[str, Any], changed.get("options"))
     if options is None:
         return {}
     numbers = TypeAdapter(float | None)
@@ -196,7 +198,7 @@ async def _system(hooks: Hooks, request: LlmRequest, session_id: str) -> tuple[s
     """Return the changed segments; more than two behind an unchanged first one become two, which a provider can cache."""
     name: HookName = "experimental.chat.system.transform"
     given = {"sessionID": session_id, "model": request.model.to_dict()}
-    system = _taken(
+    system = _parsed_answer(
         hooks, name, list[str], (await hooks.run(name, given, {"system": list(request.system)})).get("system")
     )
     if not system:
@@ -210,7 +212,7 @@ def _replaced(request: LlmRequest, fields: Mapping[str, Any]) -> LlmRequest:
     return replace(request, **fields) if fields else request
 
 
-def _taken(hooks: Hooks, name: HookName, kind: Any, value: object) -> Any:
+def _parsed_answer(hooks: Hooks, name: HookName, kind: Any, value: object) -> Any:
     """Return a plugin's answer in its type, None when it does not fit; the failure is named then."""
     try:
         return TypeAdapter(kind).validate_python(value)

@@ -14,7 +14,7 @@ from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.history import filter_compacted, is_answered, position
-from opencode_tui.engine.session.request.user_message import Addressee, UserMessages
+from opencode_tui.engine.session.request.user_message import Target, UserMessages
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.schema.api.context import MessageWithParts, with_parts
 from opencode_tui.schema.api.request import CommandInput, PromptInput
@@ -102,7 +102,7 @@ class SessionPrompt:
         if not isinstance(wanted, UserMessage) or run is None or message_id <= max(begun, run.read_up_to):
             return False
         run.taken_back.add(message_id)
-        await self._store.take_back(session_id, message_id)
+        await self._store.withdraw_message(session_id, message_id)
         return True
 
     def cancel(self, session_id: str) -> bool:
@@ -111,7 +111,7 @@ class SessionPrompt:
         self._loop.interrupt(session_id)
         return self._runs.abort(session_id) or was_preparing
 
-    def _start(self, session_id: str, request: "_Request | None", addressee: Addressee, policy: Policy | None) -> Run:
+    def _start(self, session_id: str, request: "_Request | None", addressee: Target, policy: Policy | None) -> Run:
         active = self._runs.get(session_id)
         if active is not None and request is None:
             return active
@@ -127,7 +127,7 @@ class SessionPrompt:
 
         return self._runs.start(session_id, body, policy=policy or AskPerson())
 
-    async def _store_request(self, session_id: str, request: "_Request", addressee: Addressee) -> UserMessage:
+    async def _store_request(self, session_id: str, request: "_Request", addressee: Target) -> UserMessage:
         message = await self._users.create(session_id, request.prompt, addressee)
         if request.stored is not None:
             request.stored(message.id)

@@ -83,7 +83,7 @@ class QuestionService:
 def _check_somebody_is_there(request: QuestionRequest, policy: Policy) -> None:
     """Raise ToolError when the run's policy says that it has nobody to ask."""
     try:
-        policy.settle(
+        policy.decide(
             PermissionRequest(
                 id=request.id,
                 session_id=request.session_id,

@@ -55,7 +55,7 @@ def store_cause(error: ProviderError) -> StoredApiError:
     return stored.changed(data=stored.data.changed(metadata=metadata))
 
 
-def tells_refused_media(part: AnyPart) -> bool:
+def reports_refused_media(part: AnyPart) -> bool:
     """Tell whether a part says that the provider refused the media of the request that its message answers."""
     return isinstance(part, RetryPart) and (part.error.data.metadata or {}).get(_KIND) == MEDIA
 

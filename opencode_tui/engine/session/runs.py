@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.publisher import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.schema.api.context import MessageWithParts
@@ -56,10 +56,10 @@ class SessionStatuses:
 
 logger = logging.getLogger(__name__)
 
-Aftermath = Callable[[], Awaitable[None]]
+Cleanup = Callable[[], Awaitable[None]]
 """What is to be done after a run is idle, before anybody else works on the session."""
 
-Settle = Callable[[StoredError], Awaitable[Aftermath | None]]
+Finalizer = Callable[[StoredError], Awaitable[Cleanup | None]]
 """Closes the records that an unfinished step left open; returns what is then left to do."""
 
 SETTLE_GRACE_MS = 3_000
@@ -81,9 +81,9 @@ class Run:
     def __init__(self, session_id: str, policy: Policy) -> None:
         self.session_id = session_id
         self.policy = policy
-        self.settle: Settle | None = None
-        self.aftermath: Aftermath | None = None
-        self.conclusion: Aftermath | None = None
+        self.settle: Finalizer | None = None
+        self.aftermath: Cleanup | None = None
+        self.conclusion: Cleanup | None = None
         self.is_followed = False
         self.read_up_to = ""
         """The id of the newest message that a step has read: what is older can no longer be taken back."""
@@ -171,7 +171,7 @@ class RunRegistry:
         group: asyncio.TaskGroup,
         locks: Locks,
         store: SessionStore,
-        copies: ForkCopies,
+        copies: ForkQueue,
         statuses: SessionStatuses,
         publisher: Publisher,
     ) -> None:
@@ -197,7 +197,7 @@ class RunRegistry:
         task.add_done_callback(self._supervisors.pop)
         return run
 
-    async def settled(self, session_id: str) -> None:
+    async def wait_released(self, session_id: str) -> None:
         """Return when no earlier run of the session has anything left to do; its lock is free then, unless another runs.
 
         Runs of other sessions that end now are waited for as well: they may have worked for this one.
@@ -258,11 +258,11 @@ class RunRegistry:
             await self._store.flush()
             left = [work for work in (run.aftermath, run.conclusion) if work is not None]
             if left:
-                await self._follow(run, left)
+                await self._run_cleanup(run, left)
         finally:
             lock.release()
 
-    async def _follow(self, run: Run, left: Sequence[Aftermath]) -> None:
+    async def _run_cleanup(self, run: Run, left: Sequence[Cleanup]) -> None:
         """Do what nobody must wait for."""
         self._settling[run.session_id] = asyncio.get_running_loop().create_future()
         run.is_followed = True
@@ -277,7 +277,7 @@ class RunRegistry:
                 work.cancel()
                 await asyncio.wait({work})
 
-    async def _finish(self, session_id: str, left: Sequence[Aftermath]) -> None:
+    async def _finish(self, session_id: str, left: Sequence[Cleanup]) -> None:
         for work in (*left, self._store.sync):
             try:
                 await work()

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.schema.error import BusyError, NoSuchMessageError
@@ -14,7 +14,7 @@ from opencode_tui.storage.locks import Locks
 class SessionLock:
     """Gives the run lock of a session to one change at a time, once no fork reads its records any more."""
 
-    def __init__(self, *, store: SessionStore, runs: RunRegistry, locks: Locks, copies: ForkCopies) -> None:
+    def __init__(self, *, store: SessionStore, runs: RunRegistry, locks: Locks, copies: ForkQueue) -> None:
         self._store = store
         self._runs = runs
         self._locks = locks
@@ -29,7 +29,7 @@ class SessionLock:
         await self._store.get(session_id)
         if self._runs.get(session_id) is not None:
             raise BusyError(f"session {session_id} is being worked on; interrupt it first")
-        await self._runs.settled(session_id)
+        await self._runs.wait_released(session_id)
         lock = self._locks.session_run(session_id)
         if lock.try_acquire().was_elsewhere:
             self._store.drop(session_id)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import works_elsewhere
-from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.schema.api.context import MessageWithParts
@@ -69,7 +69,7 @@ class Sessions:
         store: SessionStore,
         runs: RunRegistry,
         locks: Locks,
-        copies: ForkCopies,
+        copies: ForkQueue,
         identifier: Identifier,
         clock: Clock,
         project: Project,
@@ -136,7 +136,7 @@ class Sessions:
             for info in await self._family(await self.get(session_id)):
                 if self._runs.get(info.id) is not None:
                     raise BusyError(f"session {info.id} is being worked on; interrupt it first")
-                await self._runs.settled(info.id)
+                await self._runs.wait_released(info.id)
                 lock = self._locks.session_run(info.id)
                 lock.try_acquire()
                 held.callback(lock.release)

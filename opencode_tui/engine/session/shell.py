@@ -13,7 +13,7 @@ from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.session.maintenance import SessionMaintenance
-from opencode_tui.engine.session.request.user_message import Addressee, UserMessages
+from opencode_tui.engine.session.request.user_message import Target, UserMessages
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
 from opencode_tui.engine.session.step.tool_calls import CallScope
@@ -68,9 +68,9 @@ class SessionShell(Struct, frozen=True):
 
         return await self.runs.start(session_id, body, policy=AutoApprove(AskPerson())).answer()
 
-    async def _carry_out(self, run: Run, command: str, request: UserMessage, addressee: Addressee) -> MessageWithParts:
+    async def _carry_out(self, run: Run, command: str, request: UserMessage, addressee: Target) -> MessageWithParts:
         step = StepProcessor(self.step, self._message(request, addressee))
-        run.settle = step.settle
+        run.settle = step.finalize
         await step.run_calls([self._call(step, command)], self._scope(step, run, addressee.agent))
         return with_parts(step.message, self.step.store.parts(request.session_id, step.message.id))
 
@@ -97,7 +97,7 @@ class SessionShell(Struct, frozen=True):
             policy=run.policy,
         )
 
-    def _message(self, request: UserMessage, addressee: Addressee) -> AssistantMessage:
+    def _message(self, request: UserMessage, addressee: Target) -> AssistantMessage:
         return AssistantMessage(
             id=self.step.identifier.ascending("msg"),
             session_id=request.session_id,

@@ -16,7 +16,7 @@ from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.sessions import Sessions
-from opencode_tui.engine.tool.tool import Assignment, AssignmentResult, ToolContext
+from opencode_tui.engine.tool.tool import AssignmentResult, SubagentTask, ToolContext
 from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
@@ -66,7 +66,7 @@ class SessionSubagents:
         self._request = request
         self._policy = policy
 
-    def offered(self, caller: str) -> Sequence[tuple[str, str]]:
+    def available(self, caller: str) -> Sequence[tuple[str, str]]:
         """Return the agents that the caller's rules let it start."""
         agent = self._services.agents.get(caller)
         rules = agent.permission if agent else []
@@ -80,7 +80,7 @@ class SessionSubagents:
             for part in self._request.parts
         )
 
-    async def run(self, assignment: Assignment, context: ToolContext) -> AssignmentResult:
+    async def run(self, assignment: SubagentTask, context: ToolContext) -> AssignmentResult:
         """Let an agent work in a child session of the caller's."""
         agent = self._services.agents.get(assignment.agent)
         if agent is None:
@@ -102,7 +102,7 @@ class SessionSubagents:
         self,
         child: SessionInfo,
         request: PromptInput,
-        assignment: Assignment,
+        assignment: SubagentTask,
         context: ToolContext,
         tools: dict[str, str],
     ) -> MessageWithParts:
@@ -122,7 +122,7 @@ class SessionSubagents:
             await asyncio.wait({follower})
 
     async def _follow(
-        self, child: SessionInfo, assignment: Assignment, context: ToolContext, ended: dict[str, str]
+        self, child: SessionInfo, assignment: SubagentTask, context: ToolContext, ended: dict[str, str]
     ) -> None:
         """Tell the caller's screen which tools the child has run, and gather them in `ended` by call."""
         with self._services.bus.subscribe(child.directory) as events:
@@ -135,7 +135,7 @@ class SessionSubagents:
                     ended[part.call_id] = part.tool
                     context.progress(assignment.description, {"tools": list(ended.values())})
 
-    async def _child(self, assignment: Assignment, agent: AgentInfo, context: ToolContext) -> SessionInfo:
+    async def _child(self, assignment: SubagentTask, agent: AgentInfo, context: ToolContext) -> SessionInfo:
         if assignment.task_id:
             return await self._earlier(assignment.task_id, context)
         return await self._services.sessions.create(
@@ -156,7 +156,7 @@ class SessionSubagents:
                 return child
         raise ToolError(f"there is no earlier task {task_id!r} of this session; leave task_id out to begin a new one")
 
-    def _model_of_subtask(self, assignment: Assignment) -> ModelRef | None:
+    def _model_of_subtask(self, assignment: SubagentTask) -> ModelRef | None:
         """Return the model that the request names for this very work."""
         for part in self._request.parts:
             if isinstance(part, SubtaskPart) and (part.agent, part.prompt) == (assignment.agent, assignment.prompt):

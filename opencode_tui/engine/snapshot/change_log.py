@@ -53,7 +53,7 @@ class OpenStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class ChangeHistory:
     """What the journal says."""
 
     claims: list[Claim] = field(default_factory=list[Claim])
@@ -78,7 +78,7 @@ class Ledger:
         return any(run.session != session and (run.ended is None or run.ended >= since) for run in self.shells)
 
 
-class Claims:
+class ChangeLog:
     """The journal of one worktree; blocks."""
 
     def __init__(self, path: str, *, files: FileSystem | None = None) -> None:
@@ -123,12 +123,12 @@ class Claims:
         """Note that these changes, up to a snapshot, may be somebody else's as well; raises StorageError."""
         self._append({"contested": after, "paths": sorted(paths), "time": time})
 
-    def read(self) -> Ledger:
+    def read(self) -> ChangeHistory:
         """Return what was noted; raises StorageError. A shell whose process died counts as ended when it began."""
         reading = _Reading()
         for line in self._lines():
             try:
-                reading.take(line)
+                reading.apply(line)
             except (KeyError, TypeError, ValueError):  # damaged, like a line that is no JSON
                 continue
         return reading.finish()
@@ -142,7 +142,7 @@ class Claims:
         if is_large:
             self._keep(lambda line: "contested" in line or max(_times(line), default=0) >= now - _TRIM_AGE_MS)
 
-    def forget(self, *, before: int, kept: Container[str] = ()) -> None:
+    def expire(self, *, before: int, kept: Container[str] = ()) -> None:
         """Drop what is older than a time, except doubts about the snapshots `kept`. Needs the worktree's lock.
 
         Raises StorageError.
@@ -190,11 +190,11 @@ class _Reading:
     """Makes a ledger of the lines."""
 
     def __init__(self) -> None:
-        self._ledger = Ledger()
+        self._ledger = ChangeHistory()
         self._writes: dict[str, dict[str, Any]] = {}
         self._shells: dict[str, dict[str, Any]] = {}
 
-    def take(self, line: dict[str, Any]) -> None:
+    def apply(self, line: dict[str, Any]) -> None:
         """Take the next line; raises KeyError, TypeError, ValueError when something is missing."""
         match line:
             case {"contested": after, "paths": paths}:
@@ -220,7 +220,7 @@ class _Reading:
                 claim = Claim(line["session"], line["path"], line["before"], line["after"], int(line["time"]))
                 self._ledger.claims.append(claim)
 
-    def finish(self) -> Ledger:
+    def finish(self) -> ChangeHistory:
         """Return the ledger; what has no end is judged by its process and its time."""
         for line in self._writes.values():
             self._claim(line, int(line["time"]) + _WRITE_LASTS_MS)

@@ -5,7 +5,7 @@ from pydantic import Field
 from opencode_tui.schema.record import Record, absent
 
 
-class Remark(Record):
+class PathNote(Record):
     """A path and why something is to be said of it."""
 
     path: str
@@ -16,7 +16,7 @@ class Snapshot(Record):
     """A recorded state. `unprotected` are the paths, relative to the worktree, that it does not hold, in order."""
 
     id: str
-    unprotected: list[Remark] = Field(default_factory=list[Remark])
+    unprotected: list[PathNote] = Field(default_factory=list[PathNote])
 
 
 class Patch(Record):
@@ -35,8 +35,8 @@ class Preview(Record):
 
     restored: list[str] = Field(default_factory=list[str])
     deleted: list[str] = Field(default_factory=list[str])
-    conflicts: list[Remark] = Field(default_factory=list[Remark])
-    unprotected: list[Remark] = Field(default_factory=list[Remark])
+    conflicts: list[PathNote] = Field(default_factory=list[PathNote])
+    unprotected: list[PathNote] = Field(default_factory=list[PathNote])
     additions: int = 0
     deletions: int = 0
 
@@ -52,9 +52,9 @@ class Report(Record):
     after: str
     restored: list[str] = Field(default_factory=list[str])
     deleted: list[str] = Field(default_factory=list[str])
-    conflicts: list[Remark] = Field(default_factory=list[Remark])
-    unprotected: list[Remark] = Field(default_factory=list[Remark])
-    failed: list[Remark] = Field(default_factory=list[Remark])
+    conflicts: list[PathNote] = Field(default_factory=list[PathNote])
+    unprotected: list[PathNote] = Field(default_factory=list[PathNote])
+    failed: list[PathNote] = Field(default_factory=list[PathNote])
 
     def as_patch(self) -> Patch:
         """Return the change that the revert itself was."""

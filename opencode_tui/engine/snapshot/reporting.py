@@ -6,19 +6,19 @@ from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA, State, Unkn
 from opencode_tui.engine.snapshot.objects.diff import count_lines, text_of
 from opencode_tui.engine.snapshot.objects.manifest import Manifest
 from opencode_tui.engine.snapshot.objects.view import View, open_view
-from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
+from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
 from opencode_tui.engine.snapshot.revert.plan import Plan, Step
 from opencode_tui.engine.snapshot.skipped import keep_touched
 from opencode_tui.engine.snapshot.work import Reverted, Worktree
 from opencode_tui.schema.error import SnapshotError
 
 
-def remarks(reasons: Mapping[str, str]) -> list[Remark]:
+def path_notes(reasons: Mapping[str, str]) -> list[PathNote]:
     """Return paths with their reasons, in order; "" stands for the worktree."""
-    return [Remark(path=path or ".", reason=reason) for path, reason in sorted(reasons.items())]
+    return [PathNote(path=path or ".", reason=reason) for path, reason in sorted(reasons.items())]
 
 
-def blanks(tree: Worktree, patches: Sequence[Patch]) -> dict[str, str]:
+def unrecorded_paths(tree: Worktree, patches: Sequence[Patch]) -> dict[str, str]:
     """Return the paths that the patches' steps changed and their snapshots do not hold, relative to the worktree, with reasons.
 
     Raises SnapshotError when a snapshot with files to undo is not whole.
@@ -43,7 +43,7 @@ def _manifest(tree: Worktree, name: str | None, patch: Patch) -> Manifest:
 def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Preview:
     """Return what a plan would do; raises SnapshotError when the store is damaged."""
     additions = deletions = 0
-    steps = _told(plan.steps, plan)
+    steps = _reported_steps(plan.steps, plan)
     for step in steps:
         is_leaf = step.target is not None and step.target.kind != "folder"
         target = tree.store.read(step.target.id, "blob") if step.target is not None and is_leaf else b""
@@ -64,7 +64,7 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Pr
 def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]) -> Report:
     """Return what a revert did."""
     outcome = reverted.outcome
-    done = _told(outcome.done, reverted.plan)
+    done = _reported_steps(outcome.done, reverted.plan)
     return Report(
         before=reverted.before.id,
         after=reverted.after.id,
@@ -76,7 +76,7 @@ def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]
     )
 
 
-def joined(tree: Worktree, active: Report, report: Report) -> Report:
+def combine(tree: Worktree, active: Report, report: Report) -> Report:
     """Return one report for a revert that took the place of an active one: from before the first to after the second."""
     first, after = open_view(tree.store, active.before), open_view(tree.store, report.after)
     files = _inner(tree, [*active.restored, *active.deleted])
@@ -113,13 +113,13 @@ def _inner(tree: Worktree, files: Sequence[str]) -> set[str]:
     return {inner for file in files if (inner := tree.relative(file)) is not None}
 
 
-def _told(steps: Sequence[Step], plan: Plan) -> list[Step]:
+def _reported_steps(steps: Sequence[Step], plan: Plan) -> list[Step]:
     """Return the steps without folders that only follow from what is in them."""
     above = {folder for step in steps for folder in parents(step.path)}
     return [step for step in steps if not (step.path in plan.implied and step.path in above)]
 
 
-def _absolute(tree: Worktree, reasons: Mapping[str, str]) -> list[Remark]:
+def _absolute(tree: Worktree, reasons: Mapping[str, str]) -> list[PathNote]:
     return [
-        Remark(path=tree.absolute(path) if path else tree.root, reason=why) for path, why in sorted(reasons.items())
+        PathNote(path=tree.absolute(path) if path else tree.root, reason=why) for path, why in sorted(reasons.items())
     ]

@@ -14,18 +14,18 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.change_log import Ledger
+from opencode_tui.engine.snapshot.change_log import ChangeHistory
 from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.entry import Unknown
 from opencode_tui.engine.snapshot.objects.changes import Change, changed, without_made_folders
 from opencode_tui.engine.snapshot.objects.diff import file_diffs
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings, Usage, clean, left_by_clean, usage_of
-from opencode_tui.engine.snapshot.objects.store import Verdict
+from opencode_tui.engine.snapshot.objects.store import VerifyResult
 from opencode_tui.engine.snapshot.objects.view import open_view
 from opencode_tui.engine.snapshot.report import Patch, Preview, Report, Snapshot
-from opencode_tui.engine.snapshot.reporting import blanks, joined, preview_of, report_of
+from opencode_tui.engine.snapshot.reporting import combine, preview_of, report_of, unrecorded_paths
 from opencode_tui.engine.snapshot.work import Reverted
-from opencode_tui.engine.snapshot.worktree_lock import Opened, WorktreeDoor
+from opencode_tui.engine.snapshot.worktree_lock import LockedWorktree, WorktreeLock
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.diff import FileDiff
@@ -50,7 +50,7 @@ class Snapshots:
         self.worktree = worktree
         self._clock = clock
         self._settings = settings or SnapshotSettings()
-        self.door = WorktreeDoor(
+        self.door = WorktreeLock(
             worktree=worktree,
             project_id=project_id,
             paths=paths,
@@ -67,7 +67,7 @@ class Snapshots:
 
     async def track(self) -> Snapshot:
         """Record the whole worktree as it is now. Raises SnapshotError, StorageError."""
-        return await self.door.do(lambda opened, stop: opened.told(opened.worktree.scan(stop=stop)))
+        return await self.door.do(lambda opened, stop: opened.recorded(opened.worktree.scan(stop=stop)))
 
     async def track_paths(self, paths: Iterable[str | Path], *, base: str | None = None) -> Snapshot:
         """Record these paths as they are now, ignored and large ones too; the rest is as in `base`, or unknown without one.
@@ -76,10 +76,10 @@ class Snapshots:
         """
         wanted = [str(path) for path in paths]
 
-        def work(opened: Opened, stop: threading.Event) -> Snapshot:
+        def work(opened: LockedWorktree, stop: threading.Event) -> Snapshot:
             found = {inner for path in wanted if (inner := opened.worktree.relative(path)) is not None}
             below = open_view(opened.worktree.store, base) if base else None
-            return opened.told(opened.worktree.record(found, below))
+            return opened.recorded(opened.worktree.record(found, below))
 
         return await self.door.do(work)
 
@@ -87,10 +87,10 @@ class Snapshots:
         """Record a state like `base` in which these paths are as in `over`; raises SnapshotError, StorageError."""
         wanted = [str(path) for path in paths]
 
-        def work(opened: Opened, stop: threading.Event) -> Snapshot:
+        def work(opened: LockedWorktree, stop: threading.Event) -> Snapshot:
             tree = opened.worktree
             found = {inner for path in wanted if (inner := tree.relative(path)) is not None}
-            return opened.told(tree.overlay(open_view(tree.store, base), open_view(tree.store, over), found))
+            return opened.recorded(tree.overlay(open_view(tree.store, base), open_view(tree.store, over), found))
 
         return await self.door.do(work)
 
@@ -101,7 +101,7 @@ class Snapshots:
         session's shell ran meanwhile the rest is contested. Raises SnapshotError, StorageError.
         """
 
-        def work(opened: Opened, stop: threading.Event) -> Patch:
+        def work(opened: LockedWorktree, stop: threading.Event) -> Patch:
             view = open_view(opened.worktree.store, before)
             after, found = opened.worktree.changes(view, stop=stop)
             paths = _certain(found)
@@ -118,7 +118,7 @@ class Snapshots:
     async def claim(self, session: str, path: Path, *, before: str, after: str) -> None:
         """Note that a session's file tool changed a path from its state in one snapshot to that in another."""
 
-        def work(opened: Opened, stop: threading.Event) -> None:
+        def work(opened: LockedWorktree, stop: threading.Event) -> None:
             tree = opened.worktree
             inner = tree.relative(str(path))
             if inner is not None:
@@ -138,9 +138,9 @@ class Snapshots:
     async def preview(self, patches: Sequence[Patch]) -> Preview:
         """Return what `revert` would do now, without doing it; raises SnapshotError, StorageError."""
 
-        def work(opened: Opened, stop: threading.Event) -> Preview:
+        def work(opened: LockedWorktree, stop: threading.Event) -> Preview:
             tree = opened.worktree
-            return preview_of(tree, tree.plan(patches, opened.claims.read().contested), blanks(tree, patches))
+            return preview_of(tree, tree.plan(patches, opened.claims.read().contested), unrecorded_paths(tree, patches))
 
         return await self.door.do(work)
 
@@ -148,7 +148,7 @@ class Snapshots:
         """Return those of these snapshots that the store does not hold, or not whole enough to read them."""
         wanted = set(names)
 
-        def is_there(opened: Opened, name: str) -> bool:
+        def is_there(opened: LockedWorktree, name: str) -> bool:
             try:
                 open_view(opened.worktree.store, name)
             except SnapshotError:
@@ -165,17 +165,17 @@ class Snapshots:
         """
         all_patches = [*patches, active.as_patch()] if active is not None else list(patches)
 
-        def work(opened: Opened, stop: threading.Event) -> Report:
+        def work(opened: LockedWorktree, stop: threading.Event) -> Report:
             tree = opened.worktree
 
-            def tell(reverted: Reverted) -> Report:
-                report = report_of(tree, reverted, blanks(tree, all_patches))
-                report = report if active is None else joined(tree, active, report)
+            def report(reverted: Reverted) -> Report:
+                report = report_of(tree, reverted, unrecorded_paths(tree, all_patches))
+                report = report if active is None else combine(tree, active, report)
                 for name in {report.before, reverted.before.id, report.after}:
                     opened.log.note(name, self._clock())
                 return report
 
-            return tree.revert(tree.plan(all_patches, opened.claims.read().contested), key=key, tell=tell)
+            return tree.revert(tree.plan(all_patches, opened.claims.read().contested), key=key, tell=report)
 
         return await self.door.do(work)
 
@@ -191,15 +191,15 @@ class Snapshots:
         """Return the keys of finished reverts whose notes are still there; one that was cut short is taken back first."""
         return await self.door.do(lambda opened, stop: opened.worktree.finished.keys())
 
-    async def forget(self, key: str) -> None:
+    async def delete_revert_record(self, key: str) -> None:
         """Drop the note of a finished revert, when its report is kept elsewhere."""
-        await self.door.do(lambda opened, stop: opened.worktree.finished.forget(key))
+        await self.door.do(lambda opened, stop: opened.worktree.finished.delete(key))
 
     async def diff(self, before: str, after: str, files: Iterable[str] | None = None) -> list[FileDiff]:
         """Return the changes between two snapshots, or those of some files; raises SnapshotError."""
         wanted = None if files is None else list(files)
 
-        def work(opened: Opened, stop: threading.Event) -> list[FileDiff]:
+        def work(opened: LockedWorktree, stop: threading.Event) -> list[FileDiff]:
             tree = opened.worktree
             found = changed(open_view(tree.store, before), open_view(tree.store, after))
             chosen = None if wanted is None else {tree.relative(file) for file in wanted}
@@ -208,7 +208,7 @@ class Snapshots:
 
         return await self.door.do(work)
 
-    async def verify(self) -> Verdict:
+    async def verify(self) -> VerifyResult:
         """Read every stored object and compare it with its id."""
         return await self.door.do(lambda opened, stop: opened.worktree.store.verify())
 
@@ -227,12 +227,12 @@ class Snapshots:
         """
         kept = list(keep)
 
-        def work(opened: Opened, stop: threading.Event) -> Usage:
+        def work(opened: LockedWorktree, stop: threading.Event) -> Usage:
             store, before = opened.worktree.store, self._clock() - self._settings.age_ms
             if is_dry_run:
                 return left_by_clean(store, opened.place, self._settings, before=before, keep=kept)
             clean(store, opened.place, before=before, keep=kept)
-            opened.claims.forget(before=before, kept=opened.log.read())
+            opened.claims.expire(before=before, kept=opened.log.read())
             return usage_of(store, opened.place, self._settings)
 
         return await self.door.do(work)
@@ -243,7 +243,7 @@ def _certain(changes: Mapping[str, Change]) -> list[str]:
     return [path for path, states in changes.items() if not any(isinstance(state, Unknown) for state in states)]
 
 
-def _own(paths: list[str], ledger: Ledger, session: str, since: int) -> tuple[list[str], set[str]]:
+def _own(paths: list[str], ledger: ChangeHistory, session: str, since: int) -> tuple[list[str], set[str]]:
     """Return the paths that are this session's change, and those among them that may be another's as well."""
     foreign = ledger.claimed_by_others(session, since=since)
     kept = [path for path in paths if path not in foreign]

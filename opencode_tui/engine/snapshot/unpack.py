@@ -12,19 +12,19 @@ from opencode_tui.engine.snapshot.objects.changes import is_partial, known_paths
 from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.revert.plan import Plan, Step
 from opencode_tui.engine.snapshot.revert.restore import Restore
-from opencode_tui.engine.snapshot.worktree_lock import Opened, WorktreeDoor
+from opencode_tui.engine.snapshot.worktree_lock import LockedWorktree, WorktreeLock
 from opencode_tui.schema.error import SnapshotError
 
 _TEMPORARY = ".opencode-tui-unpack.tmp"
 
 
-async def unpack(door: WorktreeDoor, snapshot: str, folder: Path) -> int:
+async def unpack(door: WorktreeLock, snapshot: str, folder: Path) -> int:
     """Fill a folder with everything that a snapshot holds and return the number of paths; verified by reading again.
 
     Raises SnapshotError, naming the first path, when something could not be put there.
     """
 
-    def work(opened: Opened, stop: threading.Event) -> int:
+    def work(opened: LockedWorktree, stop: threading.Event) -> int:
         store = opened.worktree.store
         view = open_view(store, snapshot)
         if is_partial(view):

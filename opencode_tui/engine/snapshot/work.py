@@ -25,7 +25,7 @@ from opencode_tui.engine.snapshot.objects.quota import merge_small
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
 from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.report import Patch, Report
-from opencode_tui.engine.snapshot.revert.journal import FinishedReverts, Journal, Undertaking
+from opencode_tui.engine.snapshot.revert.journal import CompletedReverts, Journal, RevertIntent
 from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, Link, Plan, make_plan
 from opencode_tui.engine.snapshot.revert.restore import Outcome, Restore
 from opencode_tui.engine.snapshot.scan.forced_paths import TrackedPaths, Wanted
@@ -70,7 +70,7 @@ class Worktree:
         self.store = ObjectStore(place.objects, files=files)
         self._files = files or FileSystem()
         self._disk = disk or Disk(root)
-        self.finished = FinishedReverts(place.finished, files=files)
+        self.finished = CompletedReverts(place.finished, files=files)
         self._journal = Journal(place.journal, files=files)
         self._own_folders = own_folders
         self._quota_bytes = quota_bytes
@@ -83,7 +83,7 @@ class Worktree:
         """Make ready: the store's folder, its packs, no revert half done; raises StorageError, SnapshotError."""
         self.store.prepare()
         self.store.refresh()
-        self._take_back()
+        self._roll_back()
         merge_small(self.store)
 
     def scan(self, *, wanted: Sequence[View] = (), stop: threading.Event | None = None) -> View:
@@ -188,8 +188,8 @@ class Worktree:
             report = self._done(tell(Reverted(plan, outcome, before, self.record(plan.paths))), key)
         except BaseException:
             if key:
-                self.finished.forget(key)
-            self._take_back()
+                self.finished.delete(key)
+            self._roll_back()
             raise
         self._journal.end()
         return report
@@ -229,16 +229,16 @@ class Worktree:
             self.finished.write(key, report)
         return report
 
-    def _undertaking(self, plan: Plan, before: View, key: str) -> Undertaking:
+    def _undertaking(self, plan: Plan, before: View, key: str) -> RevertIntent:
         above = {folder for step in plan.steps for folder in parents(step.path)}
         states = {folder: before.state(folder) for folder in above}
         modes = {
             path: state.mode for path, state in states.items() if isinstance(state, Entry) and state.kind == "folder"
         }
         made = tuple(sorted(path for path, state in states.items() if state is None))
-        return Undertaking(f".opencode-tui-{secrets.token_hex(8)}.tmp", tuple(plan.steps), modes, made, key)
+        return RevertIntent(f".opencode-tui-{secrets.token_hex(8)}.tmp", tuple(plan.steps), modes, made, key)
 
-    def _take_back(self) -> None:
+    def _roll_back(self) -> None:
         """Undo what an unfinished revert did; what somebody changed since is left as it is."""
         undertaking = self._journal.read()
         if undertaking is None:

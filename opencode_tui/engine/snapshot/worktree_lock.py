@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from opencode_tui.cancellation import run_to_completion
-from opencode_tui.engine.snapshot.change_log import Claims
+from opencode_tui.engine.snapshot.change_log import ChangeLog
 from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.objects.quota import SnapshotLog, SnapshotSettings
 from opencode_tui.engine.snapshot.objects.view import View
 from opencode_tui.engine.snapshot.report import Snapshot
-from opencode_tui.engine.snapshot.reporting import remarks
+from opencode_tui.engine.snapshot.reporting import path_notes
 from opencode_tui.engine.snapshot.work import Worktree
 from opencode_tui.engine.snapshot.worktree_paths import SWITCHED_OFF, StorePlace, find_place, own_folders, refusal
 from opencode_tui.schema.error import SnapshotError
@@ -28,26 +28,26 @@ LOCK_WAIT_MS = 60_000
 
 
 @dataclass(slots=True)
-class Opened:
+class LockedWorktree:
     """What work is done with, while the worktree's lock is held."""
 
     place: StorePlace
     worktree: Worktree
-    claims: Claims
+    claims: ChangeLog
     log: SnapshotLog
     clock: Clock
 
-    def told(self, view: View) -> Snapshot:
+    def recorded(self, view: View) -> Snapshot:
         """Note a snapshot that was made, and return what is told of it."""
         self.log.note(view.id, self.clock())
-        return Snapshot(id=view.id, unprotected=remarks(view.manifest.skipped))
+        return Snapshot(id=view.id, unprotected=path_notes(view.manifest.skipped))
 
 
-Work = Callable[[Opened, threading.Event], T]
+Work = Callable[[LockedWorktree, threading.Event], T]
 """Blocking work; it ends early, by an error, when the flag is set."""
 
 
-class WorktreeDoor:
+class WorktreeLock:
     """Does work on one worktree. `unavailable` tells why there is no undo here; then all work raises SnapshotError."""
 
     def __init__(
@@ -69,7 +69,7 @@ class WorktreeDoor:
         self.clock = clock
         self._settings = settings
         self._disk = disk
-        self._opened: Opened | None = None
+        self._opened: LockedWorktree | None = None
 
     async def do(self, work: Work[T]) -> T:
         """Do blocking work in a thread under the worktree's lock; a cancel sets the stop flag and waits for the thread.
@@ -88,13 +88,13 @@ class WorktreeDoor:
         finally:
             lock.release()
 
-    async def note(self, work: Callable[[Claims], T]) -> T:
+    async def note(self, work: Callable[[ChangeLog], T]) -> T:
         """Append to the claims in a thread, without the lock; raises SnapshotError, StorageError."""
         if self._opened is None:
             return await self.do(lambda opened, stop: work(opened.claims))
         return await asyncio.to_thread(work, self._opened.claims)
 
-    def _open(self) -> Opened:
+    def _open(self) -> LockedWorktree:
         place = find_place(self.paths, project_id=self.project_id, worktree=self._root)
         ensure(place.folder)
         worktree = Worktree(
@@ -104,10 +104,10 @@ class WorktreeDoor:
             quota_bytes=self._settings.bytes,
             disk=self._disk,
         )
-        return Opened(place, worktree, Claims(place.claims), SnapshotLog(place.log), self.clock)
+        return LockedWorktree(place, worktree, ChangeLog(place.claims), SnapshotLog(place.log), self.clock)
 
 
-def _prepared(opened: Opened, work: Work[T]) -> Callable[[threading.Event], T]:
+def _prepared(opened: LockedWorktree, work: Work[T]) -> Callable[[threading.Event], T]:
     def prepare_and_work(stop: threading.Event) -> T:
         opened.worktree.open()
         return work(opened, stop)

@@ -89,7 +89,7 @@ def _unquote(parameters: type[Parameters], key: str, value: Any) -> Any:
         field is None
         or not isinstance(value, str)
         or not value.lstrip().startswith(("[", "{"))
-        or _takes_text(field.annotation)
+        or _accepts_text(field.annotation)
     ):
         return value
     try:
@@ -98,7 +98,7 @@ def _unquote(parameters: type[Parameters], key: str, value: Any) -> Any:
         return value
 
 
-def _takes_text(annotation: Any) -> bool:
+def _accepts_text(annotation: Any) -> bool:
     return annotation is str or (isinstance(annotation, UnionType) and str in get_args(annotation))
 
 

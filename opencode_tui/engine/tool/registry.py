@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.builtin.todo import TodoStore
     from opencode_tui.engine.tool.edit.file_editor import FileEditor
     from opencode_tui.engine.tool.files.files import WorktreeFiles
-    from opencode_tui.engine.tool.files.read_guard import ReadStamps
+    from opencode_tui.engine.tool.files.read_guard import ReadGuard
     from opencode_tui.engine.tool.search.search import FileSearch, Readable
 
 
@@ -118,10 +118,10 @@ class ToolFactory:
         return make()
 
     @cached_property
-    def _stamps(self) -> "ReadStamps":
-        from opencode_tui.engine.tool.files.read_guard import ReadStamps
+    def _stamps(self) -> "ReadGuard":
+        from opencode_tui.engine.tool.files.read_guard import ReadGuard
 
-        return ReadStamps()
+        return ReadGuard()
 
     @cached_property
     def _files(self) -> "WorktreeFiles":

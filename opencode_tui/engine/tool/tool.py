@@ -42,7 +42,7 @@ class Ask(Protocol):
         ...
 
 
-class Inquire(Protocol):
+class AskUser(Protocol):
     """Puts questions to the person."""
 
     def __call__(self, questions: Sequence[Question]) -> Awaitable[list[list[str]]]:
@@ -50,7 +50,7 @@ class Inquire(Protocol):
         ...
 
 
-class Assignment(Struct, frozen=True):
+class SubagentTask(Struct, frozen=True):
     """Work for another agent: `task_id` is the session of an earlier one that is to be gone on with."""
 
     agent: str
@@ -72,7 +72,7 @@ class AssignmentResult(Struct, frozen=True):
 class Subagents(Protocol):
     """Starts agents in child sessions; the prompt loop is behind it."""
 
-    def offered(self, caller: str) -> Sequence[tuple[str, str]]:
+    def available(self, caller: str) -> Sequence[tuple[str, str]]:
         """Return name and description of the agents that this agent may start."""
         ...
 
@@ -80,7 +80,7 @@ class Subagents(Protocol):
         """Tell whether the person's newest request names the agent, so that no further question is needed."""
         ...
 
-    async def run(self, assignment: Assignment, context: "ToolContext") -> AssignmentResult:
+    async def run(self, assignment: SubagentTask, context: "ToolContext") -> AssignmentResult:
         """Let the agent work to its end; cancelling this interrupts it. Raises ToolError with what made it fail."""
         ...
 
@@ -127,7 +127,7 @@ class ToolContext(Struct, frozen=True):
     ask: Ask
     progress: Callable[[str | None, dict[str, Any]], None]
     subagents: Subagents | None = None
-    inquire: Inquire | None = None
+    inquire: AskUser | None = None
     watch: FileWatch | None = None
 
     def commands(self) -> AbstractAsyncContextManager[None]:

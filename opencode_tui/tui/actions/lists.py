@@ -7,10 +7,10 @@ from opencode_tui.schema.api.catalog import CommandSummary
 from opencode_tui.schema.model import parse_model_ref
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.dialogs.listing import Choice, Offer
+from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.keymap import ACTIONS, BY_ID, SESSION_PAGE, Action, Keymap
-from opencode_tui.tui.state.controller import Control
-from opencode_tui.tui.state.model_selection import Choice as Chosen
+from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
 from opencode_tui.tui.theme.themes import Themes
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ def model_choices(choice: Chosen) -> list[Choice]:
     return [*used, *(made(name, screen_line(names[name].provider_id)) for name in rest)]
 
 
-def agent_offer(choice: Chosen) -> Offer:
+def agent_list(choice: Chosen) -> ListContent:
     """The agents that one can work with."""
     choices = [
         Choice(one.name, screen_line(one.name), _line(one.description), is_current=one.name == choice.agent)
         for one in choice.agents
     ]
-    return Offer(choices, hint="Which agent works?", enter="use")
+    return ListContent(choices, hint="Which agent works?", enter="use")
 
 
 def theme_choices(themes: Themes, worn: str) -> list[Choice]:
@@ -119,7 +119,7 @@ def _line(text: str | None) -> str:
 class ListActs:
     """Each act opens one list; what is chosen is done at once."""
 
-    def __init__(self, screen: "ChatScreen", control: Control, acts: "Acts") -> None:
+    def __init__(self, screen: "ChatScreen", control: SessionController, acts: "Acts") -> None:
         self._screen = screen
         self._control = control
         self._acts = acts
@@ -143,7 +143,7 @@ class ListActs:
     def _app(self) -> "OpenCodeApp":
         return cast("OpenCodeApp", self._screen.app)
 
-    def _open(self, offer: Offer, done: Callable[[str], object]) -> None:
+    def _open(self, offer: ListContent, done: Callable[[str], object]) -> None:
         self._app.open_overlay(offer, lambda chosen: done(chosen) if chosen is not None else None)
 
     async def _commands(self) -> None:
@@ -156,7 +156,7 @@ class ListActs:
             else:
                 self._acts.do(chosen)
 
-        self._open(Offer(choices, hint="What do you want to do?", enter="run"), run)
+        self._open(ListContent(choices, hint="What do you want to do?", enter="run"), run)
 
     def _help(self) -> None:
         choices = help_choices(self._screen.keymap)
@@ -166,7 +166,7 @@ class ListActs:
             if action is not None and self._acts.can(action):
                 self._acts.do(chosen)
 
-        self._open(Offer(choices, hint="Keys in force", enter="do it"), run)
+        self._open(ListContent(choices, hint="Keys in force", enter="do it"), run)
 
     async def _models(self) -> None:
         await self._control.choice.load_models()
@@ -175,16 +175,16 @@ class ListActs:
             ref = parse_model_ref(chosen)
             if ref is not None:
                 self._control.choice.use(ref)
-                self._screen.settle()
+                self._screen.refresh_chrome()
 
-        self._open(Offer(model_choices(self._control.choice), hint="Type to filter the models", enter="use"), use)
+        self._open(ListContent(model_choices(self._control.choice), hint="Type to filter the models", enter="use"), use)
 
     def _agents(self) -> None:
         def use(chosen: str) -> None:
             self._control.choice.agent = chosen
-            self._screen.settle()
+            self._screen.refresh_chrome()
 
-        self._open(agent_offer(self._control.choice), use)
+        self._open(agent_list(self._control.choice), use)
 
     def _themes(self) -> None:
         """Every row is worn while one looks at it; closing the list brings back what was worn before."""
@@ -196,21 +196,23 @@ class ListActs:
 
         def done(chosen: str | None) -> None:
             if chosen is None:
-                app.wear(before)
+                app.apply_look(before)
             else:
-                app.wear_theme(chosen)
-                self._screen.tell("note", "To keep it", f'"theme": "{chosen}" in opencode.json')
+                app.apply_theme(chosen)
+                self._screen.show_note("note", "To keep it", f'"theme": "{chosen}" in opencode.json')
 
-        app.open_overlay(Offer(choices, hint="Type to filter the themes", enter="wear it", moved=app.wear_theme), done)
+        app.open_overlay(
+            ListContent(choices, hint="Type to filter the themes", enter="wear it", moved=app.apply_theme), done
+        )
 
     def _cycle_agent(self, step: int) -> None:
         self._control.choice.cycle_agent(step)
-        self._screen.settle()
+        self._screen.refresh_chrome()
 
     def _cycle_model(self, step: int) -> None:
         self._control.choice.cycle_model(step)
-        self._screen.settle()
+        self._screen.refresh_chrome()
 
     def _cycle_variant(self) -> None:
         self._control.choice.cycle_variant()
-        self._screen.settle()
+        self._screen.refresh_chrome()

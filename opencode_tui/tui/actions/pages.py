@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from opencode_tui import __version__
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
     from opencode_tui.tui.actions.table import Acts
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class PageActs:
     """Each page is read first and opened when there is something on it."""
 
-    def __init__(self, screen: "ChatScreen", control: Control, acts: "Acts") -> None:
+    def __init__(self, screen: "ChatScreen", control: SessionController, acts: "Acts") -> None:
         self._screen = screen
         self._control = control
         self._acts = acts
@@ -70,7 +70,7 @@ class PageActs:
         if diffs:
             self._screen.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked))
         else:
-            self._screen.tell("note", "No file changes", "in this session so far")
+            self._screen.show_note("note", "No file changes", "in this session so far")
 
     async def _timeline(self) -> None:
         from opencode_tui.tui.screens.timeline import TimelineScreen
@@ -114,14 +114,14 @@ class PageActs:
 
     def _session(self) -> str | None:
         if self._control.session_id is None:
-            self._screen.tell("note", "Nothing here yet", "the session begins with your first request")
+            self._screen.show_note("note", "Nothing here yet", "the session begins with your first request")
         return self._control.session_id
 
 
 # The status page: what works here, with which settings, and what is wrong.
 
 
-async def folder_status(control: Control) -> str:
+async def folder_status(control: SessionController) -> str:
     """Plain text, a fact a line; raw."""
     client = control.client
     places = await client.project.places()

@@ -15,7 +15,7 @@ from opencode_tui.schema.session.part import FilePart, TextPart
 from opencode_tui.tui.prompt.desktop import read_image, read_text
 from opencode_tui.tui.prompt.draft import Attachment, Draft
 from opencode_tui.tui.prompt.slash import SLASH, parse
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
     from opencode_tui.tui.screens.chat import ChatScreen
@@ -27,7 +27,7 @@ TOLD_S = 0.05
 class WritingActs:
     """Acts of the prompt."""
 
-    def __init__(self, screen: "ChatScreen", control: Control, do: Callable[[str], object]) -> None:
+    def __init__(self, screen: "ChatScreen", control: SessionController, do: Callable[[str], object]) -> None:
         self._screen = screen
         self._control = control
         self._do = do
@@ -41,18 +41,18 @@ class WritingActs:
             "prompt_stash": self._stash,
             "prompt_stash_pop": self._unstash,
             "attachment_open": lambda: self.open_attachment(self._screen.prompt.chosen_marker),
-            "prompt_queue_edit": lambda: self._screen.do(self._take_back()),
+            "prompt_queue_edit": lambda: self._screen.do(self._edit_queued()),
             "messages_copy": lambda: self._screen.do(self._copy()),
         }
 
     def submit(self) -> None:
         """Send what stands in the prompt; an own command of the program is done at once."""
         box = self._screen.prompt
-        draft = box.take()
+        draft = box.pop_draft()
         if not draft.text.strip():
             return
         self._screen.do(box.remember(draft.whole))
-        self._screen.forget_note()
+        self._screen.clear_note()
         command = parse(draft.text)
         if command is not None and command[0] in SLASH:
             self._do(SLASH[command[0]])
@@ -67,11 +67,11 @@ class WritingActs:
         except OpencodeError:
             if not stored:  # nothing is lost: what could not be sent stands in the prompt again
                 self._screen.prompt.put_back(draft)
-            elif self._control.interrupts != interrupts or await self._is_told():
+            elif self._control.interrupts != interrupts or await self._is_shown_in_chat():
                 return  # the chat says so, with what to do
             raise
 
-    async def _is_told(self) -> bool:
+    async def _is_shown_in_chat(self) -> bool:
         """Whether the failure stands on a message, and so in the chat."""
         await asyncio.sleep(TOLD_S)
         return self._control.facts is not None and bool(self._control.facts.failure)
@@ -99,7 +99,7 @@ class WritingActs:
         elif text := await read_text():
             box.paste(text)
         else:
-            self._screen.tell("note", "Nothing to paste", "or the clipboard cannot be read here")
+            self._screen.show_note("note", "Nothing to paste", "or the clipboard cannot be read here")
 
     def open_attachment(self, marker: str) -> None:
         """Show an attachment of the prompt on a screen of its own, where it can be written out or removed."""
@@ -108,7 +108,7 @@ class WritingActs:
         box = self._screen.prompt
         one = box.open_attachment(marker)
         if one is None:
-            self._screen.tell("note", "Nothing is attached")
+            self._screen.show_note("note", "Nothing is attached")
             return
         acts = AttachmentActs(
             write_out=lambda: box.unfold(marker),
@@ -122,15 +122,15 @@ class WritingActs:
 
         await asyncio.to_thread(view_image, one.data, one.mime)
 
-    async def _take_back(self) -> None:
+    async def _edit_queued(self) -> None:
         """Take the last queued message out of the queue and into the prompt, as long as no step has read it."""
         queued, session_id = self._control.transcript.queued, self._control.session_id
         if not queued or session_id is None:
-            self._screen.tell("note", "Nothing is queued")
+            self._screen.show_note("note", "Nothing is queued")
             return
         message = await self._control.client.messages.get(session_id, queued[-1].message_id)
         if not await self._control.client.prompts.withdraw(session_id, message.info.id):
-            self._screen.tell("note", "Too late", "the agent has read it already")
+            self._screen.show_note("note", "Too late", "the agent has read it already")
             return
         texts = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
         self._screen.prompt.put_back(Draft("\n".join(texts)))
@@ -141,10 +141,10 @@ class WritingActs:
 
     def _stash(self) -> None:
         box = self._screen.prompt
-        draft = box.take()
+        draft = box.pop_draft()
         if draft.text.strip():
             box.stash.append(draft)
-            self._screen.tell(
+            self._screen.show_note(
                 "note", "Put aside", f"{len(box.stash)} waiting; /stash in an empty prompt brings it back"
             )
         else:
@@ -155,7 +155,7 @@ class WritingActs:
         if box.stash:
             box.put_back(box.stash.pop())
         else:
-            self._screen.tell("note", "Nothing was put aside")
+            self._screen.show_note("note", "Nothing was put aside")
 
     async def _edit_outside(self) -> None:
         """Write the prompt in $VISUAL or $EDITOR; what is saved stands in the prompt afterwards."""
@@ -197,6 +197,6 @@ class WritingActs:
             texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()]
             if isinstance(message.info, AssistantMessage) and texts:
                 self._screen.app.copy_to_clipboard("\n\n".join(texts))
-                self._screen.tell("done", "Copied", "the last answer")
+                self._screen.show_note("done", "Copied", "the last answer")
                 return
-        self._screen.tell("note", "There is no answer to copy yet")
+        self._screen.show_note("note", "There is no answer to copy yet")

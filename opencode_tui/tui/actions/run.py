@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
     from opencode_tui.tui.app import OpenCodeApp
@@ -19,7 +19,7 @@ ARMED_MS = 5_000
 class RunActs:
     """Acts on the run and on the program."""
 
-    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
         self._screen = screen
         self._control = control
         self._armed: dict[str, int] = {}
@@ -34,7 +34,7 @@ class RunActs:
 
     def _interrupt(self) -> None:
         if not self._control.is_busy:
-            self._screen.forget_note()
+            self._screen.clear_note()
         elif self._is_second("interrupt"):
             self._screen.do(self._abort())
         else:

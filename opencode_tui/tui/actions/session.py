@@ -13,7 +13,7 @@ from opencode_tui.text.quantity import amount, plural
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
     from opencode_tui.tui.screens.chat import ChatScreen
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class SessionActs:
     """Acts on the shown session, or on one that a list names."""
 
-    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
         self._screen = screen
         self._control = control
 
@@ -80,24 +80,24 @@ class SessionActs:
         await self._control.client.sessions.remove(info.id)
         if self._control.session_id == info.id:
             self._control.leave()
-        self._screen.tell("note", "Deleted", info.title)
+        self._screen.show_note("note", "Deleted", info.title)
 
     async def fork(self, session_id: str, message_id: str | None = None) -> None:
         """Go on in a copy, up to a message or of the whole; the source stays as it is."""
         made = await self._control.client.sessions.fork(session_id, ForkSession(message_id=message_id))
         await self._control.open(made.id)
-        self._screen.tell("note", "This is the fork", "the source stays as it was")
+        self._screen.show_note("note", "This is the fork", "the source stays as it was")
 
     async def restore(self, part_id: str) -> None:
         """Have a pruned output sent to the model again."""
         if self._control.session_id is not None:
             report = await self._control.client.context.restore(self._control.session_id, [part_id])
-            self._screen.tell("done", "Restored", f"{amount(report.tokens)} tokens are sent again")
+            self._screen.show_note("done", "Restored", f"{amount(report.tokens)} tokens are sent again")
 
     async def _compact(self, info: SessionInfo) -> None:
-        self._screen.tell("note", "Compacting", "a summary takes the place of older messages")
+        self._screen.show_note("note", "Compacting", "a summary takes the place of older messages")
         await self._control.client.context.compact(info.id, CompactSession(model=self._control.choice.model))
-        self._screen.tell("done", "Compacted")
+        self._screen.show_note("done", "Compacted")
 
     def export(self, info: SessionInfo) -> None:
         """Ask for a file name and write the conversation there as Markdown."""
@@ -118,7 +118,7 @@ class SessionActs:
         messages = await self._control.client.messages.list(info.id)
         text = to_markdown(info, messages)
         path = await asyncio.to_thread(_write_new, self._control.client.directory, name, text)
-        self._screen.tell("done", "Exported", str(path))
+        self._screen.show_note("done", "Exported", str(path))
 
     def _go_up(self) -> None:
         facts = self._control.facts
@@ -139,7 +139,7 @@ class SessionActs:
 
     def _with_shown(self, act: Callable[[SessionInfo], object]) -> None:
         if self._control.facts is None:
-            self._screen.tell("note", "Nothing here yet", "the session begins with your first request")
+            self._screen.show_note("note", "Nothing here yet", "the session begins with your first request")
         else:
             act(self._control.facts.info)
 

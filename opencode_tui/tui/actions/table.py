@@ -12,7 +12,7 @@ from opencode_tui.tui.actions.trust import TrustActs
 from opencode_tui.tui.actions.undo import UndoActs
 from opencode_tui.tui.actions.view import ChatScroll, LookActs
 from opencode_tui.tui.keymap import Action
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
     from opencode_tui.tui.screens.chat import ChatScreen
@@ -23,7 +23,7 @@ Act = Callable[[], object]
 class Acts:
     """The acts of one chat screen."""
 
-    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
         self.run = RunActs(screen, control)
         self.session = SessionActs(screen, control)
         self.undo = UndoActs(screen, control)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
     from opencode_tui.tui.screens.chat import ChatScreen
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class TrustActs:
     """Asks the engine for the list, the person for the answer."""
 
-    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
         self._screen = screen
         self._control = control
 
@@ -27,7 +27,7 @@ class TrustActs:
         report = await self._control.client.settings.trust_report()
         waiting = [one for one in report.items if one.verdict != "trusted"]
         if not waiting:
-            self._screen.tell("note", "Nothing here needs your trust")
+            self._screen.show_note("note", "Nothing here needs your trust")
             return
         assert self._screen.panels is not None
         answers = (
@@ -43,14 +43,14 @@ class TrustActs:
         assert self._screen.panels is not None
         self._screen.panels.close()
         if self._control.folder.statuses:
-            self._screen.tell("note", "A session is at work", "interrupt it, then trust the folder")
+            self._screen.show_note("note", "A session is at work", "interrupt it, then trust the folder")
             return
         await self._control.client.settings.trust(report.seen)
         await self._control.client.reopen()
         await put_in_force(self._screen, self._control)
         await self._control.load(self._screen.options)
         self._screen.show_conversation()
-        self._screen.tell("done", "Trusted", "as it is now")
+        self._screen.show_note("done", "Trusted", "as it is now")
 
 
 def lines_of(items: Sequence[TrustItem]) -> list[str]:

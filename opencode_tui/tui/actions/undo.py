@@ -7,7 +7,7 @@ from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles
 from opencode_tui.text.undo import undone_files
 from opencode_tui.tui.dialogs.undo import UndoPanel
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
     from opencode_tui.tui.screens.chat import ChatScreen
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class UndoActs:
     """Undo of the shown session."""
 
-    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
         self._screen = screen
         self._control = control
         self._brought_back = ""
@@ -66,7 +66,7 @@ class UndoActs:
         if diffs:
             self._screen.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=TURN))
         else:
-            self._screen.tell("note", "No file changes are known", "of this turn")
+            self._screen.show_note("note", "No file changes are known", "of this turn")
 
     def _keep(self) -> None:
         self._close()
@@ -80,19 +80,19 @@ class UndoActs:
             report = await self._control.client.undo.revert(session_id, preview.scope.message_id, preview.scope.part_id)
         finally:
             self._control.transcript.end_preview()
-        self.tell_files(report)
+        self.show_files(report)
         editor = self._screen.prompt.editor
         if text and not preview.scope.part_id and not editor.text.strip():
             editor.put(text)
             self._brought_back = editor.text
         if report.failed:
-            self._screen.tell("failed", "Not all files could be undone", "undo again to try the rest")
+            self._screen.show_note("failed", "Not all files could be undone", "undo again to try the rest")
 
-    def tell_files(self, report: UndoFiles) -> None:
+    def show_files(self, report: UndoFiles) -> None:
         """Have the chat list what became of the files."""
         scope = getattr(report, "scope", None)
         if scope is not None:
-            self._control.transcript.tell_undone(scope.message_id, undone_files(report, self._control.client.directory))
+            self._control.transcript.show_undone(scope.message_id, undone_files(report, self._control.client.directory))
 
     async def _request_text(self, session_id: str, message_id: str) -> str:
         message = await self._control.client.messages.get(session_id, message_id)
@@ -125,9 +125,9 @@ class UndoActs:
         if self._brought_back and editor.text == self._brought_back:
             editor.put("")  # it stands in the chat again
         if report.kept:
-            self._screen.tell("note", "Redone", f"{len(report.kept)} kept as you changed them")
+            self._screen.show_note("note", "Redone", f"{len(report.kept)} kept as you changed them")
         else:
-            self._screen.tell("done", "Redone")
+            self._screen.show_note("done", "Redone")
 
     def _span(self, preview: RevertPreview) -> str:
         """`1 turn · 12:04 to 12:06`: what goes, and when it was."""

@@ -76,11 +76,11 @@ class LookActs:
     def _switch(self, kind: str, on: str, off: str) -> None:
         view = self._screen.view
         if view is not None:
-            self._screen.tell("note", on if view.switch_details(kind) else off)
+            self._screen.show_note("note", on if view.switch_details(kind) else off)
 
     def _switch_title(self) -> None:
         title = cast("OpenCodeApp", self._screen.app).title_line
         title.switch()
-        self._screen.tell(
+        self._screen.show_note(
             "note", "The terminal's title is set" if title.is_on else "The terminal's title stays as it was"
         )

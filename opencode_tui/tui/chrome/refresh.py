@@ -15,7 +15,7 @@ from opencode_tui.tui.chrome.header import Title
 from opencode_tui.tui.chrome.sidebar import sidebar_facts
 from opencode_tui.tui.chrome.status_line import Status
 from opencode_tui.tui.prompt.editor import HINTS
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import RetryItem
 from opencode_tui.tui.state.session_facts import SessionFacts
 from opencode_tui.tui.terminal_title import Notifier
@@ -31,7 +31,7 @@ PLAN = "plan"
 """The agent that looks and thinks."""
 
 
-def title_of(control: Control, *, is_folded: bool) -> Title:
+def title_of(control: SessionController, *, is_folded: bool) -> Title:
     """The title row; what was changed stands there while the sidebar is folded."""
     if control.facts is None:
         return Title()
@@ -42,7 +42,7 @@ def title_of(control: Control, *, is_folded: bool) -> Title:
     return Title(text, info.summary.additions, info.summary.deletions, info.summary.files or 0)
 
 
-def activity_of(control: Control, now: int, *, interrupt_key: str) -> Activity:
+def activity_of(control: SessionController, now: int, *, interrupt_key: str) -> Activity:
     """What happens now in the shown session; an idle one when nothing does."""
     facts = control.facts
     if facts is not None and control.is_elsewhere and not control.is_busy:
@@ -65,7 +65,7 @@ def activity_of(control: Control, now: int, *, interrupt_key: str) -> Activity:
     return Activity("busy", facts.word, told, interrupt_key, "interrupt")
 
 
-def end_of_turn(control: Control, started: int, now: int) -> Activity:
+def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
     """What is said of a turn that has just ended."""
     facts = control.facts
     assert facts is not None
@@ -83,7 +83,9 @@ def end_of_turn(control: Control, started: int, now: int) -> Activity:
             return Activity("failed", "Stopped", f"{took} · {amount(facts.turn_tokens)} tokens")
 
 
-def status_of(control: Control, *, is_folded: bool, is_asking: bool, width: int, key: Callable[[str], str]) -> Status:
+def status_of(
+    control: SessionController, *, is_folded: bool, is_asking: bool, width: int, key: Callable[[str], str]
+) -> Status:
     """The status line; `key` names the key of an action."""
     agent = screen_line(control.choice.agent or "")
     variant = f" {control.choice.variant}" if control.choice.variant else ""
@@ -97,7 +99,7 @@ def status_of(control: Control, *, is_folded: bool, is_asking: bool, width: int,
     return Status(agent, model, share, cost, _hints(is_asking=is_asking, is_demo=is_demo, width=width, key=key))
 
 
-def prompt_hints(control: Control, *, has_examples: bool) -> tuple[str, ...]:
+def prompt_hints(control: SessionController, *, has_examples: bool) -> tuple[str, ...]:
     """What stands in an empty prompt."""
     if control.choice.agent == PLAN:
         return ("Plan only, nothing is edited", *HINTS[1:])
@@ -124,7 +126,7 @@ def _hints(
     return tuple((key(action), word, action) for action, word in wanted if key(action))
 
 
-def _since(control: Control, facts: SessionFacts) -> int:
+def _since(control: SessionController, facts: SessionFacts) -> int:
     return facts.turn_started or control.folder.busy_since.get(facts.info.id, 0)
 
 
@@ -135,32 +137,32 @@ SETTLE_S = 0.25
 """Seconds between two looks at numbers that grow with every token."""
 
 
-class Settling:
+class ChromeRefresh:
     """Compares and tells; what did not change is not drawn again."""
 
-    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
         self._screen = screen
         self._control = control
         self._notifier = Notifier(cast("OpenCodeApp", screen.app))
         self._note: Activity | None = None
         self._busy: tuple[str, int] | None = None
         self._timer: Timer | None = None
-        screen.set_interval(IDLE_S, self.settle)
+        screen.set_interval(IDLE_S, self.refresh)
 
-    def tell(self, note: Activity | None) -> None:
+    def show_note(self, note: Activity | None) -> None:
         """Say something in the activity line until the next key or the next run; None takes it away."""
         if note != self._note:
             self._note = note
-            self.settle()
+            self.refresh()
 
     def soon(self) -> None:
         """Settle within a moment; at once when somebody is asked or a run begins or ends."""
-        if self._control.take_urgent():
-            self.settle()
+        if self._control.pop_urgent():
+            self.refresh()
         elif self._timer is None:
-            self._timer = self._screen.set_timer(SETTLE_S, self.settle)
+            self._timer = self._screen.set_timer(SETTLE_S, self.refresh)
 
-    def settle(self) -> None:
+    def refresh(self) -> None:
         """Look at all facts."""
         if self._timer is not None:
             self._timer.stop()
@@ -183,7 +185,7 @@ class Settling:
         if screen.sidebar is not None and screen.sidebar.display:
             screen.sidebar.show(sidebar_facts(control, screen.sidebar.look.glyphs, home=os.path.expanduser("~")))
         if control.is_busy and self._timer is None:
-            self._timer = screen.set_timer(1, self.settle)
+            self._timer = screen.set_timer(1, self.refresh)
 
     def _show_status(self) -> None:
         screen = self._screen

@@ -16,7 +16,7 @@ from opencode_tui.text.quantity import age, amount, money
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.header import change_counts
 from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, Rows, row, strip
@@ -40,7 +40,7 @@ class SidebarFacts:
     branch: str = ""
 
 
-def sidebar_facts(control: Control, glyphs: Glyphs, *, home: str) -> SidebarFacts:
+def sidebar_facts(control: SessionController, glyphs: Glyphs, *, home: str) -> SidebarFacts:
     """What is known now."""
     facts, now = control.facts, control.now()
     directory = str(control.client.directory)

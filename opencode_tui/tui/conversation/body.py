@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from opencode_tui.text.cells import breaks, clip
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line
-from opencode_tui.tui.conversation.render import BODY, SIGN, Line, Page, Pen, Span
+from opencode_tui.tui.conversation.render import BODY, SIGN, Line, LineBuilder, RenderContext, Span
 
 TAIL_LINES = 3
 ERROR_LINES = 6
@@ -33,12 +33,12 @@ def count_lines(text: str) -> int:
     return text.count("\n") + 1 if text else 0
 
 
-def draw_output(lines: Sequence[str], page: Page, *, token: str = "muted", guide: str = "guide") -> list[Line]:
+def draw_output(lines: Sequence[str], page: RenderContext, *, token: str = "muted", guide: str = "guide") -> list[Line]:
     """Return safe lines behind the guide, each cut to the page's width."""
     return [guarded([(line, page.style(token))] if line else [], page, guide=guide) for line in lines]
 
 
-def draw_open(text: str, page: Page, *, token: str = "muted", is_least: bool = False) -> list[Line]:
+def draw_open(text: str, page: RenderContext, *, token: str = "muted", is_least: bool = False) -> list[Line]:
     """Return the beginning of an output, and how many lines there are more."""
     lines = _first_lines(text, OPEN_LINES)
     drawn = draw_output(lines, page, token=token)
@@ -53,7 +53,7 @@ def is_capped(text: str) -> bool:
     return count_lines(text) > OPEN_LINES
 
 
-def draw_more(count: int, page: Page, act: str, *, guide: str = "guide", is_least: bool = False) -> Line:
+def draw_more(count: int, page: RenderContext, act: str, *, guide: str = "guide", is_least: bool = False) -> Line:
     """Return the line that counts what is left out, with the key that shows it; `is_least` tells that there is more on the disk."""
     counted = f"{count}+ lines" if is_least else plural(count, "line")
     spans = [(f"{counted} more", page.style("muted"))]
@@ -62,7 +62,7 @@ def draw_more(count: int, page: Page, act: str, *, guide: str = "guide", is_leas
     return guarded(spans, page, guide=guide)
 
 
-def draw_error(text: str, page: Page, *, limit: int | None = ERROR_LINES) -> list[Line]:
+def draw_error(text: str, page: RenderContext, *, limit: int | None = ERROR_LINES) -> list[Line]:
     """Return an error's text behind a red guide, wrapped: the first sentence's line in full light, the rest muted."""
     room = page.right - BODY + 1
     rows: list[tuple[str, str]] = []
@@ -80,9 +80,9 @@ def draw_error(text: str, page: Page, *, limit: int | None = ERROR_LINES) -> lis
     return [_guarded_text(row, page) for row in rows]
 
 
-def guarded(spans: Sequence[Span], page: Page, *, guide: str = "guide") -> Line:
+def guarded(spans: Sequence[Span], page: RenderContext, *, guide: str = "guide") -> Line:
     """Return one line of a body behind its guide."""
-    pen = Pen(page).move(SIGN).put(page.look.glyphs.output, page.style(guide)).move(BODY).begin_copy()
+    pen = LineBuilder(page).move(SIGN).put(page.look.glyphs.output, page.style(guide)).move(BODY).begin_copy()
     room = page.right - BODY + 1
     for text, style in spans:
         left = room - (pen.at - BODY)
@@ -90,15 +90,15 @@ def guarded(spans: Sequence[Span], page: Page, *, guide: str = "guide") -> Line:
     return pen.line()
 
 
-def plain_line(spans: list[Span], page: Page) -> Line:
+def plain_line(spans: list[Span], page: RenderContext) -> Line:
     """Return one line of a body without a guide."""
-    pen = Pen(page).move(BODY).begin_copy()
+    pen = LineBuilder(page).move(BODY).begin_copy()
     for text, style in spans:
         pen.put(clip(text, page.right + 1 - pen.at, page.look.glyphs.goes_on), style)
     return pen.line()
 
 
-def _guarded_text(row: tuple[str, str], page: Page) -> Line:
+def _guarded_text(row: tuple[str, str], page: RenderContext) -> Line:
     return guarded([(row[0], page.style(row[1]))], page, guide="error")
 
 

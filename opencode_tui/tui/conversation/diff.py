@@ -6,13 +6,13 @@ from opencode_tui.text.diff_rows import DiffRow
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.code import CodeLine, colour_file
-from opencode_tui.tui.conversation.render import BODY, SIGN, Line, Page, Pen, Span, clip_spans
+from opencode_tui.tui.conversation.render import BODY, SIGN, Line, LineBuilder, RenderContext, Span, clip_spans
 
 MAX_LINE = 2_000
 """Letters of a line that are looked at; it is cut to the page's width anyway."""
 
 
-def draw_diff(rows: Sequence[DiffRow], path: str, page: Page) -> list[Line]:
+def draw_diff(rows: Sequence[DiffRow], path: str, page: RenderContext) -> list[Line]:
     """Return one line for each row; `path` tells the language."""
     texts = [screen_line(row.text[:MAX_LINE]) for row in rows]
     coloured = colour_rows(rows, texts, path)
@@ -29,7 +29,7 @@ def colour_rows(rows: Sequence[DiffRow], texts: list[str], path: str) -> list[Co
     return coloured
 
 
-def diff_spans(row: DiffRow, code: CodeLine, page: Page, tone: str) -> list[Span]:
+def diff_spans(row: DiffRow, code: CodeLine, page: RenderContext, tone: str) -> list[Span]:
     """Return a row's code as spans on its tone."""
     side = "add" if row.kind == "+" else "del"
     if row.kind in "+-" and not page.look.palette.line_tones:
@@ -38,13 +38,13 @@ def diff_spans(row: DiffRow, code: CodeLine, page: Page, tone: str) -> list[Span
     return spans if row.word is None else _mark_word(spans, row.word, page, f"diff_{side}_word")
 
 
-def _row(row: DiffRow, code: CodeLine, page: Page) -> Line:
+def _row(row: DiffRow, code: CodeLine, page: RenderContext) -> Line:
     if row.kind in ("gap", "file"):
         text = f"{page.look.glyphs.ellipsis} {plural(row.number, 'line')}" if row.kind == "gap" else code[0][0]
-        return Pen(page).move(BODY).put(text, page.style("muted")).line()
+        return LineBuilder(page).move(BODY).put(text, page.style("muted")).line()
     tone = {"+": "diff_add_line", "-": "diff_del_line"}.get(row.kind, "background")
     number = str(row.number)
-    pen = Pen(page, tone=tone).move(max(0, SIGN - 1 - len(number))).put(number, page.style("muted", tone))
+    pen = LineBuilder(page, tone=tone).move(max(0, SIGN - 1 - len(number))).put(number, page.style("muted", tone))
     if row.kind != " ":
         sign = page.look.glyphs.minus if row.kind == "-" else page.look.glyphs.plus
         pen.move(SIGN).put(sign, page.style("diff_add" if row.kind == "+" else "diff_del", tone, bold=True))
@@ -53,7 +53,7 @@ def _row(row: DiffRow, code: CodeLine, page: Page) -> Line:
     return pen.put_all(clip_spans(diff_spans(row, code, page, tone), page.right - BODY + 1, mark)).line()
 
 
-def _mark_word(spans: list[Span], word: tuple[int, int], page: Page, tone: str) -> list[Span]:
+def _mark_word(spans: list[Span], word: tuple[int, int], page: RenderContext, tone: str) -> list[Span]:
     marked: list[Span] = []
     at = 0
     for text, style in spans:

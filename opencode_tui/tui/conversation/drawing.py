@@ -9,10 +9,10 @@ from opencode_tui.tui.conversation.entry import Entry, Leaf
 from opencode_tui.tui.conversation.failure import draw_failure
 from opencode_tui.tui.conversation.markers import draw_compaction, draw_retries, draw_stop, draw_thought_line, draw_undo
 from opencode_tui.tui.conversation.prose import add_caret, draw_block
-from opencode_tui.tui.conversation.render import GUTTER, TEXT, Line, Page, Pen
+from opencode_tui.tui.conversation.render import GUTTER, TEXT, Line, LineBuilder, RenderContext
 from opencode_tui.tui.conversation.tool_view import draw_tool
 from opencode_tui.tui.conversation.user import draw_user
-from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import (
     AnyItem,
     CompactionItem,
@@ -30,7 +30,7 @@ from opencode_tui.tui.state.items import (
 # Draws an item that is no text: which kind is drawn by whom.
 
 
-def draw_item(item: AnyItem, page: Page, scene: Scene) -> list[Line]:
+def draw_item(item: AnyItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return an item's lines; of a thought only the first, of a text none: they flow."""
     match item:
         case UserItem():
@@ -64,10 +64,10 @@ MIN_LEAVES = 200
 _log = logging.getLogger(__name__)
 
 
-class Drawings:
+class RenderCache:
     """The drawings for one page; `cut_at` is the place behind which all is what an undo would take."""
 
-    def __init__(self, page: Page, scene: Scene) -> None:
+    def __init__(self, page: RenderContext, scene: ViewState) -> None:
         self.page = page
         self.scene = scene
         self.cut_at: int | None = None
@@ -75,7 +75,7 @@ class Drawings:
         self._kept: OrderedDict[int, Leaf] = OrderedDict()
         self._lines = 0
 
-    def begin(self, page: Page) -> None:
+    def begin(self, page: RenderContext) -> None:
         """Forget everything: the page is another one."""
         self.page = page
         self._cut_page = replace(page, is_cut=True)
@@ -98,7 +98,7 @@ class Drawings:
         line = Line((self._cut_page if is_cut else self.page).blank())
         return self._with_bar(line) if is_cut else line
 
-    def forget(self, leaf: Leaf) -> None:
+    def evict(self, leaf: Leaf) -> None:
         """Drop a leaf's drawing."""
         if leaf.lines is not None:
             self._kept.pop(id(leaf), None)
@@ -108,7 +108,7 @@ class Drawings:
     def trim(self) -> None:
         """Drop the drawings that were not used for longest."""
         while self._lines > KEPT_LINES and len(self._kept) > MIN_LEAVES:
-            self.forget(next(iter(self._kept.values())))
+            self.evict(next(iter(self._kept.values())))
 
     def _is_cut(self, entry: Entry) -> bool:
         return self.cut_at is not None and entry.at > self.cut_at
@@ -126,12 +126,12 @@ class Drawings:
         except Exception:  # noqa: BLE001 - what one item says must not take the screen down
             _log.exception("item %s of kind %s cannot be drawn", item.id, item.kind)
             text = "This part cannot be shown; the log tells why."
-            lines = [Pen(page).move(TEXT).put(text, page.style("error")).line()]
+            lines = [LineBuilder(page).move(TEXT).put(text, page.style("error")).line()]
         return [self._with_bar(line) for line in lines] if is_cut else lines
 
     def _with_bar(self, line: Line) -> Line:
         """Draw the bar of a stretch that an undo would take into the gutter."""
         page = self._cut_page
-        bar = Pen(page).move(GUTTER).put(page.look.glyphs.cut, page.look.palette.style("warning")).line().strip
+        bar = LineBuilder(page).move(GUTTER).put(page.look.glyphs.cut, page.look.palette.style("warning")).line().strip
         strip = line.strip
         return Line(strip.join([bar.crop(0, 2), strip.crop(2, page.width)]), line.copies_from, line.joint)

@@ -2,7 +2,7 @@
 
 from opencode_tui.tui.conversation.markdown import Block, Markdown
 from opencode_tui.tui.conversation.prose import estimate_block
-from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.state.items import AnyItem, GrowingItem
 
 SLICE = 8_000
@@ -35,15 +35,15 @@ class Flow:
         self._offset = 0
         self._is_closed = False
 
-    def advance(self, item: GrowingItem, page: Page) -> None:
+    def advance(self, item: GrowingItem, page: RenderContext) -> None:
         """Read on, at most a slice."""
         text = self._next(item)
         if text:
-            self._take(self._markdown.feed(text), page)
+            self._render_pieces(self._markdown.feed(text), page)
         self.rest = self._estimate_rest(item, page)
         if item.is_closed and not self.rest and not self._is_closed:
             self._is_closed = True
-            self._take(self._markdown.close(), page)
+            self._render_pieces(self._markdown.close(), page)
 
     def is_current(self, item: GrowingItem) -> bool:
         """Tell whether what was read is the beginning of the item's text as it is now."""
@@ -62,13 +62,13 @@ class Flow:
                 self._offset = 0
         return "".join(taken)
 
-    def _estimate_rest(self, item: GrowingItem, page: Page) -> int:
+    def _estimate_rest(self, item: GrowingItem, page: RenderContext) -> int:
         if self._piece >= len(item.pieces):
             return 0
         size = sum(map(len, item.pieces[self._piece :])) - self._offset
         return 1 + size // page.prose
 
-    def _take(self, first: int, page: Page) -> None:
+    def _render_pieces(self, first: int, page: RenderContext) -> None:
         blocks = self._markdown.blocks
         self.height -= sum(leaf.height for leaf in self.leaves[first:])
         del self.leaves[first:]

@@ -13,9 +13,18 @@ from opencode_tui.schema.error import (
 )
 from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.conversation.render import BODY, GUTTER, TEXT, Line, Page, Pen, joints, slice_spans
+from opencode_tui.tui.conversation.render import (
+    BODY,
+    GUTTER,
+    TEXT,
+    Line,
+    LineBuilder,
+    RenderContext,
+    joints,
+    slice_spans,
+)
 from opencode_tui.tui.conversation.user import clock
-from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import ErrorItem
 
 STOPPED = "The turn stopped. Nothing is lost."
@@ -37,7 +46,7 @@ class Words:
         self.then = then
 
 
-def draw_failure(item: ErrorItem, page: Page, scene: Scene) -> list[Line]:
+def draw_failure(item: ErrorItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the failure's lines."""
     words = words_of(item.error, item.provider)
     time = clock(item.time)
@@ -48,7 +57,7 @@ def draw_failure(item: ErrorItem, page: Page, scene: Scene) -> list[Line]:
         title = [*title[: MAX_ROWS - 1], title[MAX_ROWS - 1] + page.look.glyphs.ellipsis]
     lines: list[Line] = []
     for number, text in enumerate(title):
-        pen = Pen(page)
+        pen = LineBuilder(page)
         if not number:
             pen.move(GUTTER).put(page.look.glyphs.failed, page.style("error", bold=True))
         pen.move(TEXT).begin_copy().put(text, page.style("error", bold=True))
@@ -114,20 +123,20 @@ def _sentence(text: str) -> str:
     return screen_line(head) or "the turn failed"
 
 
-def _wrapped(text: str, page: Page) -> list[Line]:
+def _wrapped(text: str, page: RenderContext) -> list[Line]:
     return [
-        Pen(page).move(TEXT).begin_copy().put(text[start:end], page.style("text")).line()
+        LineBuilder(page).move(TEXT).begin_copy().put(text[start:end], page.style("text")).line()
         for start, end in breaks(text, page.room)
     ]
 
 
-def _labelled(label: str, key: str, text: str, page: Page) -> list[Line]:
+def _labelled(label: str, key: str, text: str, page: RenderContext) -> list[Line]:
     """Return a remedy behind its label; it is wrapped, never cut: it is there to be copied."""
     cuts = breaks(key + text, page.right - BODY + 1)
     spans = slice_spans([(key, page.style("accent", bold=True)), (text, page.style("text"))], cuts)
     lines: list[Line] = []
     for row, joint in zip(spans, joints(key + text, cuts), strict=True):
-        pen = Pen(page)
+        pen = LineBuilder(page)
         if not lines:
             pen.move(TEXT).put(label, page.style("muted"))
         lines.append(pen.move(BODY).begin_copy().put_all(row).line(joint=joint))

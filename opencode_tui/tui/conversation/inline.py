@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from opencode_tui.tui.conversation.render import Page, Span
+from opencode_tui.tui.conversation.render import RenderContext, Span
 
 # Links in drawn lines: their style carries where they go, so that the mouse can ask.
 
@@ -62,7 +62,7 @@ class Piece:
 
 
 def inline_spans(
-    text: str, page: Page, *, token: str = "assistant", bold: bool = False, italic: bool = False
+    text: str, page: RenderContext, *, token: str = "assistant", bold: bool = False, italic: bool = False
 ) -> list[Span]:
     """Return a paragraph's text as spans; the text is safe already."""
     if not _SPECIAL.search(text):
@@ -129,7 +129,7 @@ def _add_url(pieces: list[Piece], said: int, href: str) -> None:
         pieces.append(Piece(f" ({short})", "url", href=href))
 
 
-def _style(piece: Piece, page: Page, token: str, *, bold: bool, italic: bool) -> Style:
+def _style(piece: Piece, page: RenderContext, token: str, *, bold: bool, italic: bool) -> Style:
     names = {"code": "code_function", "link": "accent", "url": "muted"}
     style = page.style(names.get(piece.kind, token), bold=bold or piece.bold, italic=italic or piece.italic)
     return link_style(style, piece.href) if piece.href else style

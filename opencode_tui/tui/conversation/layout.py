@@ -8,12 +8,12 @@ from itertools import accumulate
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text.tool import changed_lines
 from opencode_tui.tui.conversation.body import TAIL_LINES
-from opencode_tui.tui.conversation.drawing import Drawings
+from opencode_tui.tui.conversation.drawing import RenderCache
 from opencode_tui.tui.conversation.entry import Entry, Flow, Leaf
-from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.conversation.tool_view import opened_of
 from opencode_tui.tui.conversation.tools.edit import SHOWN
-from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import (
     AnyItem,
     Changes,
@@ -45,7 +45,7 @@ def gap_between(before: AnyItem | None, item: AnyItem) -> int:
     return 1
 
 
-def estimate_item(item: AnyItem, page: Page, scene: Scene) -> int:
+def estimate_item(item: AnyItem, page: RenderContext, scene: ViewState) -> int:
     """Return about how many rows an item takes, without the gap; cheap for any size."""
     if item.is_hidden:
         return 0
@@ -68,12 +68,12 @@ def estimate_item(item: AnyItem, page: Page, scene: Scene) -> int:
             return 1
 
 
-def _text_rows(item: GrowingItem, page: Page) -> int:
+def _text_rows(item: GrowingItem, page: RenderContext) -> int:
     room = page.prose
     return 1 + sum(len(piece) // room + piece.count("\n") for piece in item.pieces[:50]) + len(item.pieces[50:]) // 8
 
 
-def _tool_rows(item: ToolItem, scene: Scene) -> int:
+def _tool_rows(item: ToolItem, scene: ViewState) -> int:
     state = item.part.state
     if _is_running(item):
         return 1 + (TAIL_LINES if item.part.tool in ("bash", "task") else 0)
@@ -194,16 +194,16 @@ READING_S = 0.012
 class Layout:
     """The entries and their heights for one page."""
 
-    def __init__(self, page: Page, scene: Scene) -> None:
+    def __init__(self, page: RenderContext, scene: ViewState) -> None:
         self.scene = scene
         self.entries: list[Entry] = []
-        self._drawings = Drawings(page, scene)
+        self._drawings = RenderCache(page, scene)
         self._heights = Fenwick()
         self._by_item: dict[int, Entry] = {}
         self._long: set[Entry] = set()
 
     @property
-    def page(self) -> Page:
+    def page(self) -> RenderContext:
         """The width and look in force."""
         return self._drawings.page
 
@@ -216,7 +216,7 @@ class Layout:
         """Return an item's entry."""
         return self._by_item.get(id(item))
 
-    def set_page(self, page: Page) -> None:
+    def set_page(self, page: RenderContext) -> None:
         """Lay everything out for another width or look; nothing is drawn yet."""
         self._drawings.begin(page)
         for entry in self.entries:
@@ -244,7 +244,7 @@ class Layout:
         """Lay an entry out anew: it says something else now."""
         item = entry.item
         if entry.head is not None:
-            self._drawings.forget(entry.head)
+            self._drawings.evict(entry.head)
             entry.head = None
         if isinstance(item, GrowingItem) and entry.flow is not None:
             if not entry.flow.is_current(item) or (isinstance(item, ThoughtItem) and not self.scene.is_open(item)):
@@ -387,7 +387,7 @@ class Layout:
                 before = item
         for entry in known.values():
             for leaf in entry.leaves:
-                self._drawings.forget(leaf)
+                self._drawings.evict(leaf)
         self._heights.replace(start, [entry.height for entry in self.entries[start:]])
 
     def _find_gap(self, entry: Entry) -> int:
@@ -444,12 +444,12 @@ class Layout:
         last = flow.leaves[-1] if flow.leaves else None
         flow.advance(item, self.page)
         if last is not None and (item.is_closed or flow.leaves[-1] is not last):
-            self._drawings.forget(last)  # its caret goes
+            self._drawings.evict(last)  # its caret goes
         (self._long.add if flow.rest else self._long.discard)(entry)
 
     def _drop_flow(self, entry: Entry) -> None:
         for leaf in entry.flow.leaves if entry.flow is not None else ():
-            self._drawings.forget(leaf)
+            self._drawings.evict(leaf)
         entry.flow = None
 
     def _lines(self, entry: Entry, number: int) -> list[Line]:

@@ -17,9 +17,9 @@ from textual.widget import Widget
 from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.inline import href_of, underline_link
 from opencode_tui.tui.conversation.layout import Layout, Placed, entry_of_key
-from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.conversation.viewport import Viewport
-from opencode_tui.tui.screen_guards import Lasting
+from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.wheel import Wheel
 
@@ -29,7 +29,7 @@ MAX_LINES = 20_000
 """Lines that a copy takes at most."""
 
 
-def highlight(placed: Placed, selection: Selection | None, page: Page) -> Strip:
+def highlight(placed: Placed, selection: Selection | None, page: RenderContext) -> Strip:
     """Return a line with its selected letters marked, those that a copy takes."""
     strip = placed.line.strip
     span = selection.get_span(placed.key) if selection is not None else None
@@ -77,7 +77,7 @@ def place_letters(placed: Placed) -> Strip:
     return placed.line.strip.apply_offsets(0, placed.key)
 
 
-class LineView(Lasting, ScrollView):
+class LineView(ErrorBoundary, ScrollView):
     """Paints what its viewport has in sight; whoever changes the viewport does it through `_change`."""
 
     DEFAULT_CSS = """
@@ -183,7 +183,7 @@ class LineView(Lasting, ScrollView):
     def _change(self, act: Callable[[Viewport], None]) -> None:
         """Do something with the viewport and repaint what differs."""
         before = self._seen()
-        self._viewport.take_changes()
+        self._viewport.apply_changes()
         act(self._viewport)
         self._place()
         self._repaint(before)

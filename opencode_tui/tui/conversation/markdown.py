@@ -186,7 +186,7 @@ class BlockBuilder:
             self.line(raw, is_guess=True)
         self._fence = fence
 
-    def take_back(self) -> int:
+    def undo_guess(self) -> int:
         """Take the guess back, if there is one; return the index of the first block that may be another one from now on."""
         self.first = max(0, len(self.blocks) - 1)
         undo, self._undo = self._undo, None
@@ -353,7 +353,7 @@ class Markdown:
 
     def feed(self, text: str) -> int:
         """Take more of the text; return the index of the first block that is new or another one."""
-        first = self._builder.take_back()
+        first = self._builder.undo_guess()
         head, newline, tail = text.rpartition("\n")
         if newline:
             lines = ("".join(self._partial) + head).split("\n")
@@ -370,7 +370,7 @@ class Markdown:
 
     def close(self) -> int:
         """The text has ended; return the index of the first block that is another one now."""
-        first = self._builder.take_back()
+        first = self._builder.undo_guess()
         if self._partial:
             self._complete("".join(self._partial))
             self._partial, self._partial_size = [], 0

@@ -7,22 +7,22 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.conversation.markdown import Markdown
 from opencode_tui.tui.conversation.prose import draw_block
-from opencode_tui.tui.conversation.render import GUTTER, TEXT, Line, Page, Pen, Span
+from opencode_tui.tui.conversation.render import GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
 from opencode_tui.tui.conversation.user import clock
-from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import CompactionItem, RetryItem, StopItem, ThoughtItem, UndoItem
 
 _GAP = 1
 
 
-def draw_thought_line(item: ThoughtItem, page: Page, scene: Scene) -> Line:
+def draw_thought_line(item: ThoughtItem, page: RenderContext, scene: ViewState) -> Line:
     """Return the line of a thought, which opens to its text."""
     glyphs = page.look.glyphs
     tone = "selection" if scene.is_focused(item) else "background"
     seconds = ((item.ended or scene.now) - item.started) / 1000 if item.started else 0
     time = f" for {duration(seconds)}" if seconds >= 1 else ""
     words = f"Thought{time}" if item.is_closed else f"Thinking{time}"
-    pen = Pen(page, tone=tone, tone_from=GUTTER)
+    pen = LineBuilder(page, tone=tone, tone_from=GUTTER)
     if not page.is_cut:
         pen.move(GUTTER).put(glyphs.unfolded if scene.is_open(item) else glyphs.folded, page.style("muted", tone))
     pen.move(TEXT).begin_copy().put(words, page.style("muted", tone, italic=True))
@@ -32,7 +32,7 @@ def draw_thought_line(item: ThoughtItem, page: Page, scene: Scene) -> Line:
     return pen.line()
 
 
-def draw_compaction(item: CompactionItem, page: Page, scene: Scene) -> list[Line]:
+def draw_compaction(item: CompactionItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the rule of a compaction, and its summary when it was opened."""
     lines = [
         _rule(
@@ -47,14 +47,14 @@ def draw_compaction(item: CompactionItem, page: Page, scene: Scene) -> list[Line
     return lines
 
 
-def draw_retries(item: RetryItem, page: Page, scene: Scene) -> list[Line]:
+def draw_retries(item: RetryItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the line that tells of failed attempts."""
     count = len(item.attempts)
     last = item.attempts[-1]
     cause = failed_by(last.error.data.status_code, last.error.data.message)
     text = f"Retried {plural(count, 'time')}, {screen_line(item.provider)} {cause}"
     lost = max(0, last.time.created - item.began) / 1000
-    pen = Pen(page).move(GUTTER).put(page.look.glyphs.retried, page.style("muted"))
+    pen = LineBuilder(page).move(GUTTER).put(page.look.glyphs.retried, page.style("muted"))
     fact = f"{duration(lost)} lost" if lost >= 1 else ""
     room = page.room - width(fact) - 2
     pen.move(TEXT).begin_copy().put(clip(text, room, page.look.glyphs.ellipsis), page.style("muted"))
@@ -63,9 +63,9 @@ def draw_retries(item: RetryItem, page: Page, scene: Scene) -> list[Line]:
     return [pen.line()]
 
 
-def draw_stop(item: StopItem, page: Page, scene: Scene) -> list[Line]:
+def draw_stop(item: StopItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the line of an answer that the person interrupted, or that ended with its process."""
-    pen = Pen(page).move(GUTTER).put(page.look.glyphs.interrupted, page.style("muted"))
+    pen = LineBuilder(page).move(GUTTER).put(page.look.glyphs.interrupted, page.style("muted"))
     pen.move(TEXT).begin_copy().put(
         "The program ended here" if item.is_killed else "Interrupted by you", page.style("muted")
     )
@@ -73,7 +73,7 @@ def draw_stop(item: StopItem, page: Page, scene: Scene) -> list[Line]:
     return [pen.move(page.right + 1 - width(time)).put(time, page.style("muted")).line()]
 
 
-def draw_undo(item: UndoItem, page: Page, scene: Scene) -> list[Line]:
+def draw_undo(item: UndoItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the rule where an undo would begin, or what is left of an undone stretch."""
     sign = (page.look.glyphs.undone, page.style("warning"))
     if item.is_preview:
@@ -85,11 +85,11 @@ def draw_undo(item: UndoItem, page: Page, scene: Scene) -> list[Line]:
     lines += [line for file in item.files for line in _undone_file(file, min(column, page.room // 2), page)]
     note = "Sending a new message makes this final; until then redo puts all of it back."
     rows = [note[start:end] for start, end in breaks(note, page.room)]
-    last = [Pen(page).move(TEXT).begin_copy().put(row, page.style("muted")).line() for row in rows]
+    last = [LineBuilder(page).move(TEXT).begin_copy().put(row, page.style("muted")).line() for row in rows]
     return [*lines, Line(page.blank()), *last]
 
 
-def _undone_words(item: UndoItem, page: Page) -> str:
+def _undone_words(item: UndoItem, page: RenderContext) -> str:
     """Return what the undo did, in fewer words where there is little room."""
     changed = sum(not file.is_left for file in item.files)
     kept = len(item.files) - changed
@@ -100,10 +100,10 @@ def _undone_words(item: UndoItem, page: Page) -> str:
     return f" {page.look.glyphs.separator} ".join(words)
 
 
-def _undone_file(file: UndoneFile, column: int, page: Page) -> list[Line]:
+def _undone_file(file: UndoneFile, column: int, page: RenderContext) -> list[Line]:
     """Return a file's line; a reason that does not fit stands below it."""
     is_kept = file.is_left
-    pen = Pen(page)
+    pen = LineBuilder(page)
     if is_kept:
         pen.move(GUTTER).put(page.look.glyphs.asks, page.style("warning", bold=True))
     pen.move(TEXT).begin_copy().put(f"{file.status} ", page.style("muted"))
@@ -124,22 +124,22 @@ def _undone_file(file: UndoneFile, column: int, page: Page) -> list[Line]:
     if not note or not is_below:
         return [pen.line()]
     reason = clip(note, page.room - 2, page.look.glyphs.ellipsis)
-    return [pen.line(), Pen(page).move(TEXT + 2).begin_copy().put(reason, page.style("muted")).line()]
+    return [pen.line(), LineBuilder(page).move(TEXT + 2).begin_copy().put(reason, page.style("muted")).line()]
 
 
-def _rule(sign: Span, words: list[Span], page: Page, *, right: list[Span], is_focused: bool = False) -> Line:
+def _rule(sign: Span, words: list[Span], page: RenderContext, *, right: list[Span], is_focused: bool = False) -> Line:
     """Return a line with a rule between its words and its right end."""
     tone = "selection" if is_focused else "background"
     room = page.room - sum(width(text) for text, _ in right) - 4
     words = [(clip(text, room, page.look.glyphs.ellipsis), style) for text, style in words]
-    pen = Pen(page, tone=tone, tone_from=GUTTER).move(GUTTER).put(*sign).move(TEXT).begin_copy().put_all(words)
+    pen = LineBuilder(page, tone=tone, tone_from=GUTTER).move(GUTTER).put(*sign).move(TEXT).begin_copy().put_all(words)
     end = page.right + 1 - sum(width(text) for text, _ in right)
     rule = max(0, end - pen.at - _GAP - (_GAP if right else 0))
     pen.move(pen.at + _GAP).put(page.look.glyphs.rule * rule, page.style("border", tone))
     return pen.move(end).put_all(right).line() if right else pen.line()
 
 
-def _compaction_words(item: CompactionItem, page: Page) -> tuple[Span, list[Span]]:
+def _compaction_words(item: CompactionItem, page: RenderContext) -> tuple[Span, list[Span]]:
     glyphs = page.look.glyphs
     if item.failure:
         sign = (
@@ -165,7 +165,7 @@ def _counts(item: CompactionItem) -> str:
     return f"  {amount(item.before)} to {amount(item.after)} tokens"
 
 
-def _compaction_end(item: CompactionItem, page: Page, scene: Scene) -> list[Span]:
+def _compaction_end(item: CompactionItem, page: RenderContext, scene: ViewState) -> list[Span]:
     is_focused = scene.is_focused(item)
     tone = "selection" if is_focused else "background"
     time = (clock(item.time), page.style("muted", tone))
@@ -180,12 +180,12 @@ def _compaction_end(item: CompactionItem, page: Page, scene: Scene) -> list[Span
     ]
 
 
-def _prose(text: str, page: Page) -> list[Line]:
+def _prose(text: str, page: RenderContext) -> list[Line]:
     markdown = Markdown()
     markdown.feed(text)
     markdown.close()
     return [line for block in markdown.blocks for line in draw_block(block, page, token="muted")]
 
 
-def _put_right(pen: Pen, spans: list[Span], page: Page) -> None:
+def _put_right(pen: LineBuilder, spans: list[Span], page: RenderContext) -> None:
     pen.move(max(pen.at, page.right + 1 - sum(width(text) for text, _ in spans))).put_all(spans)

@@ -4,14 +4,14 @@ from opencode_tui.text.cells import breaks, hard_breaks, width
 from opencode_tui.tui.conversation.code import colour_lines
 from opencode_tui.tui.conversation.inline import inline_spans
 from opencode_tui.tui.conversation.markdown import Block, Code, Paragraph, Rule, Table
-from opencode_tui.tui.conversation.render import TEXT, Line, Page, Pen, Span, joints, slice_spans
+from opencode_tui.tui.conversation.render import TEXT, Line, LineBuilder, RenderContext, Span, joints, slice_spans
 from opencode_tui.tui.conversation.table import draw_table
 
 CODE_INDENT = 2
 MIN_ROOM = 12
 
 
-def draw_block(block: Block, page: Page, *, token: str = "assistant") -> list[Line]:
+def draw_block(block: Block, page: RenderContext, *, token: str = "assistant") -> list[Line]:
     """Return a block's lines, the empty row above it among them."""
     lines: list[Line] = [Line(page.blank())] if block.gap else []
     match block:
@@ -30,7 +30,7 @@ def draw_block(block: Block, page: Page, *, token: str = "assistant") -> list[Li
     return lines
 
 
-def estimate_block(block: Block, page: Page) -> int:
+def estimate_block(block: Block, page: RenderContext) -> int:
     """Return about how many lines a block takes; exact for most."""
     room = max(MIN_ROOM, page.prose - block.indent - 2 * block.quote)
     match block:
@@ -45,28 +45,28 @@ def estimate_block(block: Block, page: Page) -> int:
             return block.gap + 1
 
 
-def add_caret(lines: list[Line], page: Page) -> None:
+def add_caret(lines: list[Line], page: RenderContext) -> None:
     """Put the caret behind the last letter of growing text."""
     if not lines or page.is_cut:
         return
     last = lines[-1].strip
     end = width(last.text.rstrip())
-    caret = Pen(page).put(page.look.glyphs.caret, page.style("accent")).line().strip
+    caret = LineBuilder(page).put(page.look.glyphs.caret, page.style("accent")).line().strip
     if end < page.width - 1:
         lines[-1].strip = last.join(
             [last.crop(0, max(end, TEXT)), caret.crop(0, 1), last.crop(max(end, TEXT) + 1, page.width)]
         )
 
 
-def _begin(block: Block, page: Page) -> Pen:
+def _begin(block: Block, page: RenderContext) -> LineBuilder:
     """Start a line at the block's text: quote bars drawn, the indent left empty."""
-    pen = Pen(page)
+    pen = LineBuilder(page)
     for number in range(block.quote):
         pen.move(TEXT + 2 * number).put(page.look.glyphs.output, page.style("guide"))
     return pen.move(TEXT + 2 * block.quote + block.indent).begin_copy()
 
 
-def _paragraph(block: Paragraph, page: Page, token: str) -> list[Line]:
+def _paragraph(block: Paragraph, page: RenderContext, token: str) -> list[Line]:
     text = block.text
     room = max(MIN_ROOM, page.prose - block.indent - 2 * block.quote)
     spans = inline_spans(text, page, token="muted" if block.quote else token, bold=bool(block.level))
@@ -79,8 +79,8 @@ def _paragraph(block: Paragraph, page: Page, token: str) -> list[Line]:
     return lines
 
 
-def _marked(block: Paragraph, page: Page) -> Pen:
-    pen = Pen(page)
+def _marked(block: Paragraph, page: RenderContext) -> LineBuilder:
+    pen = LineBuilder(page)
     for number in range(block.quote):
         pen.move(TEXT + 2 * number).put(page.look.glyphs.output, page.style("guide"))
     pen.move(TEXT + 2 * block.quote + block.indent - len(block.mark) - 1).begin_copy()
@@ -88,7 +88,7 @@ def _marked(block: Paragraph, page: Page) -> Pen:
     return pen.put(f"{mark} ", page.style("guide" if block.mark == "•" else "muted"))
 
 
-def _code(block: Code, page: Page) -> list[Line]:
+def _code(block: Code, page: RenderContext) -> list[Line]:
     column = TEXT + 2 * block.quote + block.indent
     room = max(MIN_ROOM, page.edge - 1 - column - CODE_INDENT)
     lines: list[Line] = []
@@ -99,6 +99,6 @@ def _code(block: Code, page: Page) -> list[Line]:
         plain = "".join(text for text, _ in pieces)
         cuts = hard_breaks(plain, room)
         for row, joint in zip(slice_spans(spans, cuts), joints(plain, cuts), strict=True):
-            pen = Pen(page, tone="surface", tone_from=column)
+            pen = LineBuilder(page, tone="surface", tone_from=column)
             lines.append(pen.move(column + CODE_INDENT).begin_copy().put_all(row).line(joint=joint))
     return lines

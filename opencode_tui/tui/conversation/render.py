@@ -34,7 +34,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RenderContext:
     """What everything drawn depends on: a width, a look, the folder that paths are told from.
 
     `is_cut` mutes all: the stretch that an undo would take. `is_focused` tells that the keys act on what is drawn.
@@ -87,10 +87,10 @@ class Page:
         return found
 
 
-class Pen:
+class LineBuilder:
     """Draws one line from left to right; what is not drawn is filled with the tone of its place."""
 
-    def __init__(self, page: Page, *, tone: str = "background", tone_from: int = TEXT) -> None:
+    def __init__(self, page: RenderContext, *, tone: str = "background", tone_from: int = TEXT) -> None:
         self._page = page
         self._tone = tone
         self._tone_from = tone_from
@@ -99,7 +99,7 @@ class Pen:
         self._letters = 0
         self.copies_from = 0
 
-    def put(self, text: str, style: Style) -> "Pen":
+    def put(self, text: str, style: Style) -> "LineBuilder":
         """Draw a text where the pen is."""
         if text:
             self._segments.append(Segment(text, style))
@@ -107,13 +107,13 @@ class Pen:
             self._letters += len(text)
         return self
 
-    def put_all(self, spans: "list[Span]") -> "Pen":
+    def put_all(self, spans: "list[Span]") -> "LineBuilder":
         """Draw texts one after another."""
         for text, style in spans:
             self.put(text, style)
         return self
 
-    def move(self, column: int) -> "Pen":
+    def move(self, column: int) -> "LineBuilder":
         """Go to a column further right."""
         page = self._page
         if self.at < self._tone_from < column:
@@ -123,7 +123,7 @@ class Pen:
         self._fill(column, page.area())
         return self
 
-    def begin_copy(self) -> "Pen":
+    def begin_copy(self) -> "LineBuilder":
         """A copy of the line begins here."""
         self.copies_from = self._letters
         return self

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from opencode_tui.text.cells import breaks, width
 from opencode_tui.tui.conversation.inline import inline_spans
 from opencode_tui.tui.conversation.markdown import Table
-from opencode_tui.tui.conversation.render import Line, Page, Pen, Span, slice_spans
+from opencode_tui.tui.conversation.render import Line, LineBuilder, RenderContext, Span, slice_spans
 
 GAP = 2
 MIN_COLUMN = 6
 
 
-def draw_table(table: Table, page: Page, begin: Callable[[], Pen]) -> list[Line]:
+def draw_table(table: Table, page: RenderContext, begin: Callable[[], LineBuilder]) -> list[Line]:
     """Return the table's lines; `begin` starts a line at the table's left edge."""
     sources = [split_cells(line) for line in table.lines]
     count = max((len(row) for row in sources), default=0)
@@ -37,7 +37,7 @@ def fit_columns(natural: Sequence[int], room: int) -> list[int]:
     return widths
 
 
-def _cells(row: list[str], count: int, page: Page, *, is_head: bool = False) -> list[list[Span]]:
+def _cells(row: list[str], count: int, page: RenderContext, *, is_head: bool = False) -> list[list[Span]]:
     cells = [inline_spans(cell, page, bold=is_head) if cell else [] for cell in row[:count]]
     return [*cells, *([[]] * (count - len(cells)))]
 
@@ -46,7 +46,7 @@ def _width(cell: list[Span]) -> int:
     return sum(width(text) for text, _ in cell)
 
 
-def _row(row: list[list[Span]], widths: list[int], aligns: list[str], begin: Callable[[], Pen]) -> list[Line]:
+def _row(row: list[list[Span]], widths: list[int], aligns: list[str], begin: Callable[[], LineBuilder]) -> list[Line]:
     wrapped: list[list[list[Span]]] = []
     for cell, room in zip(row, widths, strict=True):
         plain = "".join(text for text, _ in cell)

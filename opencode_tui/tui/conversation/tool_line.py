@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from opencode_tui.text.cells import width
 from opencode_tui.text.tool import Fact, fit_line, separated
-from opencode_tui.tui.conversation.render import BODY, GUTTER, TEXT, Line, Page, Pen, Span
+from opencode_tui.tui.conversation.render import BODY, GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
 
 _SEPARATOR = " · "
 _TOKENS = {"added": "diff_add", "removed": "diff_del"}
@@ -35,7 +35,7 @@ def draw_tool_line(
     name: str,
     argument: str,
     facts: Sequence[Fact],
-    page: Page,
+    page: RenderContext,
     *,
     is_path: bool = False,
     hint: Hint | None = None,
@@ -53,7 +53,7 @@ def draw_tool_line(
     room = page.right - column + 1 - sum(width(text) for text, _ in key)
     mark = page.look.glyphs.ellipsis
     shown, cut = fit_line(facts, argument, room, is_path=is_path, mark=mark, separator=_SEPARATOR)
-    pen = Pen(page, tone=tone, tone_from=GUTTER)
+    pen = LineBuilder(page, tone=tone, tone_from=GUTTER)
     pen.move(GUTTER).put(state.sign, page.style(state.token, tone, bold=state.is_bold))
     pen.move(TEXT).begin_copy().put(name, page.style(state.name, tone, bold=state.is_bold))
     if cut:
@@ -63,7 +63,7 @@ def draw_tool_line(
     return pen.move(max(pen.at, page.right + 1 - taken)).put_all(right).put_all(key).line()
 
 
-def _spans(facts: Sequence[Fact], page: Page, tone: str) -> list[Span]:
+def _spans(facts: Sequence[Fact], page: RenderContext, tone: str) -> list[Span]:
     spans: list[Span] = []
     for before, fact in separated(facts, _SEPARATOR):
         spans.append((before.replace("·", page.look.glyphs.separator), page.style("muted", tone)))

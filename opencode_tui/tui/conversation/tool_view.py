@@ -18,18 +18,18 @@ from opencode_tui.text.tool import (
     time_facts,
 )
 from opencode_tui.tui.conversation.body import draw_error
-from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.conversation.tool_line import Hint, State, draw_tool_line
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import Opened
-from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import AnyItem, ThoughtItem, ToolItem
 
 _LETTERS_PER_TOKEN = 4
 
 
-def draw_tool(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
+def draw_tool(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the call's lines."""
     state, facts = _appearance(item, page, scene)
     line = draw_tool_line(
@@ -44,7 +44,7 @@ def draw_tool(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
     return [line, *_body(item, replace(page, is_focused=True) if scene.is_focused(item) else page, scene)]
 
 
-def opened_of(item: ToolItem, scene: Scene) -> Opened:
+def opened_of(item: ToolItem, scene: ViewState) -> Opened:
     """Return how much of the call's body is seen."""
     start = "short" if isinstance(item.part.state, ToolStateError) and not is_interrupted(item.part.state) else "folded"
     if isinstance(item.part.state, ToolStateCompleted) and not is_pruned(item):
@@ -65,7 +65,7 @@ def is_ticking(item: AnyItem) -> bool:
     return isinstance(item, ToolItem) and isinstance(item.part.state, ToolStateRunning) and not item.wait
 
 
-def _appearance(item: ToolItem, page: Page, scene: Scene) -> tuple[State, Sequence[Fact]]:
+def _appearance(item: ToolItem, page: RenderContext, scene: ViewState) -> tuple[State, Sequence[Fact]]:
     glyphs, state = page.look.glyphs, item.part.state
     if isinstance(state, ToolStateCompleted):
         return _completed(item, state, page)
@@ -84,7 +84,7 @@ def _appearance(item: ToolItem, page: Page, scene: Scene) -> tuple[State, Sequen
     return State(glyphs.running, "accent", "text", is_bold=True), facts
 
 
-def _completed(item: ToolItem, state: ToolStateCompleted, page: Page) -> tuple[State, Sequence[Fact]]:
+def _completed(item: ToolItem, state: ToolStateCompleted, page: RenderContext) -> tuple[State, Sequence[Fact]]:
     glyphs = page.look.glyphs
     if is_pruned(item):
         tokens = f"{amount(round(len(state.output) / _LETTERS_PER_TOKEN))} tokens"
@@ -94,7 +94,7 @@ def _completed(item: ToolItem, state: ToolStateCompleted, page: Page) -> tuple[S
     return State(glyphs.failed, "warning") if is_bad_exit(state) else State(glyphs.done, "success"), facts
 
 
-def _hint(item: ToolItem, scene: Scene) -> Hint:
+def _hint(item: ToolItem, scene: ViewState) -> Hint:
     if is_pruned(item):
         return Hint("r", "restore")
     if session_of(item.part):
@@ -108,7 +108,7 @@ def _hint(item: ToolItem, scene: Scene) -> Hint:
     return Hint("enter", "open")
 
 
-def _body(item: ToolItem, page: Page, scene: Scene) -> list[Line]:
+def _body(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Line]:
     state = item.part.state
     opened = opened_of(item, scene)
     if isinstance(state, ToolStateCompleted):

@@ -5,8 +5,17 @@ from datetime import datetime
 from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.quantity import duration, money
 from opencode_tui.text.safe_text import screen_lines
-from opencode_tui.tui.conversation.render import GUTTER, PROSE_WIDTH, TEXT, Line, Page, Pen, Span, joints
-from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.conversation.render import (
+    GUTTER,
+    PROSE_WIDTH,
+    TEXT,
+    Line,
+    LineBuilder,
+    RenderContext,
+    Span,
+    joints,
+)
+from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import UserItem
 
 MAX_ROWS = 12
@@ -17,7 +26,7 @@ MAX_LETTERS = 20_000
 MIN_HINT_ROOM = 60
 
 
-def draw_user(item: UserItem, page: Page, scene: Scene) -> list[Line]:
+def draw_user(item: UserItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the request's lines."""
     facts = "queued" if item.is_queued else _facts(item, page)
     is_focused = scene.is_focused(item)
@@ -28,7 +37,7 @@ def draw_user(item: UserItem, page: Page, scene: Scene) -> list[Line]:
     tone = "background" if item.is_queued else "selection" if is_focused else "surface"
     lines: list[Line] = []
     for number, (text, joint) in enumerate(rows):
-        pen = Pen(page, tone=tone, tone_from=GUTTER)
+        pen = LineBuilder(page, tone=tone, tone_from=GUTTER)
         bar = "guide" if item.is_queued else "user"
         if not page.is_cut:
             pen.move(GUTTER).put(page.look.glyphs.user_bar, page.style(bar, tone))
@@ -44,7 +53,7 @@ def clock(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000).strftime("%H:%M")
 
 
-def _facts(item: UserItem, page: Page) -> str:
+def _facts(item: UserItem, page: RenderContext) -> str:
     """Return when, how long, how much; the last goes first where there is little room."""
     turn = item.turn
     facts = [clock(turn.started)]
@@ -58,7 +67,7 @@ def _facts(item: UserItem, page: Page) -> str:
     return separator.join(facts)
 
 
-def _hints(page: Page) -> list[Span]:
+def _hints(page: RenderContext) -> list[Span]:
     """Return the keys that act on a request, where there is room for them."""
     if page.room < MIN_HINT_ROOM:
         return []

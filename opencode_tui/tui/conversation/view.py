@@ -23,7 +23,7 @@ from opencode_tui.tui.conversation.tool_view import is_pruned, is_ticking, opene
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import FullText
-from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.conversation.viewport import Viewport
 from opencode_tui.tui.state.items import (
     AnyItem,
@@ -45,7 +45,7 @@ from opencode_tui.tui.theme.look import look_of
 class Acts:
     """Acts on the items of one transcript."""
 
-    def __init__(self, transcript: Transcript, scene: Scene, root: str) -> None:
+    def __init__(self, transcript: Transcript, scene: ViewState, root: str) -> None:
         self._transcript = transcript
         self._scene = scene
         self._root = root
@@ -174,7 +174,7 @@ class ConversationView(LineView, can_focus=True):
         super().__init__(id=id)
         self._transcript = transcript
         self._root = root
-        self._scene = Scene(redo_key=redo_key, now=int(clock() * 1000))
+        self._scene = ViewState(redo_key=redo_key, now=int(clock() * 1000))
         self._acts = Acts(transcript, self._scene, root)
         self._clock = clock
         self._fps = frames_per_second
@@ -339,7 +339,7 @@ class ConversationView(LineView, can_focus=True):
         self._scene.now = int(self._clock() * 1000)
         viewport = self._viewport
         viewport.resize(self.size.width, self.size.height, look_of(self))
-        viewport.take_changes()
+        viewport.apply_changes()
         viewport.compose()
         self._place()
         return viewport.layout.is_behind

@@ -7,7 +7,7 @@ from opencode_tui.tui.state.items import Item
 
 
 @dataclass(slots=True)
-class Scene:
+class ViewState:
     """The state of the view itself; `redo_key` takes an undo back."""
 
     now: int = 0

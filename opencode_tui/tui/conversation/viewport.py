@@ -2,8 +2,8 @@
 
 from opencode_tui.tui.conversation.entry import Entry
 from opencode_tui.tui.conversation.layout import Layout, Placed, Spot
-from opencode_tui.tui.conversation.render import Page
-from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.conversation.render import RenderContext
+from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import AnyItem, Item
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.look import Look
@@ -17,14 +17,14 @@ MIN_WIDTH = 20
 class Viewport:
     """A window of so many lines over a transcript's layout."""
 
-    def __init__(self, transcript: Transcript, scene: Scene, look: Look, root: str = "") -> None:
+    def __init__(self, transcript: Transcript, scene: ViewState, look: Look, root: str = "") -> None:
         self.follow = True
         """Whether the window stays at the end while the conversation grows."""
 
         self.top = 0
         self.lines: list[Placed] = []
         self.height = 0
-        self.layout = Layout(Page(MIN_WIDTH, look, root), scene)
+        self.layout = Layout(RenderContext(MIN_WIDTH, look, root), scene)
         self._transcript = transcript
         self._spot: Spot | None = None
         self._mark: tuple[Entry, int] | None = None
@@ -32,7 +32,7 @@ class Viewport:
         self._is_filled = False
 
     @property
-    def page(self) -> Page:
+    def page(self) -> RenderContext:
         """The width and look in force."""
         return self.layout.page
 
@@ -57,17 +57,17 @@ class Viewport:
     def resize(self, width: int, height: int, look: Look) -> None:
         """Take another size or look; what is at the top stays there, what is at the end stays at the end."""
         self.height = height
-        page = Page(max(MIN_WIDTH, width), look, self.layout.page.root)
+        page = RenderContext(max(MIN_WIDTH, width), look, self.layout.page.root)
         if page != self.layout.page:
             self.layout.set_page(page)
             if self._mark is not None:
                 self._mark = (self._mark[0], self._mark[0].height)
 
-    def take_changes(self) -> None:
+    def apply_changes(self) -> None:
         """Take what is new of the transcript, and read on in long texts."""
         if self._transcript.has_changes or not self._is_filled:
             spot = self._spot
-            changes = self._transcript.take_changes()
+            changes = self._transcript.pop_changes()
             changes.moved_from = changes.moved_from if self._is_filled else 0
             self._is_filled = True
             self.layout.sync(changes, self._transcript.items)

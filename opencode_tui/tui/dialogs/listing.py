@@ -34,7 +34,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ListContent:
     """What an overlay offers. `extra` are further keys: (words, what to do with the id of the row); `moved` follows the row."""
 
     choices: Sequence[Choice]
@@ -57,7 +57,7 @@ class Listing(Rows, can_focus=True):
 
     area = "surface"
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: ListContent) -> None:
         super().__init__()
         self.offer = offer
         self.query_text = ""
@@ -76,11 +76,11 @@ class Listing(Rows, can_focus=True):
         """The id of the row; None when nothing matches."""
         return self._found[self._row][0].id if self._found else None
 
-    def offers(self, choice_id: str) -> bool:
+    def has_choice(self, choice_id: str) -> bool:
         """Whether it is among the choices, in sight or not."""
         return any(one.id == choice_id for one in self.offer.choices)
 
-    def take(self, offer: Offer) -> None:
+    def show(self, offer: ListContent) -> None:
         """Offer something else under the same filter."""
         kept = self.chosen
         self.offer = offer
@@ -103,16 +103,16 @@ class Listing(Rows, can_focus=True):
             last = len(self._found) - 1
             to = self._row + rows
             self._row = (last if to < 0 else 0) if abs(rows) == 1 and not 0 <= to <= last else min(max(0, to), last)
-            self._told()
+            self._notify_moved()
 
     def _ask(self, query: str) -> None:
         self.query_text = query
         self._filter()
         self._row = self._top = 0
         self.refresh(layout=True)
-        self._told()
+        self._notify_moved()
 
-    def _told(self) -> None:
+    def _notify_moved(self) -> None:
         if self.offer.moved is not None and self.chosen is not None:
             self.offer.moved(self.chosen)
         self.redraw()

@@ -7,16 +7,16 @@ from textual.app import ComposeResult
 from textual.filter import LineFilter
 from textual.screen import ModalScreen
 
-from opencode_tui.tui.dialogs.listing import Listing, Offer
-from opencode_tui.tui.screen_guards import ClosingOnce, Lasting
+from opencode_tui.tui.dialogs.listing import ListContent, Listing
+from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import look_of
 
 
-class Overlay(Lasting, ClosingOnce[str | None], ModalScreen[str | None], inherit_bindings=False):
+class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], inherit_bindings=False):
     """Returns the id that was chosen, None when it was closed."""
 
-    def __init__(self, offer: Offer) -> None:
+    def __init__(self, offer: ListContent) -> None:
         super().__init__()
         self.listing = Listing(offer)
 
@@ -68,7 +68,7 @@ class Overlay(Lasting, ClosingOnce[str | None], ModalScreen[str | None], inherit
     def on_click(self, event: events.Click) -> None:
         """Choose the row that was seen there; close by a click beside the list."""
         chosen = event.style.meta.get("row")
-        if chosen is not None and self.listing.offers(str(chosen)):
+        if chosen is not None and self.listing.has_choice(str(chosen)):
             self.dismiss(str(chosen))
         elif event.widget is not self.listing:
             self.dismiss(None)

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from opencode_tui.tui.prompt.box import Bar
 from opencode_tui.tui.prompt.editor import Editor
-from opencode_tui.tui.screen_guards import Lasting
+from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.widgets.row import Rows, row
 
 
@@ -68,7 +68,7 @@ class TextAsk:
     bar: str = "accent"
 
 
-class TextPanel(Lasting, Horizontal):
+class TextPanel(ErrorBoundary, Horizontal):
     """Enter hands in what was written, escape leaves it."""
 
     def __init__(self, ask: TextAsk, *, done: Callable[[str], object], back: Callable[[], object]) -> None:

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker
 from opencode_tui.tui.prompt.editor import Editor, last_marker, marker_at
 from opencode_tui.tui.prompt.history import MAX_LENGTH, History, append_history
-from opencode_tui.tui.screen_guards import Lasting
+from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.widgets.row import Rows, strip
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Bar(Rows):
         return [strip([(" ", edge), (f"{glyphs.user_bar} ", inside)], 3)] * height
 
 
-class PromptBox(Lasting, Horizontal):
+class PromptBox(ErrorBoundary, Horizontal):
     """One row high where there is little room, else with an empty row above and below; grows with its text."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class PromptBox(Lasting, Horizontal):
         yield Bar()
         yield self.editor
 
-    def take(self) -> Draft:
+    def pop_draft(self) -> Draft:
         """What was written, with the pasted texts in it; the prompt is empty afterwards."""
         draft = Draft(self.editor.text, dict(self._attachments))
         self.has_examples = False
@@ -186,12 +186,12 @@ class PromptBox(Lasting, Horizontal):
         elif key == "escape":
             self.completions.show(())
         elif key in ("tab", "enter"):
-            return self.take_completion(send=key == "enter")
+            return self.accept_completion(send=key == "enter")
         else:
             return False
         return True
 
-    def take_completion(self, *, send: bool) -> bool:
+    def accept_completion(self, *, send: bool) -> bool:
         """Write the chosen one; a command that stands whole there already is left to be sent."""
         assert self.completions is not None
         chosen, wanted = self.completions.chosen, self._asked

@@ -17,7 +17,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keymap import BY_ID
-from opencode_tui.tui.prompt.slash import offered
+from opencode_tui.tui.prompt.slash import completion_names
 from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece, Rows, row
 
@@ -145,7 +145,9 @@ class Completer:
     async def _find_commands(self, query: str) -> list[Completion]:
         if self._commands is None:
             self._commands = await self._client.catalog.commands()
-        built_in = [Completion(f"/{name}", f"/{name}", BY_ID[action_id].name) for name, action_id in offered().items()]
+        built_in = [
+            Completion(f"/{name}", f"/{name}", BY_ID[action_id].name) for name, action_id in completion_names().items()
+        ]
         own = [
             Completion(
                 f"/{one.name} ", screen_line(f"/{one.name}"), screen_line(" ".join((one.description or "").split()))
@@ -174,7 +176,7 @@ class Completions(Rows):
 
     area = "surface"
 
-    class Taken(Message):
+    class Chosen(Message):
         """A row was clicked."""
 
     def __init__(self) -> None:
@@ -214,7 +216,7 @@ class Completions(Rows):
         """Take a row."""
         event.stop()
         self._at = min(len(self.found) - 1, self._top(self.size.height) + event.y)
-        self.post_message(self.Taken())
+        self.post_message(self.Chosen())
 
     def _top(self, height: int) -> int:
         return max(0, min(self._at - height // 2, len(self.found) - height))

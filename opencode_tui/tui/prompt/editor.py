@@ -16,7 +16,7 @@ from textual.widgets.text_area import TextAreaTheme
 
 from opencode_tui.text.safe_text import spell_flags
 from opencode_tui.tui.prompt.clean import clean
-from opencode_tui.tui.screen_guards import Lasting
+from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import row
 
@@ -55,7 +55,7 @@ WRITTEN_S = 0.5
 """Seconds that a key waits at most for the letters before it."""
 
 
-class Editor(Lasting, TextArea, inherit_bindings=False):
+class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
     """Text of the prompt. What a key does here is decided by the keymap and done by `apply`; letters come as they are."""
 
     class Pasted(Message):

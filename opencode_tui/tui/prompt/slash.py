@@ -36,7 +36,7 @@ SLASH: Mapping[str, str] = {
 """Name to action id; the first name of an action is the one that is offered."""
 
 
-def offered() -> Mapping[str, str]:
+def completion_names() -> Mapping[str, str]:
     """The names that completion offers, one for each act."""
     first: dict[str, str] = {}
     for name, action_id in SLASH.items():

@@ -30,7 +30,7 @@ class AttachmentScreen(FullTextScreen):
         self._one = one
         self._acts = acts
 
-    def told(self) -> str:
+    def subtitle(self) -> str:
         """What becomes of it."""
         return "sent with the prompt"
 

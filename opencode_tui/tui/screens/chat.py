@@ -18,14 +18,14 @@ from opencode_tui.tui.keymap import BY_ID, Action, Keymap
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import Editor
-from opencode_tui.tui.screen_guards import Lasting
+from opencode_tui.tui.screen_guards import ErrorBoundary
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.schema.event.screen_event import ScreenToastShown
     from opencode_tui.tui.actions.table import Acts
     from opencode_tui.tui.app import OpenCodeApp
-    from opencode_tui.tui.chrome.refresh import Settling
+    from opencode_tui.tui.chrome.refresh import ChromeRefresh
     from opencode_tui.tui.chrome.sidebar import Sidebar
     from opencode_tui.tui.chrome.status_line import Pressed
     from opencode_tui.tui.conversation import requests
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from opencode_tui.tui.prompt.editor import Editor
     from opencode_tui.tui.screens.panel_host import PanelHost
     from opencode_tui.tui.start import Welcome
-    from opencode_tui.tui.state.controller import Control
+    from opencode_tui.tui.state.controller import SessionController
     from opencode_tui.tui.state.pump import Pump
 
 
@@ -88,12 +88,12 @@ class ViewRequests:
     def on_copy_requested(self, event: "requests.CopyRequested") -> None:
         """Copy through the terminal."""
         self._chat.app.copy_to_clipboard(event.text)
-        self._chat.tell("done", "Copied")
+        self._chat.show_note("done", "Copied")
 
     def on_link_requested(self, event: "requests.LinkRequested") -> None:
         """Copy an address: what opens it is the person's choice."""
         self._chat.app.copy_to_clipboard(event.href)
-        self._chat.tell("done", "Copied", event.href)
+        self._chat.show_note("done", "Copied", event.href)
 
     def on_full_text_requested(self, event: "requests.FullTextRequested") -> None:
         """Show a long text in a view of its own."""
@@ -116,11 +116,11 @@ class ViewRequests:
     def show_toast(self, event: "ScreenToastShown") -> None:
         """Say what somebody has to say to all screens: a lost connection, a plugin's note."""
         kind: Kind = {"success": "done", "error": "failed"}.get(event.variant, "note")  # pyright: ignore[reportAssignmentType] - all three are kinds
-        self._chat.tell(kind, event.title or event.message, event.message if event.title else "")
+        self._chat.show_note(kind, event.title or event.message, event.message if event.title else "")
 
-    def on_completions_taken(self) -> None:
+    def on_completions_chosen(self) -> None:
         """Write the row that was clicked."""
-        self._chat.prompt.take_completion(send=False)
+        self._chat.prompt.accept_completion(send=False)
 
     def on_editor_opened(self, event: "Editor.Opened") -> None:
         """Show the attachment whose marker was clicked; text that only looks like a marker is none."""
@@ -139,16 +139,16 @@ WIDE, NARROW = 140, 120
 """Cells from which the sidebar is wide, and below which it is folded."""
 
 
-class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
+class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=False):
     """What one looks at all day. What stands behind the first frame comes with `attach`."""
 
-    control: "Control | None" = None
+    control: "SessionController | None" = None
     acts: "Acts | None" = None
     panels: "PanelHost | None" = None
     sidebar: "Sidebar | None" = None
     view: "ConversationView | None" = None
     welcome: "Welcome | None" = None
-    _settling: "Settling | None" = None
+    _settling: "ChromeRefresh | None" = None
 
     def __init__(self, options: StartOptions, clock: Callable[[], float] = time.time) -> None:
         super().__init__()
@@ -196,34 +196,34 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         self.set_class(NARROW <= width < WIDE, "-middle")
         if width >= NARROW:
             self.remove_class("-over")
-        self.settle()
+        self.refresh_chrome()
 
     def toggle_sidebar(self) -> None:
         """Fold the sidebar or bring it back; where there is no room for it, it stands over the chat."""
         self.toggle_class("-hidden" if self.size.width >= NARROW else "-over")
-        self.call_after_refresh(self.settle)
+        self.call_after_refresh(self.refresh_chrome)
 
     def attach(self, client: "Client") -> None:
         """Begin to work with the engine's door."""
         from opencode_tui.tui.actions.table import Acts  # all of these only after the first frame
-        from opencode_tui.tui.chrome.refresh import Settling
+        from opencode_tui.tui.chrome.refresh import ChromeRefresh
         from opencode_tui.tui.chrome.sidebar import Sidebar
         from opencode_tui.tui.screens.panel_host import PanelHost
-        from opencode_tui.tui.screens.remote_commands import obeying
-        from opencode_tui.tui.state.controller import Control
+        from opencode_tui.tui.screens.remote_commands import on_screen_event
+        from opencode_tui.tui.state.controller import SessionController
         from opencode_tui.tui.state.pump import Pump
 
         self.sidebar = Sidebar()
         self.mount(self.sidebar)
         opened, lagged, told = self.show_conversation, self._reload, self.show_toast
-        control = self.control = Control(client, opened=opened, lagged=lagged, told=told, clock=self._clock)
+        control = self.control = SessionController(client, opened=opened, lagged=lagged, told=told, clock=self._clock)
         self.acts = Acts(self, control)
         self.panels = PanelHost(self, control)
-        self._settling = Settling(self, control)
-        pump = Pump(client, take=obeying(self, control.take), settle=self.settle_soon)
+        self._settling = ChromeRefresh(self, control)
+        pump = Pump(client, take=on_screen_event(self, control.apply), settle=self.refresh_chrome_soon)
         self.run_worker(self._begin(control, pump), exit_on_error=False)
 
-    async def _begin(self, control: "Control", pump: "Pump") -> None:
+    async def _begin(self, control: "SessionController", pump: "Pump") -> None:
         from opencode_tui.tui.start import begin
 
         try:
@@ -232,12 +232,12 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
             self.leave(error)
             return
         self.run_worker(pump.run(), exit_on_error=False)
-        self.settle()
+        self.refresh_chrome()
         assert self.acts is not None
         if self._is_submitted:
             self.acts.writing.submit()
         if self.options.prompt:
-            typed = self.prompt.take()
+            typed = self.prompt.pop_draft()
             self.prompt.editor.put(self.options.prompt)
             self.acts.writing.submit()
             self.prompt.put_back(typed)
@@ -269,9 +269,9 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
             self.welcome.show(control)
         if control.is_elsewhere:
             self.do(control.follow_elsewhere())
-        self.settle()
+        self.refresh_chrome()
 
-    def offer_completions(self, control: "Control") -> None:
+    def start_completions(self, control: "SessionController") -> None:
         """Begin to offer files, agents and commands in the prompt."""
         from opencode_tui.tui.prompt.completion import Completions
 
@@ -280,7 +280,7 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         self.query_one("#page").mount(completions)
         self.prompt.complete_with(control.client, completions)
 
-    def take_key(self, key: str) -> bool:
+    def handle_priority_key(self, key: str) -> bool:
         """Take a key before all others: for the list above the prompt."""
         return self.prompt.completing and self.prompt.complete_key(key)
 
@@ -305,32 +305,32 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         try:
             await work
         except OpencodeError as error:
-            self.tell("failed", str(error))
+            self.show_note("failed", str(error))
         except Exception as error:  # noqa: BLE001 - one act must not take the screen down
             _log.exception("an act of the screen failed")
-            self.tell("failed", f"{type(error).__name__}: {error}; the log has the details")
+            self.show_note("failed", f"{type(error).__name__}: {error}; the log has the details")
 
-    def tell(self, kind: Kind, words: str, facts: str = "") -> None:
+    def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
         """Say something in the activity line until the next key that does something."""
         from opencode_tui.text.safe_text import screen_line
 
         if self._settling is not None:
-            self._settling.tell(Activity(kind, screen_line(" ".join(words.split())), screen_line(facts)))
+            self._settling.show_note(Activity(kind, screen_line(" ".join(words.split())), screen_line(facts)))
 
-    def forget_note(self) -> None:
+    def clear_note(self) -> None:
         """Take away what was told."""
         if self._settling is not None:
-            self._settling.tell(None)
+            self._settling.show_note(None)
 
-    def settle_soon(self) -> None:
+    def refresh_chrome_soon(self) -> None:
         """Make everything around the conversation current within a moment."""
         if self._settling is not None:
             self._settling.soon()
 
-    def settle(self) -> None:
+    def refresh_chrome(self) -> None:
         """Make everything around the conversation current."""
         if self._settling is not None:
-            self._settling.settle()
+            self._settling.refresh()
 
     def restyle(self) -> None:
         """Draw everything anew in another look."""
@@ -364,7 +364,7 @@ class ChatScreen(ViewRequests, Lasting, Screen[None], inherit_bindings=False):
         if action.id == "session_interrupt" and self._is_reading:
             return False
         if self.panels is not None and self.panels.is_open:
-            is_kept = action.id == "session_interrupt" and self.panels.takes_escape
+            is_kept = action.id == "session_interrupt" and self.panels.closes_on_escape
             return not is_kept and not action.id.startswith("agent_") and self.acts.can(action)
         return self.acts.can(action)
 

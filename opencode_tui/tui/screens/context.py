@@ -12,7 +12,7 @@ from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import name_of
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.session_facts import clock
 from opencode_tui.tui.theme.derive import mix
 from opencode_tui.tui.theme.look import Look
@@ -207,7 +207,7 @@ class ContextScreen(PageScreen):
 
     has_preview = False
 
-    def __init__(self, control: Control, view: ContextView, jump: Callable[[str], object]) -> None:
+    def __init__(self, control: SessionController, view: ContextView, jump: Callable[[str], object]) -> None:
         super().__init__()
         self._control = control
         self._view = view
@@ -279,7 +279,7 @@ class ContextScreen(PageScreen):
             self._view = await self._control.client.context.items(self._view.session_id)
             self.fill()
         except OpencodeError as error:
-            self.foot.tell(screen_line(" ".join(str(error).split())), "error")
+            self.foot.show_message(screen_line(" ".join(str(error).split())), "error")
 
     async def _prune(self, item: ContextItem | None) -> None:
         parts = [item.part_id] if item is not None and item.part_id else None
@@ -289,7 +289,7 @@ class ContextScreen(PageScreen):
         await self._control.client.context.restore(self._view.session_id, [item.part_id] if item.part_id else None)
 
     async def _compact(self) -> None:
-        self.foot.tell("Compacting: a summary takes the place of older messages")
+        self.foot.show_message("Compacting: a summary takes the place of older messages")
         await self._control.client.context.compact(
             self._view.session_id, CompactSession(model=self._control.choice.model)
         )

@@ -17,7 +17,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.header import change_counts
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half_of, unified
 from opencode_tui.tui.diff.layout import DiffForm, DiffLayout
-from opencode_tui.tui.screen_guards import ClosingOnce, Lasting
+from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.screens.page import PageFoot, PageHead, PageKey, Preview
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
@@ -66,7 +66,7 @@ class DiffBody(Rows, can_focus=True):
     def show_as(self, *, is_split: bool, is_wrapped: bool) -> None:
         """Show it in another form; the line at the top stays there."""
         self.is_split, self.is_wrapped = is_split, is_wrapped
-        self._settle()
+        self._clamp_scroll()
 
     def scroll(self, rows: int) -> None:
         """Move; it stops at its ends."""
@@ -92,7 +92,7 @@ class DiffBody(Rows, can_focus=True):
 
     def on_resize(self) -> None:
         """Keep the line at the top there."""
-        self._settle()
+        self._clamp_scroll()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """The rows in sight."""
@@ -106,7 +106,7 @@ class DiffBody(Rows, can_focus=True):
         edge, end = Strip.blank(BEFORE, fill), Strip.blank(BEHIND, fill)
         return [Strip.join([edge, one.adjust_cell_length(room, fill), end]) for one in strips]
 
-    def _settle(self) -> None:
+    def _clamp_scroll(self) -> None:
         before = self._laid
         layout = self._layout()
         if before is not None and before[1] is not layout and self.top:
@@ -139,7 +139,7 @@ TURN = ("before the turn", "behind it")
 """What the two columns show."""
 
 
-class DiffScreen(Lasting, ClosingOnce[None], inherit_bindings=False):
+class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
     """Goes through the files; reads each only when it is looked at."""
 
     DEFAULT_CSS = """

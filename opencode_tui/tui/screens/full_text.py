@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from opencode_tui.text.safe_text import output_line, screen_line
 from opencode_tui.tui.conversation.tools.tool import FullText
-from opencode_tui.tui.screen_guards import ClosingOnce, Lasting
+from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.screens.page import PageFoot, PageKey
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import Rows, row
@@ -70,7 +70,7 @@ class _Head(Rows):
         return [empty, row(width, pieces, fill=fill, mark=self.look.glyphs.ellipsis), empty]
 
 
-class FullTextScreen(Lasting, ClosingOnce[None], inherit_bindings=False):
+class FullTextScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
     """Escape goes back."""
 
     DEFAULT_CSS = """
@@ -86,11 +86,11 @@ class FullTextScreen(Lasting, ClosingOnce[None], inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Title, text, keys."""
-        yield _Head(screen_line(self._full.title), self.told())
+        yield _Head(screen_line(self._full.title), self.subtitle())
         yield _Text(self._full.text)
         yield self._foot
 
-    def told(self) -> str:
+    def subtitle(self) -> str:
         """What stands beside the title."""
         lines = self._full.text.count("\n") + 1
         return f"{lines} lines" + (f"   whole: {screen_line(self._full.path)}" if self._full.path else "")

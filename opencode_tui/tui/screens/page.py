@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from opencode_tui.tui.chrome.status_line import pressed, pressing
-from opencode_tui.tui.screen_guards import ClosingOnce, Lasting
+from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
 WIDE = 120
@@ -148,7 +148,7 @@ class PageFoot(Rows):
         self._told = ("", "")
         self.redraw()
 
-    def tell(self, words: str, token: str = "muted") -> None:
+    def show_message(self, words: str, token: str = "muted") -> None:
         """Say something above the keys; empty takes it away."""
         self._told = (words, token)
         self.redraw()
@@ -211,7 +211,7 @@ class Preview(Rows):
         return [*rows, *[empty] * (height - len(rows))][:height]
 
 
-class PageScreen(Lasting, ClosingOnce[str | None], inherit_bindings=False):
+class PageScreen(ErrorBoundary, DismissOnce[str | None], inherit_bindings=False):
     """A full screen. Subclasses give `keys` and fill the widgets; escape closes it."""
 
     DEFAULT_CSS = """

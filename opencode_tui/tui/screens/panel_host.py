@@ -11,7 +11,7 @@ from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.dialogs.permission import PermissionPanel, load_case
 from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.folder import Asking
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ AskingPanel = PermissionPanel | QuestionPanel
 class PanelHost:
     """Shows panels in the chat's `#ask` and gives the place back to the prompt."""
 
-    def __init__(self, screen: "ChatScreen", control: Control) -> None:
+    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
         self._screen = screen
         self._control = control
         self._own: Widget | None = None
@@ -37,7 +37,7 @@ class PanelHost:
         return self._shown is not None
 
     @property
-    def takes_escape(self) -> bool:
+    def closes_on_escape(self) -> bool:
         """Whether escape closes the panel instead of interrupting the run."""
         return (
             self._own is not None
@@ -55,7 +55,7 @@ class PanelHost:
     def open(self, panel: Widget) -> None:
         """Show a panel of the person's own act."""
         self._remove(self._own)
-        self._screen.forget_note()
+        self._screen.clear_note()
         self._own = panel
         self._screen.ask.mount(panel)
         self._arrange()
@@ -94,7 +94,7 @@ class PanelHost:
         self._asked = panel
         await self._screen.ask.mount(panel)
         self._arrange()
-        self._screen.settle()
+        self._screen.refresh_chrome()
 
     async def _make(self, request: Asking) -> AskingPanel:
         place = (1, len(self._control.questions()))
@@ -182,4 +182,4 @@ class PanelHost:
         if isinstance(target, Panel) and target.is_mounted:
             target.guard_again()
         target.focus()
-        self._screen.settle_soon()
+        self._screen.refresh_chrome_soon()

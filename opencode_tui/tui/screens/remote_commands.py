@@ -40,10 +40,10 @@ ACTS: Mapping[str, str] = {
 """OpenCode's names of what can be ordered, and the acts that they stand for."""
 
 
-def obeying(chat: "ChatScreen", take: Callable[[Event], None]) -> Callable[[Event], None]:
+def on_screen_event(chat: "ChatScreen", take: Callable[[Event], None]) -> Callable[[Event], None]:
     """Return what takes events: orders are obeyed, all others are handed on to `take`."""
 
-    def taking(event: Event) -> None:
+    def handle(event: Event) -> None:
         match event:
             case ScreenTextAppended():
                 chat.prompt.paste(event.text)
@@ -54,7 +54,7 @@ def obeying(chat: "ChatScreen", take: Callable[[Event], None]) -> Callable[[Even
             case _:
                 take(event)
 
-    return taking
+    return handle
 
 
 def _carry_out(chat: "ChatScreen", command: str) -> None:
@@ -65,8 +65,8 @@ def _carry_out(chat: "ChatScreen", command: str) -> None:
     elif command == "prompt.clear":
         chat.prompt.clear()
     elif action is None:
-        chat.tell("note", f"A client ordered {command}, which there is not")
+        chat.show_note("note", f"A client ordered {command}, which there is not")
     elif chat.can(action):
         chat.act(action.id)
     else:
-        chat.tell("note", f"A client ordered {command}, which cannot be done now")
+        chat.show_note("note", f"A client ordered {command}, which cannot be done now")

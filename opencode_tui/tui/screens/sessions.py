@@ -23,7 +23,7 @@ from opencode_tui.tui.prompt.clean import clean
 from opencode_tui.tui.screens.page import Entry, PageHead, PageKey, PageScreen
 from opencode_tui.tui.screens.sessions_preview import Glimpse, draw_glimpse, read_glimpse
 from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece, measure, row
@@ -50,7 +50,7 @@ class SessionsHead(PageHead):
 
     typed = ""
 
-    def tell(self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str) -> None:
+    def update_title(self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str) -> None:
         """Take another title row, and what was typed."""
         self.typed = typed
         self.show([(left, right), ([], []), ([], [])])
@@ -79,7 +79,7 @@ class SessionRows:
 
     def __init__(
         self,
-        control: Control,
+        control: SessionController,
         look: Look,
         rows: Sequence[SessionRow],
         costs: Mapping[str, float],
@@ -156,7 +156,7 @@ def cost_words(usd: Decimal) -> str:
     return f"{usd:.2f}" if usd >= Decimal("0.005") else "<0.01"
 
 
-def state_words(one: SessionRow, control: Control) -> str:
+def state_words(one: SessionRow, control: SessionController) -> str:
     """What a session does or waits for, in two or three words; safe."""
     asked = control.folder.waits(one.info.id)
     if isinstance(asked, PermissionRequest):
@@ -207,7 +207,7 @@ class SessionsScreen(PageScreen):
 
     DEFAULT_CSS = "SessionsScreen Preview { width: 31.5%; }"
 
-    def __init__(self, control: Control, act: Callable[[str, str], object]) -> None:
+    def __init__(self, control: SessionController, act: Callable[[str, str], object]) -> None:
         super().__init__()
         self.head = SessionsHead()
         self._control = control
@@ -268,7 +268,7 @@ class SessionsScreen(PageScreen):
 
     def _await_second(self, is_awaited: bool) -> None:
         self._is_led = is_awaited
-        self.foot.tell(f"{self._keymap.leader}  and then?" if is_awaited else "")
+        self.foot.show_message(f"{self._keymap.leader}  and then?" if is_awaited else "")
 
     def on_page_list_moved(self) -> None:
         """Read what the chosen session was about."""
@@ -322,7 +322,7 @@ class SessionsScreen(PageScreen):
         told = " · ".join([folder, plural(len(rows), "session"), *([money(spent)] if spent else [])])
         assert isinstance(self.head, SessionsHead)
         title: list[Piece] = [("Sessions", self.style("text", bold=True))]
-        self.head.tell(title, [(look.words(told), self.style("muted"))], typed=self._typed)
+        self.head.update_title(title, [(look.words(told), self.style("muted"))], typed=self._typed)
 
     def _look_at_costs(self) -> None:
         self.run_worker(self._read_costs(), exclusive=True, group="costs", exit_on_error=False)

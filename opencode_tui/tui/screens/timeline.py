@@ -17,7 +17,7 @@ from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
 from opencode_tui.tui.screens.timeline_moments import Moment, Step
 from opencode_tui.tui.session_tree import HUES, State, sign_of, state_of
-from opencode_tui.tui.state.controller import Control
+from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import CompactionItem
 from opencode_tui.tui.state.session_facts import clock
 from opencode_tui.tui.theme.look import Look
@@ -131,7 +131,7 @@ class TimelineScreen(PageScreen):
 
     DEFAULT_CSS = "TimelineScreen Preview { width: 37%; }"
 
-    def __init__(self, control: Control, found: Sequence[Moment], act: Callable[[str, str], object]) -> None:
+    def __init__(self, control: SessionController, found: Sequence[Moment], act: Callable[[str, str], object]) -> None:
         super().__init__()
         self._control = control
         self._moments = found

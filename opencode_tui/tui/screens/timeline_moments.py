@@ -91,7 +91,7 @@ def moments(messages: Sequence[MessageWithParts], branches: Sequence[Branch], *,
         at.append(found[-1] if found else None)
     _add_answers(found, messages)
     for branch in branches:
-        count = _taken(messages, branch)
+        count = _copied_count(messages, branch)
         moment = at[count - 1] if count else None
         if moment is not None:
             told = Step("fork", branch.title, session_id=branch.session_id, messages=count, time=branch.time)
@@ -167,7 +167,7 @@ def _gist(messages: Sequence[MessageWithParts]) -> str:
     return screen_line(next((text for text in texts if text), "").partition("\n")[0])
 
 
-def _taken(messages: Sequence[MessageWithParts], branch: Branch) -> int:
+def _copied_count(messages: Sequence[MessageWithParts], branch: Branch) -> int:
     """How many messages a fork took over."""
     if branch.before:
         return next((at for at, one in enumerate(messages) if one.info.id == branch.before), 0)

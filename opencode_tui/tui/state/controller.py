@@ -23,7 +23,7 @@ from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.undo import stored_report, undone_files
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.state.folder import Asking, FolderState, is_left_open
-from opencode_tui.tui.state.model_selection import Choice
+from opencode_tui.tui.state.model_selection import ModelSelection
 from opencode_tui.tui.state.session_facts import SessionFacts
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.widgets.wheel import Wheel
@@ -51,7 +51,7 @@ class _Turn:
             self._door.release()
 
 
-class Control:
+class SessionController:
     """Between the door and the screen. `opened` is called when another conversation is to be shown.
 
     `lagged` is called when events were lost, `told` with a note for the person.
@@ -69,7 +69,7 @@ class Control:
         self.client = client
         self._clock = clock
         self.folder = FolderState()
-        self.choice = Choice(client)
+        self.choice = ModelSelection(client)
         self.facts: SessionFacts | None = None
         self.transcript = Transcript()
         self.warnings: Sequence[str] = ()
@@ -166,7 +166,7 @@ class Control:
         messages = await self.client.messages.list(session_id)
         self.is_elsewhere = False
         if is_left_open(messages) and not self.folder.is_busy(session_id):
-            self.is_elsewhere = not await self._mended(session_id)
+            self.is_elsewhere = not await self._repair(session_id)
             info, messages = await self.client.sessions.get(session_id), await self.client.messages.list(session_id)
         facts = SessionFacts(info)
         facts.load(messages)
@@ -177,10 +177,10 @@ class Control:
         requests = [one for one in self.folder.asking.values() if isinstance(one, PermissionRequest)]
         status = self.folder.status(session_id)
         self.transcript.load(messages, session=info, status=status, requests=requests)
-        self._tell_undone(info)
+        self._show_undone(info)
         self._opened()
 
-    async def _mended(self, session_id: str) -> bool:
+    async def _repair(self, session_id: str) -> bool:
         """Close what a killed process left open; False when a living one works there."""
         try:
             await self.client.undo.recover(session_id)
@@ -193,7 +193,7 @@ class Control:
         session_id = self.session_id
         if session_id is None or self.is_busy or self.is_elsewhere:
             return
-        is_free = await self._mended(session_id)
+        is_free = await self._repair(session_id)
         newest = (await self.client.messages.list(session_id, 1))[-1:]
         is_known = all(any(item.message_id == one.info.id for item in self.transcript.items) for one in newest)
         if session_id == self.session_id and not self.is_busy and not (is_free and is_known):
@@ -204,7 +204,7 @@ class Control:
         session_id = self.session_id
         while self.is_elsewhere and session_id is not None and session_id == self.session_id:
             await asyncio.sleep(LOOK_S)
-            if session_id == self.session_id and await self._mended(session_id):
+            if session_id == self.session_id and await self._repair(session_id):
                 await self.open(session_id)
 
     def leave(self) -> None:
@@ -212,7 +212,7 @@ class Control:
         self.facts, self.transcript, self.is_elsewhere = None, Transcript(), False
         self._opened()
 
-    def take(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Take in one event of the folder."""
         if isinstance(event, BusLagged):
             self._lagged()
@@ -231,15 +231,15 @@ class Control:
             self.facts.apply(event)
             self.transcript.apply(event)
             if isinstance(event, SessionUpdated) and event.info.id == self.facts.info.id:
-                self._tell_undone(event.info)
+                self._show_undone(event.info)
 
-    def _tell_undone(self, info: SessionInfo) -> None:
+    def _show_undone(self, info: SessionInfo) -> None:
         """Have the chat list what the undo in force did with files, whoever undid."""
         report = stored_report(info)
         if report is not None and report.scope is not None:
-            self.transcript.tell_undone(report.scope.message_id, undone_files(report, self.client.directory))
+            self.transcript.show_undone(report.scope.message_id, undone_files(report, self.client.directory))
 
-    def take_urgent(self) -> bool:
+    def pop_urgent(self) -> bool:
         """Tell whether something came since the last call that should be seen at once."""
         found, self._is_urgent = self._is_urgent, False
         return found
@@ -261,14 +261,14 @@ class Control:
         turn = _Turn(self._door)
         await turn.begin()
 
-        def told(message_id: str) -> None:
+        def on_message_id(message_id: str) -> None:
             turn.end()
             stored(message_id)
 
         try:
             if self.is_alone and self._sends == 1:
                 await self.look_again()
-            await self._send(text, attached, told)
+            await self._send(text, attached, on_message_id)
         finally:
             turn.end()
             self._sends -= 1

@@ -57,9 +57,9 @@ class FolderState:
             case SessionCreated() | SessionUpdated():
                 self.sessions[event.info.id] = event.info
             case SessionDeleted():
-                self._forget(event.info.id)
+                self._remove(event.info.id)
             case SessionStatusChanged():
-                self._take_status(event.session_id, event.status, now)
+                self._apply_status(event.session_id, event.status, now)
             case SessionFailed() if event.session_id is not None:
                 is_stop = event.error.name == "MessageAbortedError"
                 self.ended[event.session_id] = "done" if is_stop else "failed"
@@ -97,7 +97,7 @@ class FolderState:
             grown = bool(more)
         return found
 
-    def _take_status(self, session_id: str, status: AnyStatus, now: int) -> None:
+    def _apply_status(self, session_id: str, status: AnyStatus, now: int) -> None:
         if isinstance(status, IdleStatus):
             if self.statuses.pop(session_id, None) is not None:
                 self.ended.setdefault(session_id, "done")
@@ -107,7 +107,7 @@ class FolderState:
             self.busy_since.setdefault(session_id, now)
             self.ended.pop(session_id, None)
 
-    def _forget(self, session_id: str) -> None:
+    def _remove(self, session_id: str) -> None:
         self.sessions.pop(session_id, None)
         self.statuses.pop(session_id, None)
         self.asking = {key: one for key, one in self.asking.items() if one.session_id != session_id}

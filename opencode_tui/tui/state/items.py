@@ -92,7 +92,7 @@ class GrowingItem(Item):
         self.pieces.append(delta)
         self.has_words = self.has_words or not delta.isspace()
 
-    def settle(self, text: str, *, is_closed: bool) -> None:
+    def apply_stored_text(self, text: str, *, is_closed: bool) -> None:
         """Take the stored text; a mere end (its trailing white space gone) leaves what is drawn as it is."""
         if self.text.rstrip() != text.rstrip():
             self.pieces = [text]
@@ -230,13 +230,13 @@ class ShownItems:
         """Tell whether `take` would return any."""
         return bool(self._dirty) or self._moved_from is not None
 
-    def take(self) -> Changes:
+    def pop_changes(self) -> Changes:
         """Return what is new since the last call."""
         changes = Changes(list(self._dirty.values()), self._moved_from)
         self._dirty, self._moved_from, self._is_told = {}, None, False
         return changes
 
-    def forget(self) -> None:
+    def clear_changes(self) -> None:
         """Forget which items say something else: all of them are about to be replaced."""
         self._dirty = {}
 
@@ -257,14 +257,14 @@ class ShownItems:
         """Note that an item says something else now."""
         item.revision += 1
         self._dirty[item.id] = item
-        self._tell()
+        self._notify()
 
     def move(self, at: int) -> None:
         """Note that items came, went or moved from a place on."""
         self._moved_from = at if self._moved_from is None else min(at, self._moved_from)
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if not self._is_told and self.changed is not None:
             self._is_told = True
             self.changed()

@@ -141,7 +141,7 @@ class MessageView:
             self._retries = None
         if item is None or item is self.user:
             if item is not None:
-                self._tell_prompt()
+                self._show_prompt()
             return item is not None
         self.items.remove(item)
         if item is self.turn.last_tool:
@@ -189,10 +189,10 @@ class MessageView:
         if isinstance(part, TextPart | FilePart | AgentPart | SubtaskPart):
             self._prompt[part.id] = part
             self.parts[part.id] = self.user
-            self._tell_prompt()
+            self._show_prompt()
         return [self.user] if self.user is not None else []
 
-    def _tell_prompt(self) -> None:
+    def _show_prompt(self) -> None:
         if self.user is not None:
             self.user.text, self.user.attachments = prompt_words(self._prompt.values())
             if not self.user.is_hidden and self.turn is self._previous_turn:
@@ -249,7 +249,7 @@ class MessageView:
     def _renew(self, item: AnyItem, part: AnyPart) -> None:
         if isinstance(item, GrowingItem) and isinstance(part, TextPart | ReasoningPart):
             is_closed = part.time is None or part.time.end is not None or self.info.time.completed is not None  # pyright: ignore[reportAttributeAccessIssue] - only an answer has such parts
-            item.settle(part.text, is_closed=is_closed)
+            item.apply_stored_text(part.text, is_closed=is_closed)
             if isinstance(item, ThoughtItem) and part.time is not None:
                 item.started, item.ended = part.time.start, part.time.end
         elif isinstance(item, ToolItem) and isinstance(part, ToolPart):

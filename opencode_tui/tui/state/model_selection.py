@@ -10,7 +10,7 @@ from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.session.message import UserMessage
 
 
-class Choice:
+class ModelSelection:
     """What the person chose, else what the shown session last used, else the defaults."""
 
     def __init__(self, client: Client) -> None:

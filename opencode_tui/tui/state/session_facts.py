@@ -49,9 +49,9 @@ class SessionFacts:
     def load(self, messages: Sequence[MessageWithParts]) -> None:
         """Take over the stored conversation."""
         for message in messages:
-            self._take_message(message.info)
+            self._apply_message(message.info)
             for part in message.parts:
-                self._take_part(part)
+                self._apply_part(part)
         newest = messages[-1].parts[-1] if messages and messages[-1].parts else None
         if not isinstance(newest, TextPart | ReasoningPart) or newest.time is None or newest.time.end is not None:
             self._phase = ""
@@ -62,9 +62,9 @@ class SessionFacts:
             case SessionUpdated() if event.info.id == self.info.id:
                 self.info = event.info
             case MessageUpdated() if event.info.session_id == self.info.id:
-                self._take_message(event.info)
+                self._apply_message(event.info)
             case PartUpdated() if event.part.session_id == self.info.id:
-                self._take_part(event.part)
+                self._apply_part(event.part)
             case PartRemoved() if event.session_id == self.info.id:
                 self._running.pop(event.part_id, None)
             case PartGrowth() if event.session_id == self.info.id:
@@ -162,7 +162,7 @@ class SessionFacts:
         started = self.turn_started
         return [one for one in self._answers.values() if started is not None and one.time.created >= started]
 
-    def _take_message(self, info: AnyMessage) -> None:
+    def _apply_message(self, info: AnyMessage) -> None:
         if isinstance(info, UserMessage):
             self._requests[info.id] = info.time.created
             if self._user is None or info.time.created > self._user.time.created:
@@ -178,10 +178,10 @@ class SessionFacts:
             self._grown = 0
             self._phase = ""
 
-    def _take_part(self, part: AnyPart) -> None:
+    def _apply_part(self, part: AnyPart) -> None:
         match part:
             case ToolPart():
-                self._take_call(part)
+                self._apply_call(part)
             case ReasoningPart():
                 self._phase = "Thinking" if part.time.end is None else ""
             case TextPart() if part.message_id in self._answers:
@@ -189,7 +189,7 @@ class SessionFacts:
             case _:
                 pass
 
-    def _take_call(self, part: ToolPart) -> None:
+    def _apply_call(self, part: ToolPart) -> None:
         self._calls.add(part.id)
         match part.state:
             case ToolStateRunning():

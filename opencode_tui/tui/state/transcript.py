@@ -95,12 +95,12 @@ def _first_item(order: Sequence[MessageView], at: int, part_id: str | None) -> A
 # Which requests wait for the turn before them, and which compactions are over because nothing runs any more; pure.
 
 
-def settle_marks(order: Sequence[MessageView], *, is_busy: bool) -> list[Item]:
+def update_marks(order: Sequence[MessageView], *, is_busy: bool) -> list[Item]:
     """Mark what waits and what has ended; return the items that are told so anew. Looks at the last messages only."""
-    return [*_settle_queue(order, is_busy), *([] if is_busy else _end_compaction(order))]
+    return [*_update_queue_marks(order, is_busy), *([] if is_busy else _end_compaction(order))]
 
 
-def _settle_queue(order: Sequence[MessageView], is_busy: bool) -> list[Item]:
+def _update_queue_marks(order: Sequence[MessageView], is_busy: bool) -> list[Item]:
     """Mark the requests behind a step that is still open, without one of their own."""
     last = next((view for view in reversed(order) if view.user is None), None)
     is_open = is_busy and last is not None and last.goes_on
@@ -182,7 +182,7 @@ class Transcript:
     ) -> None:
         """Show these messages, oldest first, in the place of all that was there."""
         self._views = MessageViews()
-        self._shown.forget()
+        self._shown.clear_changes()
         self.needs_reload = False
         self._waiting = WaitingCalls(requests)
         if session is not None:
@@ -218,7 +218,7 @@ class Transcript:
             case SessionStatusChanged():
                 if event.session_id == self.session_id:
                     self.status = event.status
-                    self._settle_queue()
+                    self._refresh_queue_marks()
             case SessionUpdated():
                 if event.info.id == self.session_id:
                     self._set_revert(event.info.revert)
@@ -247,9 +247,9 @@ class Transcript:
         """Tell whether `take_changes` would return any."""
         return self._shown.has_changes
 
-    def take_changes(self) -> Changes:
+    def pop_changes(self) -> Changes:
         """Return what is new since the last call."""
-        return self._shown.take()
+        return self._shown.pop_changes()
 
     def call_on_change(self, changed: Callable[[], None] | None) -> None:
         """Call this when there is something new to draw, once until it is taken; None calls nobody any more."""
@@ -283,7 +283,7 @@ class Transcript:
         self._cut.preview = None
         self._rebuild()
 
-    def tell_undone(self, message_id: str, files: Sequence[UndoneFile]) -> None:
+    def show_undone(self, message_id: str, files: Sequence[UndoneFile]) -> None:
         """Take what the active undo, which goes back to this message, did with files."""
         if self._cut.files != (message_id, files):
             self._cut.files = (message_id, files)
@@ -346,7 +346,7 @@ class Transcript:
         if view is None:
             view = self._add_message(info)
             self._place(view, view.items)
-            self._settle_queue()
+            self._refresh_queue_marks()
             return
         count = len(view.items)
         changed = view.update(info)
@@ -357,7 +357,7 @@ class Transcript:
         marker = self._views.measure_compaction(view)
         if marker is not None:
             self._shown.touch(marker)
-        self._settle_queue()
+        self._refresh_queue_marks()
 
     def _add_message(self, info: AnyMessage) -> MessageView:
         view = self._views.add(info)
@@ -397,11 +397,11 @@ class Transcript:
         for marker in self._views.measure_compactions():
             self._shown.touch(marker)
         self._mark_waiting()
-        self._settle_queue()
+        self._refresh_queue_marks()
         self._shown.move(0)
 
-    def _settle_queue(self) -> None:
-        for item in settle_marks(self._views.order, is_busy=not isinstance(self.status, IdleStatus)):
+    def _refresh_queue_marks(self) -> None:
+        for item in update_marks(self._views.order, is_busy=not isinstance(self.status, IdleStatus)):
             self._shown.touch(item)
 
     def _mark_waiting(self) -> None:

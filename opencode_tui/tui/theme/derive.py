@@ -73,7 +73,7 @@ class Seed:
     builtin: str
 
 
-def grow(name: str, seed: Seed, depth: Depth) -> Palette:
+def derive_palette(name: str, seed: Seed, depth: Depth) -> Palette:
     """The whole palette: areas are shades of the page, and every text can be read on each of them."""
     page, ink = seed.background, seed.text
     panel, surface = mix(page, ink, 0.025), mix(page, ink, 0.055)

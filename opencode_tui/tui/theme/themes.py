@@ -8,7 +8,7 @@ from typing import cast
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.theme import BUILT_IN, theme_fault
 from opencode_tui.tui.theme.built_in import built_in
-from opencode_tui.tui.theme.derive import Seed, grow, parse
+from opencode_tui.tui.theme.derive import Seed, derive_palette, parse
 from opencode_tui.tui.theme.palette import Depth, Palette
 
 # A theme of the person's own: a JSON file with `defs` and `theme`, as OpenCode has them; a value may differ in dark
@@ -208,7 +208,7 @@ class Themes:
         seed = sides[0] if dark else sides[1]
         seed = seed or sides[0] or sides[1]
         assert seed is not None
-        return grow(name, seed, depth)
+        return derive_palette(name, seed, depth)
 
     def _read(self, name: str, *, dark: bool, depth: Depth) -> Palette:
         path = self._files[name]
@@ -216,6 +216,6 @@ class Themes:
             if path.stat().st_size > MAX_BYTES:
                 raise ValueError("it is too large for a theme")
             content: object = json.loads(path.read_text("utf-8"))
-            return grow(name, read_theme(content, dark=dark), depth)
+            return derive_palette(name, read_theme(content, dark=dark), depth)
         except (OSError, ValueError) as error:
             raise ValueError(f"theme file {path}: {error}") from error

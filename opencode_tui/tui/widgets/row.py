@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from opencode_tui.text.cells import fitting
 from opencode_tui.text.cells import width as cells
-from opencode_tui.tui.screen_guards import Lasting
+from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import Look, look_of
 
 Piece = tuple[str, Style]
@@ -60,7 +60,7 @@ def clip(pieces: Sequence[Piece], room: int, mark: str = "…") -> Sequence[Piec
 _log = logging.getLogger(__name__)
 
 
-class Rows(Lasting, Widget):
+class Rows(ErrorBoundary, Widget):
     """Draws `rows()` anew after `redraw`, a resize or another look; between those it costs nothing."""
 
     area = "background"

@@ -1,6 +1,6 @@
 import pytest
 
-from opencode_tui.engine.session.compaction.state import new_messages, pending_from, reported_use, told_limit
+from opencode_tui.engine.session.compaction.state import new_messages, parse_reported_limit, pending_from, reported_use
 from opencode_tui.schema.session.message import CacheTokens, Tokens
 from tests.support.build import MODEL, assistant, call, compaction, user
 
@@ -55,4 +55,4 @@ def test_only_what_no_summary_stands_for_can_become_smaller() -> None:
     ],
 )
 def test_the_limit_that_a_provider_names_is_read(told: str, limit: int | None) -> None:
-    assert told_limit(told, 40_000) == limit
+    assert parse_reported_limit(told, 40_000) == limit

@@ -3,7 +3,7 @@
 from opencode_tui.engine.provider.llm import MediaBlock, TextBlock, UserEntry
 from opencode_tui.engine.session.request.media import REFUSED
 from opencode_tui.engine.session.request.model_message import to_model_messages
-from opencode_tui.engine.session.retry import store_cause, tells_refused_media
+from opencode_tui.engine.session.retry import reports_refused_media, store_cause
 from opencode_tui.schema.error import Failure, ProviderError
 from opencode_tui.schema.session.part import RetryPart, RetryTime
 from tests.support.build import MODEL, assistant, image, owner, user
@@ -39,4 +39,4 @@ def test_another_model_may_take_it():
 
 
 def test_only_a_retry_part_of_refused_media_tells_of_it():
-    assert [tells_refused_media(part) for part in (refusal(), refusal("server"), image())] == [True, False, False]
+    assert [reports_refused_media(part) for part in (refusal(), refusal("server"), image())] == [True, False, False]

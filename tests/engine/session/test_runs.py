@@ -5,7 +5,7 @@ import pytest
 
 from opencode_tui.bus import Bus
 from opencode_tui.engine.permission.policy import AskPerson
-from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.publisher import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
@@ -28,7 +28,7 @@ async def registry(paths):
         storage=storage, locks=locks, index=SessionIndex(storage), publisher=publisher, clock=lambda: 1
     )
     async with asyncio.TaskGroup() as group:
-        copies = ForkCopies(group=group, storage=storage, locks=locks, publisher=publisher)
+        copies = ForkQueue(group=group, storage=storage, locks=locks, publisher=publisher)
         runs = RunRegistry(group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher)
         yield runs, bus
     await storage.close()
@@ -168,5 +168,5 @@ async def test_a_slow_conclusion_holds_no_answer_up_and_is_still_brought_to_its_
         await start(runs, concluding(events, waits_for=gate)).answer()
         assert (events, runs.get("ses_1")) == (["begun"], None)
         gate.set()
-        await runs.settled("ses_1")
+        await runs.wait_released("ses_1")
         assert events == ["begun", "ended"]

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.revert.files import cut, merge, totals
+from opencode_tui.engine.session.revert.files import merge, totals, truncate
 from opencode_tui.engine.session.revert.summary import title_of
 from opencode_tui.schema.event.event import MessageUpdated, SessionDiff, SessionUpdated
 from opencode_tui.schema.session.diff import FileDiff
@@ -47,7 +47,7 @@ def test_a_mode_that_changed_is_kept_although_the_text_is_the_same():
 
 def test_a_change_too_large_for_a_record_keeps_its_numbers():
     text = ("x" * 80 + "\n") * 20_000
-    [first] = cut([FileDiff(file="a", after=text, additions=20_000, status="added")])
+    [first] = truncate([FileDiff(file="a", after=text, additions=20_000, status="added")])
     [whole] = merge([[first], [FileDiff(file="a", before="1\n", after="1\n2\n", additions=1, status="modified")]])
     assert (first.after, first.additions, first.status) == ("", 20_000, "added")
     assert (whole.after, whole.additions, whole.status) == ("", 20_001, "added")

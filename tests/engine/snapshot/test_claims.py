@@ -3,20 +3,20 @@
 import os
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.change_log import Claim, Claims, Ledger, ShellRun
+from opencode_tui.engine.snapshot.change_log import ChangeHistory, ChangeLog, Claim, ShellRun
 from opencode_tui.engine.snapshot.entry import Entry
 
 A = Entry("file", 0o644, "a" * 40)
 
 
 def test_claims_shells_and_doubts_are_read_back(tmp_path: Path):
-    claims = Claims(str(tmp_path / "claims"))
+    claims = ChangeLog(str(tmp_path / "claims"))
     claims.add("s", "p", change=(None, A), time=1)
     key = claims.begin_shell("s", time=2)
     claims.end_shell(key, time=3)
     claims.begin_shell("t", time=4)
     claims.contest("snapshot", ["p"], time=5)
-    assert claims.read() == Ledger(
+    assert claims.read() == ChangeHistory(
         [Claim("s", "p", "", A.id, 1)], [ShellRun("s", 2, 3), ShellRun("t", 4)], {"snapshot": {"p"}}
     )
 
@@ -25,15 +25,15 @@ def test_a_shell_of_a_dead_process_is_over(tmp_path: Path):
     path = tmp_path / "claims"
     child = os.fork()
     if child == 0:
-        Claims(str(path)).begin_shell("s", time=7)
+        ChangeLog(str(path)).begin_shell("s", time=7)
         os._exit(0)
     os.waitpid(child, 0)
-    assert Claims(str(path)).read().shells == [ShellRun("s", 7, 7)]
+    assert ChangeLog(str(path)).read().shells == [ShellRun("s", 7, 7)]
 
 
 def test_half_a_line_costs_itself_alone(tmp_path: Path):
     path = tmp_path / "claims"
-    claims = Claims(str(path))
+    claims = ChangeLog(str(path))
     claims.add("s", "p", change=(A, None), time=1)
     with open(path, "ab") as file:
         file.write(b'{"session": "s", "pa\n[1]\n{"session": 3}\n')
@@ -42,13 +42,15 @@ def test_half_a_line_costs_itself_alone(tmp_path: Path):
 
 
 def test_old_claims_are_forgotten(tmp_path: Path):
-    claims = Claims(str(tmp_path / "claims"))
+    claims = ChangeLog(str(tmp_path / "claims"))
     claims.add("s", "old", change=(A, None), time=1)
     claims.add("s", "young", change=(A, None), time=9)
-    claims.forget(before=5)
+    claims.expire(before=5)
     assert [claim.path for claim in claims.read().claims] == ["young"]
 
 
 def test_a_path_that_both_claimed_is_ones_own(tmp_path: Path):
-    ledger = Ledger([Claim("s", "both", "", "", 5), Claim("t", "both", "", "", 6), Claim("t", "theirs", "", "", 6)])
+    ledger = ChangeHistory(
+        [Claim("s", "both", "", "", 5), Claim("t", "both", "", "", 6), Claim("t", "theirs", "", "", 6)]
+    )
     assert ledger.claimed_by_others("s", since=5) == {"theirs"}

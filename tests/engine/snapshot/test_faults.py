@@ -160,5 +160,5 @@ async def test_a_finished_revert_that_nobody_wrote_down_is_not_taken_back(
     world.reopen()
     report = await world.snapshots.finished("k1")
     assert report is not None and world.inside(report.deleted) == ["new"] and "new" not in world.facts()
-    await world.snapshots.forget("k1")
+    await world.snapshots.delete_revert_record("k1")
     assert await world.snapshots.finished("k1") is None

@@ -3,14 +3,14 @@ import asyncio
 import pytest
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-from opencode_tui.engine.snapshot.record.recording import Family, StepRecording, Write
+from opencode_tui.engine.snapshot.record.recording import SharedWindow, StepRecording, Write
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.error import SnapshotError
 from tests.support.snapshots import World
 
 
 def step(world, *, session="ses_1", family=None, message="msg_1"):
-    return StepRecording(world.snapshots.door, session=session, message=message, family=family or Family(session))
+    return StepRecording(world.snapshots.door, session=session, message=message, family=family or SharedWindow(session))
 
 
 async def write(world, recording, name, content):
@@ -50,7 +50,7 @@ async def test_an_abandoned_write_is_forgotten_when_the_step_settles(world):
     number, _ = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
     recording.abandon(number)
     assert recording.is_open
-    await recording.settle()
+    await recording.finalize()
     assert (recording.result, recording.is_open) == (None, False)
 
 
@@ -113,12 +113,12 @@ async def test_a_cancelled_scan_after_a_command_is_done_again_when_the_step_sett
     with pytest.raises(asyncio.CancelledError):
         await leaving
     assert recording.is_open
-    await recording.settle()
+    await recording.finalize()
     assert recording.result is not None and len(recording.result.files) == 300 and ledger(world).steps == {}
 
 
 async def test_agents_of_one_request_share_the_stretch_in_which_their_commands_run(world):
-    family = Family("ses_0")
+    family = SharedWindow("ses_0")
     one, two = (step(world, session=f"ses_{n}", message=f"msg_{n}", family=family) for n in (1, 2))
     before = world.facts()
     await one.join()

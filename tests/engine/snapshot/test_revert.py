@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
+from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
 from opencode_tui.schema.error import SnapshotError
 from tests.support.repo import make_repo
 from tests.support.snapshots import Death, Fault, FaultyDisk, World
@@ -30,7 +30,7 @@ def texts(world: World) -> dict[str, str]:
     return {path: fact[2].decode() for path, fact in world.facts().items() if fact[0] == "file"}
 
 
-def named(world: World, remarks: list[Remark]) -> list[tuple[str, str]]:
+def named(world: World, remarks: list[PathNote]) -> list[tuple[str, str]]:
     return [(world.inside([remark.path])[0], remark.reason) for remark in remarks]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.snapshot.report import Remark
+from opencode_tui.engine.snapshot.report import PathNote
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.storage.paths import Paths
@@ -114,7 +114,7 @@ async def test_large_and_special_files_are_named(project: World, monkeypatch: py
 async def test_files_of_a_repository_inside_are_recorded_but_not_its_data(project: World):
     make_repo(project.root / "inner").commit(f="1")
     taken = await project.snapshots.track()
-    assert taken.unprotected == [Remark(path="inner/.git", reason="data of a repository")]
+    assert taken.unprotected == [PathNote(path="inner/.git", reason="data of a repository")]
     assert await changed_by(project, lambda: project.write("inner/f", "2")) == ["inner/f"]
 
 

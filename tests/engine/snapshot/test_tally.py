@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.engine.snapshot.entry import Entry, Unknown
-from opencode_tui.engine.snapshot.record.accumulator import Segment, Stretch, Tally
+from opencode_tui.engine.snapshot.record.accumulator import CommandWindow, Segment, Tally
 
 A, B, C, D = (Entry("file", 0o644, letter * 40) for letter in "abcd")
 FOLDER = Entry("folder", 0o755)
 WHOLE = ("1" * 40, "2" * 40)
-STRETCH = Stretch(begun=10, ended=20)
+STRETCH = CommandWindow(begun=10, ended=20)
 
 
 def written(path, before, after, *, at=15.0, tally=None):

@@ -11,15 +11,17 @@ from opencode_tui.tui.conversation.code import MAX_LETTERS, colour_file, colour_
 from opencode_tui.tui.conversation.drawing import draw_item
 from opencode_tui.tui.conversation.failure import words_of
 from opencode_tui.tui.conversation.layout import Fenwick
-from opencode_tui.tui.conversation.render import Page, slice_spans
-from opencode_tui.tui.conversation.view_state import Scene
+from opencode_tui.tui.conversation.render import RenderContext, slice_spans
+from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import ToolItem
 from tests.support.conversation import NOON, ROOT, Story, edit, look, read, refused_key
 
 
 def rows(part: Any, width: int, **fields: Any) -> list[str]:
     item = ToolItem(part.id, part.message_id, part=part, **fields)
-    return [line.strip.text.rstrip() for line in draw_item(item, Page(width, look(), ROOT), Scene(now=NOON))]
+    return [
+        line.strip.text.rstrip() for line in draw_item(item, RenderContext(width, look(), ROOT), ViewState(now=NOON))
+    ]
 
 
 def test_a_tool_line_stands_on_the_grid() -> None:
@@ -174,7 +176,7 @@ def test_a_long_plan_is_whole_when_it_is_opened() -> None:
     part = Story().tool("todowrite", {"todos": plan}, "[]", todos=plan)
     shown = rows(part, 80, is_last=True)
     assert len(shown) == 14 and shown[-1].endswith("18 more")
-    scene = Scene(now=NOON, opened={part.id: "whole"})
+    scene = ViewState(now=NOON, opened={part.id: "whole"})
     item = ToolItem(part.id, part.message_id, part=part)
-    drawn = [line.strip.text for line in draw_item(item, Page(80, look(), ROOT), scene)]
+    drawn = [line.strip.text for line in draw_item(item, RenderContext(80, look(), ROOT), scene)]
     assert len(drawn) == 31 and "step 29" in drawn[-1]

@@ -81,7 +81,7 @@ async def undo(pilot: Pilot[Any]) -> None:
         UndoneFile("A", "tests/test_last_row.py", "deleted", "", 17),
         UndoneFile("M", "README.md", "kept", "you changed it at 12:05", 3),
     ]
-    transcript.tell_undone(message_id, files)
+    transcript.show_undone(message_id, files)
     transcript._set_revert(RevertState(message_id=message_id))
     await pilot.pause(0.1)
 

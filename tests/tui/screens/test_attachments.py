@@ -46,7 +46,7 @@ async def test_a_click_on_a_marker_opens_it_and_a_click_removes_it(environ: dict
         await page.pilot.click(offset=(lines[row].index("remove it") + 2, row))
         await page.sees_no_more("row 11")
         assert editor.text == ""
-        assert not page.app.chat.prompt.take().attachments
+        assert not page.app.chat.prompt.pop_draft().attachments
 
 
 async def test_escape_leaves_an_opened_attachment_as_it_was(environ: dict[str, str], folder: Path) -> None:
@@ -56,7 +56,7 @@ async def test_escape_leaves_an_opened_attachment_as_it_was(environ: dict[str, s
         await page.sees("row 11")
         await page.press("escape")
         await page.sees("[Pasted 12 lines]")
-        assert page.app.chat.prompt.take().whole == TEXT
+        assert page.app.chat.prompt.pop_draft().whole == TEXT
 
 
 async def test_an_image_says_what_it_is(environ: dict[str, str], folder: Path) -> None:

@@ -574,7 +574,7 @@ async def test_the_remedy_of_a_long_warning_is_read(environ: dict[str, str], fol
     async with screen(environ, folder, settings=long, size=(80, 30)) as page:
         text = " ".join((await page.sees("unknown key")).split())
         assert "unknown key (ignored)" in text
-        page.app.chat.tell(
+        page.app.chat.show_note(
             "failed", f"cannot write {folder}{'/long' * 20}: it is read-only; set XDG_DATA_HOME to another"
         )
         await page.sees(": it is read-only; set XDG_DATA_HOME to another")

@@ -34,7 +34,7 @@ class Budget:
         """Whether no further command is followed."""
         return self.commands > COMMAND_LIMIT or self.words > WORD_LIMIT
 
-    def takes(self, text: str) -> bool:
+    def allows(self, text: str) -> bool:
         """Whether one more script inside the script is parsed."""
         self.text += len(text)
         return not self.is_deep and self.text <= TEXT_LIMIT

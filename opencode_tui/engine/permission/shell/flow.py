@@ -79,9 +79,9 @@ def follow_branches(node: "Node", state: State, interpreter: Interpreter) -> Non
         if child.type in _CLAUSES:
             state.folders = union(start, state.folders)
         interpreter.statement(child, state)
-        state.settle()
+        state.merge_outcomes()
     state.folders = union(start, state.folders)
-    state.settle()
+    state.merge_outcomes()
 
 
 def follow_loop(node: "Node", state: State, interpreter: Interpreter) -> None:
@@ -95,7 +95,7 @@ def follow_loop(node: "Node", state: State, interpreter: Interpreter) -> None:
             state.folders = None
             interpreter.sequence(node, state)
     state.folders = union(start, state.folders)
-    state.settle()
+    state.merge_outcomes()
 
 
 def follow_for(node: "Node", state: State, interpreter: Interpreter) -> None:
@@ -113,7 +113,7 @@ def follow_for(node: "Node", state: State, interpreter: Interpreter) -> None:
         _run(bodies, state, interpreter)
     state.assign(name, values[0] if len(values) == 1 else UNKNOWN)
     state.folders = union(start, state.folders)
-    state.settle()
+    state.merge_outcomes()
 
 
 def _values(node: "Node", state: State, interpreter: Interpreter) -> list[str]:
@@ -126,4 +126,4 @@ def _values(node: "Node", state: State, interpreter: Interpreter) -> list[str]:
 def _run(bodies: "list[Node]", state: State, interpreter: Interpreter) -> None:
     for body in bodies:
         interpreter.statement(body, state)
-        state.settle()
+        state.merge_outcomes()

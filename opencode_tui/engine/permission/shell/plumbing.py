@@ -40,7 +40,7 @@ class Plumbing:
                 break
             text = self._printed(child, state)
         self.upstream = given
-        state.settle()
+        state.merge_outcomes()
 
     def _printed(self, node: "Node", state: State) -> str | None:
         """Return what a plain echo or printf gives to the next member of a pipeline."""
@@ -70,7 +70,7 @@ class Plumbing:
             self._interpreter.mark_opaque()
         self.follow(redirections, state)
 
-    def take(self, node: "Node") -> "tuple[list[Node], Node | None]":
+    def detach(self, node: "Node") -> "tuple[list[Node], Node | None]":
         """Return the redirections that `redirected` found for a command, and the statement of this one command alone."""
         return self._redirects.pop(node.id, ([], node))
 

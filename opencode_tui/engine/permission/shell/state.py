@@ -97,7 +97,7 @@ class State:
         self.folders = limited(folders)
         self.settled = settled
 
-    def settle(self) -> None:
+    def merge_outcomes(self) -> None:
         """Take both outcomes of the last command together, as a `;` does."""
         if not self.settled:
             self.folders = union(self.folders, self.after_failure)

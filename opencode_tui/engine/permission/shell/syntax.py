@@ -87,7 +87,7 @@ def parse(text: str) -> Script | None:
     root = _tree(source)
     if not root.has_error:
         return Script(root, source, certain=not _is_misread(root, source))
-    shown = _mend(source)
+    shown = _replace_unsupported(source)
     read_write = frozenset(found.start() + 1 for found in _READ_WRITE.finditer(shown))
     again = _tree(_READ_WRITE.sub(b" >", shown))
     if again.has_error:
@@ -149,7 +149,7 @@ def _keeps_line_ends(node: "Node | None") -> bool:
     return False
 
 
-def _mend(source: bytes) -> bytes:
+def _replace_unsupported(source: bytes) -> bytes:
     """Return the text with what the grammar lacks written in another way of the same length."""
     mended = _BRACE_COMMAND.sub(_without_braces, source)
     mended = _PREFIX.sub(lambda found: found.group(1) + b" " * len(found.group(2)), mended)

@@ -62,7 +62,7 @@ class Walker:
 
     def run_text(self, text: str, state: State) -> None:
         """Look at a script: its commands are members like any other."""
-        is_possible = not self._scripts or self._budget.takes(text)
+        is_possible = not self._scripts or self._budget.allows(text)
         script = parse(text) if is_possible and UNKNOWN not in text else None
         if script is None:
             self.mark_opaque()
@@ -141,7 +141,7 @@ class Walker:
                 return
             behind = index + 1 < len(children) and children[index + 1].type == "&"
             self.statement(child, state.fork() if behind else state)
-            state.settle()
+            state.merge_outcomes()
 
     def statement(self, node: "Node", state: State) -> None:
         """Follow one statement."""
@@ -220,7 +220,7 @@ class Walker:
         state.functions.setdefault(name, body)
 
     def _command(self, node: "Node", state: State) -> None:
-        redirects, statement = self._plumbing.take(node)
+        redirects, statement = self._plumbing.detach(node)
         source = self._reader.shown(node)
         if node_text(node.children[0]) in _RESERVED:
             self._doubt()

@@ -12,11 +12,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.engine.agent.agents import read_prompt
-from opencode_tui.engine.provider.complete import Said
+from opencode_tui.engine.provider.complete import Completion
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.llm import Llm
 from opencode_tui.engine.provider.providers import Providers
-from opencode_tui.engine.session.compaction.precomputed import Prepared
+from opencode_tui.engine.session.compaction.precomputed import Precomputed
 from opencode_tui.engine.session.compaction.preserved import KeptSources, kept_text
 from opencode_tui.engine.session.compaction.state import OverflowRules, new_messages, usable
 from opencode_tui.engine.session.compaction.summary_request import (
@@ -27,7 +27,7 @@ from opencode_tui.engine.session.compaction.summary_request import (
 )
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.session.request.reminder import as_reminder
-from opencode_tui.engine.session.runs import Aftermath, Run
+from opencode_tui.engine.session.runs import Cleanup, Run
 from opencode_tui.engine.session.step.part_machine import PartMachine
 from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
 from opencode_tui.engine.session.todo_store import SessionTodos
@@ -78,7 +78,7 @@ class SummaryStep(StepProcessor):
             await self._drop(machine)
         raise failure
 
-    async def take(self, said: Said) -> None:
+    async def store_precomputed(self, said: Completion) -> None:
         """Store a summary that was written before."""
         await self._begin()
         now = self._services.clock()
@@ -136,7 +136,7 @@ class CompactionOrder(Struct, frozen=True):
     is_automatic: bool
     model: ModelRef | None = None
     tail_id: str | None = None
-    prepared: Prepared | None = None
+    prepared: Precomputed | None = None
     limit: int | None = None
 
 
@@ -165,15 +165,15 @@ class SessionCompaction:
         self._services.step.statuses.busy(order.session_id)
         step = SummaryStep(self._services.step, self._summary_message(marker, model))
 
-        async def close(error: StoredError) -> Aftermath | None:
-            left = await step.settle(error)
+        async def close(error: StoredError) -> Cleanup | None:
+            left = await step.finalize(error)
             await self._set_compacting(order.session_id, None)
             return left
 
         run.settle = close
         await self._summarise(step, old, user, order)
         if order.is_automatic:
-            await self._tell_to_continue(newest_request(messages))
+            await self._add_continue_message(newest_request(messages))
         await self._set_compacting(order.session_id, None)
         run.settle = None
         self._services.publish(SessionCompacted(session_id=order.session_id))
@@ -196,7 +196,7 @@ class SessionCompaction:
         self, step: SummaryStep, old: Sequence[MessageWithParts], user: UserMessage, order: CompactionOrder
     ) -> None:
         if order.prepared is not None:
-            await step.take(order.prepared.said)
+            await step.store_precomputed(order.prepared.said)
             return
         model = self._services.requests.model(user, order.model)
         requests = self._services.requests.attempts(old, user, model, limit=order.limit)
@@ -244,7 +244,7 @@ class SessionCompaction:
             await self._store.update_part(self._text(marker, as_reminder(kept)))
         return marker
 
-    async def _tell_to_continue(self, user: UserMessage) -> None:
+    async def _add_continue_message(self, user: UserMessage) -> None:
         """Store a request in the person's name, to be answered as their last one was to be."""
         message = user.changed(
             id=self._services.step.identifier.ascending("msg"),

@@ -21,9 +21,9 @@ from opencode_tui.engine.session.compaction.state import (
     full_context,
     most_of,
     new_messages,
+    parse_reported_limit,
     pending_from,
     reported_use,
-    told_limit,
     usable,
 )
 from opencode_tui.engine.session.records.store import SessionStore
@@ -37,7 +37,7 @@ from opencode_tui.schema.error import ContextOverflowError
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.compaction import SessionCompaction
-    from opencode_tui.engine.session.compaction.precomputed import Prepared, PreparedSummaries
+    from opencode_tui.engine.session.compaction.precomputed import Precomputed, PrecomputedSummaries
     from opencode_tui.engine.session.compaction.summary_request import SummaryRequests
 
 MAX_REFUSALS = 2
@@ -55,7 +55,7 @@ class Compactions(Struct, frozen=True):
 
     compaction: "SessionCompaction"
     requests: "SummaryRequests"
-    prepared: "PreparedSummaries"
+    prepared: "PrecomputedSummaries"
 
 
 class KeeperRules(Struct, frozen=True):
@@ -66,7 +66,7 @@ class KeeperRules(Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class Pressure:
+class CompactionState:
     """What a run has seen and done of a full context; `request` is the one that is too large.
 
     `before` is the size at which the last compaction was decided, until its gain is known; `limit` is what the provider said.
@@ -79,7 +79,7 @@ class Pressure:
     limit: int | None = None
 
 
-class ContextKeeper:
+class CompactionPolicy:
     """Looks after the contexts of one folder's sessions."""
 
     def __init__(
@@ -91,7 +91,7 @@ class ContextKeeper:
         self._compactions = compactions
         self._known: set[str] = set()
 
-    async def fitted(self, session_id: str, request: LlmRequest, pressure: Pressure) -> LlmRequest | None:
+    async def fit_request(self, session_id: str, request: LlmRequest, pressure: CompactionState) -> LlmRequest | None:
         """Return the request as it is to be sent, None when the history must be compacted before.
 
         Begins to prepare a summary when the context is filling, but not with the first call that this process makes in the
@@ -111,13 +111,13 @@ class ContextKeeper:
         size = max(size, reported_use(messages, model))
         sent = filter_compacted(messages)
         if exceeds(size, model, rules):
-            return self._squeezed(sent, request, size, pressure)
+            return self._with_pruning(sent, request, size, pressure)
         if self._rules.prepare and size >= int(share or 0) and is_known:
             await self._prepare(session_id, sent, request, size)
         return _with_room(request, size)
 
-    async def refused(
-        self, session_id: str, request: LlmRequest, error: ContextOverflowError, pressure: Pressure
+    async def on_overflow(
+        self, session_id: str, request: LlmRequest, error: ContextOverflowError, pressure: CompactionState
     ) -> None:
         """Note that the provider refuses a request as too large; raises what ends the turn when compacting is of no use."""
         size = self._estimator.estimate(request)
@@ -133,10 +133,10 @@ class ContextKeeper:
         messages = [one for one in await self._store.messages(session_id) if not is_unfinished(one)]
         if not _gains(pressure, self._gainable(filter_compacted(messages), request, size), size):
             raise full_context(request.model, size, usable(request.model, self._rules.overflow)) from error
-        pressure.limit = told_limit(f"{error} {error.failure.body or ''}", size) or round(size * (1 - GAIN))
+        pressure.limit = parse_reported_limit(f"{error} {error.failure.body or ''}", size) or round(size * (1 - GAIN))
         pressure.before, pressure.request = size, request
 
-    async def compact(self, run: Run, pressure: Pressure) -> None:
+    async def compact(self, run: Run, pressure: CompactionState) -> None:
         """Compact the history that the request carries. Raises what makes a compaction fail."""
         from opencode_tui.engine.session.compaction.compaction import CompactionOrder  # only when a context is full
 
@@ -145,7 +145,7 @@ class ContextKeeper:
             return
         session_id = run.session_id
         sent = filter_compacted(await self._store.messages(session_id))
-        prepared = await self._compactions.get().prepared.take(
+        prepared = await self._compactions.get().prepared.consume(
             session_id, sent, request.model, accept=lambda one: self._is_worth(one, sent, request, pressure)
         )
         at = prepared.count if prepared is not None else self._tail(sent, request, pressure)
@@ -176,8 +176,8 @@ class ContextKeeper:
         if old >= GAIN * size and _helps(old, size, room):
             prepared.begin(session_id, sent[: pending_from(sent)], model)
 
-    def _squeezed(
-        self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int, pressure: Pressure
+    def _with_pruning(
+        self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int, pressure: CompactionState
     ) -> LlmRequest | None:
         """Return a request that is over the limit with a shorter answer, None when it is better to compact.
 
@@ -198,14 +198,14 @@ class ContextKeeper:
         return old + max(0, size - self._estimator.estimate(request))
 
     def _is_worth(
-        self, prepared: "Prepared", sent: Sequence[MessageWithParts], request: LlmRequest, pressure: Pressure
+        self, prepared: "Precomputed", sent: Sequence[MessageWithParts], request: LlmRequest, pressure: CompactionState
     ) -> bool:
         """Tell whether the request is small enough with a prepared summary in the place of what it stands for."""
         before, after = self._estimator.estimate(request), self._after(sent, prepared.count, request)
         after += self._estimator.estimate_text(prepared.said.text, request.model)
         return after <= self._room(request, pressure) and after <= (1 - GAIN) * max(before, pressure.before)
 
-    def _tail(self, sent: Sequence[MessageWithParts], request: LlmRequest, pressure: Pressure) -> int:
+    def _tail(self, sent: Sequence[MessageWithParts], request: LlmRequest, pressure: CompactionState) -> int:
         """Return from where on messages are sent in full: the requests that wait for an answer, unless they are too large."""
         at = pending_from(sent)
         fits = self._after(sent, at, request) + _SUMMARY <= self._room(request, pressure)
@@ -215,7 +215,7 @@ class ContextKeeper:
         """Return the size of the request without the messages before `at`."""
         return self._estimator.estimate(request) - self._size_of(sent, request) + self._size_of(sent[at:], request)
 
-    def _room(self, request: LlmRequest, pressure: Pressure) -> int:
+    def _room(self, request: LlmRequest, pressure: CompactionState) -> int:
         room = usable(request.model, self._rules.overflow)
         return min(one for one in (room, pressure.limit, 1 << 60) if one is not None)
 
@@ -233,7 +233,7 @@ def _with_room(request: LlmRequest, size: int) -> LlmRequest:
     return replace(request, max_output=left) if context and left < request.max_output else request
 
 
-def _gains(pressure: Pressure, old: int, size: int) -> bool:
+def _gains(pressure: CompactionState, old: int, size: int) -> bool:
     """Tell whether a compaction can take away a fifth; after one that has not, no other of the run is tried."""
     return pressure.has_gained and old >= GAIN * size
 
@@ -243,7 +243,7 @@ def _helps(old: int, size: int, room: int) -> bool:
     return size - old <= (1 - GAIN) * room
 
 
-def _look_back(pressure: Pressure, size: int) -> None:
+def _look_back(pressure: CompactionState, size: int) -> None:
     """Note what the last compaction has gained, now that the request after it is known."""
     if pressure.before:
         pressure.has_gained = size <= (1 - GAIN) * pressure.before

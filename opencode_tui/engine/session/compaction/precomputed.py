@@ -13,7 +13,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from opencode_tui.engine.provider.complete import Said, ask, with_cost
+from opencode_tui.engine.provider.complete import Completion, ask, with_cost
 from opencode_tui.engine.provider.llm import MediaBlock, ResultBlock, ToolEntry
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.background import Background
@@ -25,10 +25,10 @@ from opencode_tui.schema.error import NotFoundError, ProviderError
 from opencode_tui.schema.model import Model, ModelRef
 
 
-class Prepared(Struct, frozen=True):
+class Precomputed(Struct, frozen=True):
     """A summary of the first `count` messages that were sent to a model when it was made."""
 
-    said: Said
+    said: Completion
     count: int
     digest: str
     model: ModelRef
@@ -40,10 +40,10 @@ class _Work:
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
-        self.ready: Prepared | None = None
+        self.ready: Precomputed | None = None
 
 
-class PreparedSummaries:
+class PrecomputedSummaries:
     """Prepares summaries for one folder's sessions, one at a time for each."""
 
     def __init__(
@@ -66,14 +66,14 @@ class PreparedSummaries:
         name = f"preparing a summary of session {session_id}"
         work.task = self._background.start(self._prepare(work, list(old), model), name=name)
 
-    async def take(
+    async def consume(
         self,
         session_id: str,
         sent: Sequence[MessageWithParts],
         model: Model,
         *,
-        accept: Callable[[Prepared], bool],
-    ) -> Prepared | None:
+        accept: Callable[[Precomputed], bool],
+    ) -> Precomputed | None:
         """Return the summary that stands for the beginning of what is sent now, None without one; waits for one under way.
 
         One that is not accepted is thrown away.
@@ -84,7 +84,7 @@ class PreparedSummaries:
         if work.task is not None:
             await asyncio.wait({work.task})
         prepared = work.ready
-        if prepared is None or not (_stands_for(prepared, sent, model) and accept(prepared)):
+        if prepared is None or not (_covers(prepared, sent, model) and accept(prepared)):
             await self.discard(session_id)
             return None
         del self._work[session_id]
@@ -94,7 +94,7 @@ class PreparedSummaries:
         """Throw a summary away that no longer stands for the beginning of what is sent."""
         work = self._work.get(session_id)
         ready = work.ready if work is not None else None
-        if ready is not None and not _stands_for(ready, sent, model):
+        if ready is not None and not _covers(ready, sent, model):
             await self.discard(session_id)
 
     async def discard(self, session_id: str) -> None:
@@ -129,14 +129,14 @@ class PreparedSummaries:
         if fault is not None:
             await self._note_cost(user.session_id, said.cost)
             raise ProviderError(fault, provider_id=summariser.provider_id)
-        work.ready = Prepared(said, len(old), _digest(old, model), model.ref)
+        work.ready = Precomputed(said, len(old), _digest(old, model), model.ref)
 
     async def _note_cost(self, session_id: str, cost: Decimal) -> None:
         with suppress(NotFoundError):
             await self._store.update(session_id, lambda info: with_cost(info, cost), touch=False)
 
 
-def _stands_for(prepared: Prepared, sent: Sequence[MessageWithParts], model: Model) -> bool:
+def _covers(prepared: Precomputed, sent: Sequence[MessageWithParts], model: Model) -> bool:
     return prepared.model == model.ref and prepared.digest == _digest(sent[: prepared.count], model)
 
 

@@ -98,11 +98,11 @@ def _last(text: str, room: int) -> str:
 
 def _rules(requests: Sequence[str], room: int) -> list[str]:
     """Return the sentences in which the person said what holds from then on, oldest first; the newest have precedence."""
-    found = dict.fromkeys(rule for text in requests for rule in _standing_sentences(text))
+    found = dict.fromkeys(rule for text in requests for rule in _rule_sentences(text))
     return [f"- {rule}" for rule in _newest(list(found), min(_MAX_RULES, room // _RULES_SHARE) * CHARACTERS)]
 
 
-def _standing_sentences(text: str) -> Iterator[str]:
+def _rule_sentences(text: str) -> Iterator[str]:
     for sentence in _SENTENCE.split(text):
         if _STANDING.search(sentence):
             yield _cut_middle(" ".join(sentence.split()), _RULE_LENGTH)

@@ -65,7 +65,7 @@ def new_messages(sent: Sequence[MessageWithParts]) -> Sequence[MessageWithParts]
     ]
 
 
-def told_limit(text: str, size: int) -> int | None:
+def parse_reported_limit(text: str, size: int) -> int | None:
     """Return the tokens that a provider's refusal of a request of about `size` names as its limit, None when it names none."""
     numbers = (int(found.replace(",", "")) for found in _NUMBER.findall(text))
     least = max(_LEAST_LIMIT, size // _LEAST_SHARE)

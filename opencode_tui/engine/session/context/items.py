@@ -277,7 +277,7 @@ def _hidden(sources: ContextSources) -> Iterator[_Line]:
             yield _Line(with_parts(message.info, gone), "reverted", "undone: `session unrevert` brings it back")
 
 
-class _Standing(TypedDict, total=False):
+class _PartState(TypedDict, total=False):
     """What becomes of a part in the request."""
 
     tokens: int
@@ -307,9 +307,9 @@ class _Parts:
                 continue
             self._listed.add(part.id)
             if line.state != "live":
-                standing = _Standing(state=line.state, why=line.why, was=round(was.get(part.id, 0.0)))
+                standing = _PartState(state=line.state, why=line.why, was=round(was.get(part.id, 0.0)))
             elif part.id not in self._sizes:
-                standing = _Standing(state="ignored", why=why_ignored(part, line.message.info, self._model))
+                standing = _PartState(state="ignored", why=why_ignored(part, line.message.info, self._model))
             else:
                 standing = self._sent(part, round(self._sizes[part.id]), is_marker=is_marker)
             yield ContextItem(
@@ -336,16 +336,16 @@ class _Parts:
                     tokens=round(size),
                 )
 
-    def _sent(self, part: AnyPart, tokens: int, *, is_marker: bool) -> "_Standing":
+    def _sent(self, part: AnyPart, tokens: int, *, is_marker: bool) -> "_PartState":
         """Return how a part stands that is sent."""
         if isinstance(part, TextPart) and is_marker and part.synthetic:
-            return _Standing(tokens=tokens, state="kept", why=_KEPT)
-        live = _Standing(tokens=tokens, state="live", why=why_live(part, text=self._texts.get(part.id, "")))
+            return _PartState(tokens=tokens, state="kept", why=_KEPT)
+        live = _PartState(tokens=tokens, state="live", why=why_live(part, text=self._texts.get(part.id, "")))
         if not (isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)):
             return live
         freed = round(self._freed(part, part.state))
         if part.state.time.compacted is not None:
-            return _Standing(tokens=tokens, state="pruned", why=_PRUNED, was=tokens + freed)
+            return _PartState(tokens=tokens, state="pruned", why=_PRUNED, was=tokens + freed)
         if freed > 0:
             live["frees"] = freed
         return live

@@ -15,9 +15,9 @@ from msgspec import Struct
 from opencode_tui import __version__
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import works_elsewhere
-from opencode_tui.engine.session.fork.source import ForkSource
+from opencode_tui.engine.session.fork.source import ForkRange
 from opencode_tui.engine.session.fork.worktree import ForkWorktrees
-from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.sessions import Sessions, new_slug
 from opencode_tui.engine.session.todo_store import SessionTodos
@@ -44,8 +44,8 @@ class SessionForks(Struct, frozen=True):
 
     store: SessionStore
     sessions: Sessions
-    source: ForkSource
-    copies: ForkCopies
+    source: ForkRange
+    copies: ForkQueue
     todos: SessionTodos
     locks: Locks
     worktrees: ForkWorktrees

@@ -5,7 +5,7 @@ import time
 from collections.abc import KeysView
 
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.records.stored_history import open_history, ordered, taken_over
+from opencode_tui.engine.session.records.stored_history import copied_messages, open_history, ordered
 from opencode_tui.engine.session.repair import is_unfinished, repair
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
 from opencode_tui.schema.error import BusyError, NoSuchMessageError
@@ -18,7 +18,7 @@ from opencode_tui.storage.storage import Storage
 _POLL_S = 0.01
 
 
-class ForkSource:
+class ForkRange:
     """Looks at sessions that are to be forked."""
 
     def __init__(
@@ -46,7 +46,7 @@ class ForkSource:
 
     async def wait(self, session_id: str, *, deadline: float) -> None:
         """Return when `is_free`; raises BusyError at the deadline (monotonic seconds)."""
-        await self._runs.settled(session_id)
+        await self._runs.wait_released(session_id)
         while not self.is_free(session_id):
             if time.monotonic() > deadline:
                 raise BusyError(
@@ -61,8 +61,8 @@ class ForkSource:
         """
         is_busy = self._runs.get(source.id) is not None
         if not is_busy:
-            await self._mend(source.id)
-        taken = await self._taken(source, message_id, is_busy=is_busy)
+            await self._repair(source.id)
+        taken = await self._copied_range(source, message_id, is_busy=is_busy)
         if is_busy:
             await self._check_written(source, taken)
         return taken
@@ -70,9 +70,9 @@ class ForkSource:
     def names(self, source: SessionInfo, taken: CopyRange | None) -> list[str]:
         """Return the messages that are taken over, or all, in the session's order. Blocks."""
         history = open_history(self._storage, ("session", source.project_id, source.id), source.id)
-        return ordered(history) if taken is None else taken_over(history, taken)
+        return ordered(history) if taken is None else copied_messages(history, taken)
 
-    async def _mend(self, session_id: str) -> None:
+    async def _repair(self, session_id: str) -> None:
         """Close what a killed run left open: a fork of it would never be mended."""
         owner = self._locks.read_owner(session_id)
         if owner is None or not owner.is_set or is_alive(owner.process):
@@ -85,7 +85,7 @@ class ForkSource:
         finally:
             lock.release()
 
-    async def _taken(self, source: SessionInfo, message_id: str | None, *, is_busy: bool) -> CopyRange:
+    async def _copied_range(self, source: SessionInfo, message_id: str | None, *, is_busy: bool) -> CopyRange:
         if message_id is not None and not is_identifier(message_id, "msg"):
             raise _unknown(source, message_id)
         known = self._store.message_ids(source.id)

@@ -18,7 +18,7 @@ from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.linked_worktree import LinkedWorktree, LinkedWorktrees
 from opencode_tui.engine.session.sessions import new_slug
 from opencode_tui.engine.snapshot.entry import HUGE, LARGE, NOT_LOOKED, OVER_QUOTA, SPECIAL, UNREADABLE
-from opencode_tui.engine.snapshot.report import Remark, Snapshot
+from opencode_tui.engine.snapshot.report import PathNote, Snapshot
 from opencode_tui.schema.error import ConfigError, SnapshotError
 from opencode_tui.schema.session.session import SessionInfo
 
@@ -95,6 +95,6 @@ class ForkWorktrees:
         return Path(os.path.realpath(inner if inner.is_dir() else top))
 
 
-def _left_behind(missed: list[Remark]) -> list[str]:
+def _left_behind(missed: list[PathNote]) -> list[str]:
     lines = [f"{remark.path} stays behind: {remark.reason}" for remark in missed[:_SHOWN]]
     return [*lines, f"and {len(missed) - _SHOWN} more files stay behind"] if len(missed) > _SHOWN else lines

@@ -27,7 +27,7 @@ GIVE_UP_WAIT_MS = 600_000
 _logger = logging.getLogger(__name__)
 
 
-class ForkCopies:
+class ForkQueue:
     """All copies of the process; its tasks are children of the engine's group and end with `close`."""
 
     def __init__(self, *, group: asyncio.TaskGroup, storage: Storage, locks: Locks, publisher: Publisher) -> None:
@@ -53,7 +53,7 @@ class ForkCopies:
         """Note that a fork is about to read a source: with the source's fork lock held, before the fork's record is written."""
         self._pending.add(source_id, fork_id)
 
-    async def settled(self, session_id: str) -> None:
+    async def wait_until_copied(self, session_id: str) -> None:
         """Return when no fork needs the session's records any more and its own are complete.
 
         To be awaited directly before the records are changed, under the run lock. Copies what is missing if need be. Raises

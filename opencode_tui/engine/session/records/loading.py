@@ -44,12 +44,12 @@ class OpenRecords:
         self.growing.pop(part.id, None)
         self.parts.setdefault(part.message_id, {})[part.id] = part
 
-    def forget_part(self, message_id: str, part_id: str) -> None:
+    def remove_part(self, message_id: str, part_id: str) -> None:
         """Take a part out."""
         self.growing.pop(part_id, None)
         self.parts.get(message_id, {}).pop(part_id, None)
 
-    def forget(self, message_id: str) -> tuple[str, ...]:
+    def remove_message(self, message_id: str) -> tuple[str, ...]:
         """Take a message out, with its parts; return their ids."""
         self.messages.pop(message_id, None)
         parts = tuple(self.parts.pop(message_id, {}))

@@ -200,12 +200,12 @@ class SessionStore:
     async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
         """Delete a part and tell."""
         await self._storage.remove(("part", message_id, part_id))
-        self._records(session_id).forget_part(message_id, part_id)
+        self._records(session_id).remove_part(message_id, part_id)
         self._publisher.publish(PartRemoved(session_id=session_id, message_id=message_id, part_id=part_id))
 
-    async def take_back(self, session_id: str, message_id: str) -> None:
+    async def withdraw_message(self, session_id: str, message_id: str) -> None:
         """Delete a message that nobody has read yet: readers miss it at once, then the disk, then all are told."""
-        parts = self._records(session_id).forget(message_id)
+        parts = self._records(session_id).remove_message(message_id)
         await self._storage.remove_tree(("part", message_id))
         await self._storage.remove(("message", session_id, message_id))
         for part_id in parts:
@@ -218,7 +218,7 @@ class SessionStore:
             await self.remove_part(session_id, message_id, part_id)
         await self._storage.remove_tree(("part", message_id))
         await self._storage.remove(("message", session_id, message_id))
-        self._records(session_id).forget(message_id)
+        self._records(session_id).remove_message(message_id)
         self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
 
     async def diff(self, session_id: str) -> list[FileDiff]:

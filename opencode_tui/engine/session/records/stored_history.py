@@ -107,7 +107,7 @@ class ForkHistory:
         self._source = source
         self._range = copying
         self._map = ForkMap(own.session_id, elsewhere=bool(copying.elsewhere))
-        self._origins = {self._map.id(name): name for name in taken_over(source, copying)}
+        self._origins = {self._map.id(name): name for name in copied_messages(source, copying)}
 
     @property
     def inherited(self) -> list[str]:
@@ -180,7 +180,7 @@ def ordered(history: StoredHistory) -> list[str]:
     return names
 
 
-def taken_over(history: StoredHistory, taken: CopyRange) -> list[str]:
+def copied_messages(history: StoredHistory, taken: CopyRange) -> list[str]:
     """Return the names of a source's messages that a fork takes over, in order."""
     edge = taken.before or taken.last
     if edge is None:

@@ -23,7 +23,7 @@ from opencode_tui.engine.provider.llm import (
     UserEntry,
 )
 from opencode_tui.engine.session.request.media import media_blocks, within_budget, without_media
-from opencode_tui.engine.session.retry import tells_refused_media
+from opencode_tui.engine.session.retry import reports_refused_media
 from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import StoredAbortedError
 from opencode_tui.schema.model import Model
@@ -92,7 +92,7 @@ class _Builder:
 
     def add_assistant(self, info: AssistantMessage, message: MessageWithParts) -> None:
         same_model = info.provider_id == self._model.provider_id and info.model_id == self._model.model_id
-        if same_model and any(map(tells_refused_media, message.parts)):
+        if same_model and any(map(reports_refused_media, message.parts)):
             self._entries = list(without_media(self._entries))
         if info.error is not None and not isinstance(info.error, StoredAbortedError):
             return

@@ -29,7 +29,7 @@ class StructuredAnswer:
         self.value: JsonObject | None = None
 
     @property
-    def is_settled(self) -> bool:
+    def is_final(self) -> bool:
         """Tell whether there is an answer, or none can come any more."""
         return self.value is not None or self._retries_left < 0
 
@@ -38,7 +38,7 @@ class StructuredAnswer:
         """The tool as the model sees it."""
         return ToolSpec(TOOL, _DESCRIPTION, {**self._schema, "type": "object"})
 
-    def offer(self, given: JsonObject) -> str | None:
+    def submit(self, given: JsonObject) -> str | None:
         """Take an answer; returns None when it fits, else what is wrong with it, for the model."""
         problem = _first_problem(given, self._schema)
         if problem is None:

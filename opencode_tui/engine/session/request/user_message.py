@@ -31,7 +31,7 @@ _PART_TYPES: Mapping[type[Record], type[TextPart | AgentPart | SubtaskPart]] = {
 }
 
 
-class Addressee(Struct, frozen=True):
+class Target(Struct, frozen=True):
     """Who answers a prompt."""
 
     agent: AgentInfo
@@ -66,7 +66,7 @@ class UserMessages:
         self._check_named(prompt)
         self._catalog.resolve(prompt.model or agent.model or self._catalog.default_model())
 
-    async def address(self, session_id: str, prompt: PromptInput) -> Addressee:
+    async def address(self, session_id: str, prompt: PromptInput) -> Target:
         """Return who answers: of the prompt, else of the agent, else of the session's newest request, else the defaults.
 
         Raises ConfigError for an unknown agent, ModelNotFoundError for an unknown model, SessionError for ids that are none;
@@ -78,9 +78,9 @@ class UserMessages:
         self._check_named(prompt)
         model = prompt.model or agent.model or (last.model if last else None) or self._catalog.default_model()
         self._catalog.resolve(model)
-        return Addressee(agent, model)
+        return Target(agent, model)
 
-    async def create(self, session_id: str, prompt: PromptInput, addressee: Addressee) -> UserMessage:
+    async def create(self, session_id: str, prompt: PromptInput, addressee: Target) -> UserMessage:
         """Store the message and its parts and tell."""
         message = UserMessage(
             id=self._message_id(prompt),
@@ -150,7 +150,7 @@ class UserMessages:
         return given.id
 
 
-def _variant(prompt: PromptInput, addressee: Addressee) -> str | None:
+def _variant(prompt: PromptInput, addressee: Target) -> str | None:
     """Return which set of the model's options is wanted: the prompt's, else the agent's where its own model answers."""
     agent = addressee.agent
     return prompt.variant or (agent.variant if addressee.model == agent.model else None)

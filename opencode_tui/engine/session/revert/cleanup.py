@@ -4,7 +4,7 @@ First the child sessions that worked for nothing else, then messages, the newest
 long as anything is left, so is the message or part that the undo begins at.
 """
 
-from opencode_tui.engine.session.records.fork_copy import ForkCopies
+from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.range import (
     Boundary,
@@ -25,7 +25,7 @@ _ALL = 1 << 30
 class Cleanup:
     """Deletes hidden messages, parts and child sessions; needs the session's run lock."""
 
-    def __init__(self, *, store: SessionStore, runs: RunRegistry, locks: Locks, copies: ForkCopies) -> None:
+    def __init__(self, *, store: SessionStore, runs: RunRegistry, locks: Locks, copies: ForkQueue) -> None:
         self._copies = copies
         self._store = store
         self._runs = runs

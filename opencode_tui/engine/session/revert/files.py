@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.range import changes_of, work_of
-from opencode_tui.engine.snapshot.report import Patch, Preview, Remark, Report
+from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
 from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.engine.tool.edit.diff import compare
@@ -65,7 +65,7 @@ def as_report(report: RevertReport | None) -> Report | None:
         after=report.after,
         restored=[file.path for file in report.restored],
         deleted=[file.path for file in report.deleted],
-        failed=[Remark(path=file.path, reason=file.reason or "") for file in report.failed],
+        failed=[PathNote(path=file.path, reason=file.reason or "") for file in report.failed],
     )
 
 
@@ -85,7 +85,7 @@ TEXT_LIMIT = 1_000_000
 TOO_LARGE = "too large to show"
 
 
-def cut(changes: Sequence[FileDiff]) -> list[FileDiff]:
+def truncate(changes: Sequence[FileDiff]) -> list[FileDiff]:
     """Return the changes without the texts of those that are too large."""
     return [
         change if len(change.before) + len(change.after) <= TEXT_LIMIT else _without_text(change) for change in changes
@@ -179,7 +179,7 @@ CLEANED = "what was kept of the files has been cleaned away"
 _ALL = 1 << 30
 
 
-class Usable(Struct, frozen=True):
+class RevertablePatches(Struct, frozen=True):
     """Patches whose states are at hand, oldest first, and the files, with the reason, of those whose are not."""
 
     patches: list[Patch]
@@ -201,12 +201,12 @@ async def patches_of(store: SessionStore, parts: Sequence[AnyPart], *, seen: set
     return found
 
 
-async def usable(snapshots: "Snapshots", patches: Sequence[Patch]) -> Usable:
+async def usable(snapshots: "Snapshots", patches: Sequence[Patch]) -> RevertablePatches:
     """Return the patches without files that one of them cannot speak for: going back half of a file's way restores nothing."""
     if not patches:
-        return Usable([], {})
+        return RevertablePatches([], {})
     if snapshots.unavailable is not None:
-        return Usable([], {file: snapshots.unavailable for patch in patches for file in patch.files})
+        return RevertablePatches([], {file: snapshots.unavailable for patch in patches for file in patch.files})
     missing = await snapshots.missing({name for patch in patches for name in (patch.hash, patch.after) if name})
     lost: dict[str, str] = {}
     kept: list[Patch] = []
@@ -216,7 +216,9 @@ async def usable(snapshots: "Snapshots", patches: Sequence[Patch]) -> Usable:
         else:
             kept.append(patch)
     # A step of which only files without a state are left still tells what its states do not hold.
-    return Usable([patch.changed(files=[file for file in patch.files if file not in lost]) for patch in kept], lost)
+    return RevertablePatches(
+        [patch.changed(files=[file for file in patch.files if file not in lost]) for patch in kept], lost
+    )
 
 
 async def net_changes(snapshots: "Snapshots", patches: Sequence[Patch]) -> list[FileDiff]:
@@ -239,14 +241,14 @@ DIFF_LIMIT = 100_000
 """Characters of `revert.diff`: above it files are named without their lines."""
 
 
-class FileUndo:
+class FileRevert:
     """Undo of the files of one worktree. Raises SnapshotError and StorageError as the snapshots do."""
 
     def __init__(self, *, store: SessionStore, snapshots: Snapshots) -> None:
         self._store = store
         self._snapshots = snapshots
 
-    async def collect(self, info: SessionInfo, parts: Sequence[AnyPart]) -> Usable:
+    async def collect(self, info: SessionInfo, parts: Sequence[AnyPart]) -> RevertablePatches:
         """Return what these parts did to files. Raises SessionError when the session works in another project's folder."""
         patches = await patches_of(self._store, parts)
         is_ours = any(patch.after for patch in patches)
@@ -254,7 +256,9 @@ class FileUndo:
             raise SessionError(f"session {info.id} works in {info.directory}; go there to undo what it did to files")
         return await usable(self._snapshots, patches)
 
-    async def preview(self, work: Usable, active: RevertReport | None, *, is_redo: bool = False) -> RevertPreview:
+    async def preview(
+        self, work: RevertablePatches, active: RevertReport | None, *, is_redo: bool = False
+    ) -> RevertPreview:
         """Return what undoing this would do to files, with the undo in force taken back first; a redo does only the latter."""
         before, gone = await self._in_force(active)
         patches = [*work.patches, *_as_patches(before)]
@@ -268,7 +272,7 @@ class FileUndo:
         )
 
     async def revert(
-        self, work: Usable, active: RevertReport | None, *, key: str, is_redo: bool = False
+        self, work: RevertablePatches, active: RevertReport | None, *, key: str, is_redo: bool = False
     ) -> Report | None:
         """Undo, and return what was done, None when there was nothing to do to files; `key` as in `Snapshots.revert`.
 
@@ -281,8 +285,8 @@ class FileUndo:
             return await self._snapshots.unrevert(before, key=key)
         return await self._snapshots.revert(work.patches, active=before, key=key)
 
-    async def tell(
-        self, report: Report | None, work: Usable, active: RevertReport | None, *, is_redo: bool = False
+    async def to_revert_report(
+        self, report: Report | None, work: RevertablePatches, active: RevertReport | None, *, is_redo: bool = False
     ) -> RevertReport:
         """Return a report as it is shown and kept."""
         before, gone = await self._in_force(active)
@@ -308,10 +312,10 @@ class FileUndo:
         """Return the keys of acts that were done and perhaps not written down."""
         return [] if self._snapshots.unavailable is not None else await self._snapshots.finished_keys()
 
-    async def forget(self, key: str) -> None:
+    async def delete_record(self, key: str) -> None:
         """Drop what was kept of a finished act."""
         if self._snapshots.unavailable is None:
-            await self._snapshots.forget(key)
+            await self._snapshots.delete_revert_record(key)
 
     async def diff_text(self, report: RevertReport) -> str | None:
         """Return what an undo did to texts, as a unified diff from before to after it; None without files."""
@@ -336,8 +340,8 @@ class FileUndo:
         root = await asyncio.to_thread(self._snapshots.worktree.resolve)
         return {f"{root}/{change.file}": change for change in found}
 
-    async def _kept(self, remarks: Sequence[Remark], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
-        def changed_at(remark: Remark) -> int | None:
+    async def _kept(self, remarks: Sequence[PathNote], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
+        def changed_at(remark: PathNote) -> int | None:
             try:
                 return os.lstat(remark.path).st_mtime_ns // 1_000_000 if remark.reason == CHANGED_SINCE else None
             except OSError:  # it is gone: there is no time to tell
@@ -382,7 +386,9 @@ def _file(path: str, changes: Mapping[str, FileDiff], *, reason: str | None = No
     )
 
 
-def _unprotected(remarks: Sequence[Remark], lost: Mapping[str, str], changes: Mapping[str, FileDiff]) -> list[UndoFile]:
+def _unprotected(
+    remarks: Sequence[PathNote], lost: Mapping[str, str], changes: Mapping[str, FileDiff]
+) -> list[UndoFile]:
     reasons = {**{remark.path: remark.reason for remark in remarks}, **lost}
     return [_file(path, changes, reason=reason) for path, reason in sorted(reasons.items())]
 

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.cleanup import Cleanup
 from opencode_tui.engine.session.revert.files import (
-    FileUndo,
-    Usable,
+    FileRevert,
+    RevertablePatches,
     read_note,
     with_pending,
     with_undo,
@@ -48,7 +48,7 @@ class SessionRevert:
         *,
         store: SessionStore,
         lock: SessionLock,
-        files: FileUndo,
+        files: FileRevert,
         summaries: SessionSummaries,
         cleanup: Cleanup,
         recover_session: Callable[[str], Awaitable[object]],
@@ -119,11 +119,11 @@ class SessionRevert:
         for key in await self._files.unwritten():
             try:
                 async with self._held(_PREFIX + key[: -2 * _RANDOM_BYTES]):
-                    await self._files.forget(key)
+                    await self._files.delete_record(key)
             except BusyError:
                 continue
             except NotFoundError:  # the session was deleted
-                await self._files.forget(key)
+                await self._files.delete_record(key)
 
     async def recover(self, session_id: str) -> None:
         """Bring to its end what a dead process left open in a session. Raises as `revert`."""
@@ -145,23 +145,23 @@ class SessionRevert:
         scope = scope_of(messages, find_boundary(messages, wanted, part_id))
         return RevertState(message_id=scope.message_id, part_id=scope.part_id), scope
 
-    async def _work(self, info: SessionInfo, state: RevertState) -> Usable:
+    async def _work(self, info: SessionInfo, state: RevertState) -> RevertablePatches:
         messages = await self._store.messages(info.id)
         boundary = stored_boundary(messages, state)
         return await self._files.collect(info, [] if boundary is None else hidden_parts(messages, boundary))
 
-    async def _lost_work(self, info: SessionInfo) -> Usable:
+    async def _lost_work(self, info: SessionInfo) -> RevertablePatches:
         """Return the files of which the undo in force knows nothing, because another program made it."""
         if info.revert is None:
             raise NothingToRevertError(f"there is nothing to bring back: no undo is in force in session {info.id}")
         if read_note(info).report is not None:
-            return Usable([], {})
+            return RevertablePatches([], {})
         work = await self._work(info, info.revert)
         reason = "another program undid this; what it kept of the files is not here"
         files = [*work.lost, *(file for patch in work.patches for file in patch.files)]
-        return Usable([], dict.fromkeys(files, reason))
+        return RevertablePatches([], dict.fromkeys(files, reason))
 
-    async def _act(self, info: SessionInfo, state: RevertState | None, work: Usable) -> RevertReport:
+    async def _act(self, info: SessionInfo, state: RevertState | None, work: RevertablePatches) -> RevertReport:
         """Note the act, do it to the files, write down what was done."""
         pending = PendingUndo(key=_key_of(info.id) + secrets.token_hex(_RANDOM_BYTES), to=state)
         active = read_note(info).report
@@ -184,16 +184,16 @@ class SessionRevert:
         report = await self._files.finished(pending.key)
         if report is None:
             return await self._store.update(info.id, without_pending)
-        work = Usable([], {}) if pending.to is None else await self._work(info, pending.to)
+        work = RevertablePatches([], {}) if pending.to is None else await self._work(info, pending.to)
         await self._conclude(info, pending, report, work)
         return await self._store.get(info.id)
 
     async def _conclude(
-        self, info: SessionInfo, pending: PendingUndo, report: Report | None, work: Usable
+        self, info: SessionInfo, pending: PendingUndo, report: Report | None, work: RevertablePatches
     ) -> RevertReport:
         active = read_note(info).report
         state = pending.to
-        told = await self._files.tell(report, work, active, is_redo=state is None)
+        told = await self._files.to_revert_report(report, work, active, is_redo=state is None)
         if state is not None:
             told = told.changed(scope=await self._scope(info.id, state))
             state = await self._state(info, state, told)
@@ -208,7 +208,7 @@ class SessionRevert:
         await self._store.update(info.id, change)
         await self._store.sync()
         if report is not None:
-            await self._files.forget(pending.key)
+            await self._files.delete_record(pending.key)
         return told
 
     async def _scope(self, session_id: str, state: RevertState) -> UndoScope:

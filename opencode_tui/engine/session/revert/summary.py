@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.revert.files import cut, merge, net_changes, patches_of, totals, usable
+from opencode_tui.engine.session.revert.files import merge, net_changes, patches_of, totals, truncate, usable
 from opencode_tui.engine.session.revert.range import turns_of, visible
 from opencode_tui.schema.event.event import Event, SessionDiff
 from opencode_tui.schema.record import JsonObject
@@ -60,7 +60,7 @@ class SessionSummaries:
                 groups.append(await self._sum_up(user, parts))
             else:
                 groups.append(user.summary.diffs)
-        diffs = await asyncio.to_thread(lambda: cut(merge(groups)))
+        diffs = await asyncio.to_thread(lambda: truncate(merge(groups)))
         await self._keep(info.id, diffs)
         return lambda old: _summed_up(old, diffs)
 
@@ -90,7 +90,7 @@ class SessionSummaries:
         return await net_changes(snapshots, (await usable(snapshots, patches)).patches)
 
     async def _sum_up(self, user: UserMessage, parts: Sequence[AnyPart]) -> list[FileDiff]:
-        diffs = cut(await self._changes(parts))
+        diffs = truncate(await self._changes(parts))
         old = user.summary or UserSummary()
         summary = old.changed(title=old.title or title_of(parts, user.id), diffs=_stored(diffs))
         if summary != user.summary:

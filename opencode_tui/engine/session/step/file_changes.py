@@ -22,7 +22,7 @@ from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import PatchPart, StepStartPart
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.snapshot.record.recording import Family, StepRecording
+    from opencode_tui.engine.snapshot.record.recording import SharedWindow, StepRecording
     from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class StepRecorder:
         self.store = store
         self.identifier = identifier
         self._retention = retention
-        self._families: dict[str, Family] = {}
+        self._families: dict[str, SharedWindow] = {}
 
     def begin(self, message: AssistantMessage) -> "StepChanges":
         """Return the record of a step, empty."""
@@ -52,15 +52,15 @@ class StepRecorder:
     async def recording(self, message: AssistantMessage) -> "StepRecording":
         """Return a new recording for a step; raises SnapshotError when there are no snapshots here."""
         from opencode_tui.engine.snapshot.record.recording import (  # only for steps that change something
-            Family,
+            SharedWindow,
             StepRecording,
         )
 
         snapshots = self._snapshots.get()
         if snapshots.unavailable is None:
             self._retention.schedule()
-        name = await self._elder(message.session_id)
-        family = self._families.setdefault(name, Family(name))
+        name = await self._root_session(message.session_id)
+        family = self._families.setdefault(name, SharedWindow(name))
         return StepRecording(snapshots.door, session=message.session_id, message=message.id, family=family)
 
     async def recover(self, session_id: str) -> None:
@@ -76,17 +76,17 @@ class StepRecorder:
 
     async def _recover(self, session_id: str) -> None:
         from opencode_tui.engine.snapshot.record.recording import (  # after a crash alone
+            collect_orphaned_steps,
             sessions_of_steps,
-            take_dead_steps,
         )
 
-        snapshots, elder = self._snapshots.get(), await self._elder(session_id)
+        snapshots, elder = self._snapshots.get(), await self._root_session(session_id)
         if snapshots.unavailable is not None:
             return
         sessions = await sessions_of_steps(snapshots.door)
         working = self._families[elder].at_work if elder in self._families else set[str]()
-        family = {one for one in sessions - working if await self._elder(one) == elder}
-        for dead in await take_dead_steps(snapshots.door, family) if family else ():
+        family = {one for one in sessions - working if await self._root_session(one) == elder}
+        for dead in await collect_orphaned_steps(snapshots.door, family) if family else ():
             await self.store.open(dead.session)
             parts = self.store.parts(dead.session, dead.message)
             known = {file for part in parts if isinstance(part, PatchPart) for file in part.files}
@@ -102,7 +102,7 @@ class StepRecorder:
                     )
                 )
 
-    async def _elder(self, session_id: str) -> str:
+    async def _root_session(self, session_id: str) -> str:
         """Return the session at whose request all its children and theirs work."""
         seen = {session_id}
         while True:
@@ -129,7 +129,7 @@ class StepChanges:
         self._writing = asyncio.Lock()
 
     @property
-    def is_settled(self) -> bool:
+    def is_stored(self) -> bool:
         """Tell whether everything that is known of the step's changes is stored."""
         return self._recording is None or not self._recording.is_open
 
@@ -142,15 +142,15 @@ class StepChanges:
         """Let the part get the state of the files before the step, once something is about to change."""
         self._start = start
 
-    def watch(self) -> "CallWatch":
+    def watch(self) -> "FileChangeRecorder":
         """Return the watch over one call of the step."""
-        return CallWatch(self)
+        return FileChangeRecorder(self)
 
-    async def settle(self) -> None:
+    async def store_interrupted(self) -> None:
         """Record and store what commands changed that were interrupted; they have ended."""
         recording = self._recording
         if recording is not None and recording.is_open:
-            await self.attempt(recording.settle)
+            await self.attempt(recording.finalize)
 
     async def open(self) -> "StepRecording":
         """Return the step's recording, made by the first call that changes something; raises SnapshotError."""
@@ -203,7 +203,7 @@ class StepChanges:
         await store.update_part(self._part)
 
 
-class CallWatch:
+class FileChangeRecorder:
     """Sees what one call does to files; `unprotected` says why undo will not bring back its changes."""
 
     def __init__(self, changes: StepChanges) -> None:

@@ -22,7 +22,7 @@ from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.media import without_media
 from opencode_tui.engine.session.retry import MEDIA, GiveUp, Wait, next_try, store_cause
-from opencode_tui.engine.session.runs import Aftermath, SessionStatuses
+from opencode_tui.engine.session.runs import Cleanup, SessionStatuses
 from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.session.step.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
 from opencode_tui.engine.session.step.tool_calls import CallScope, ToolCalls
@@ -117,7 +117,7 @@ class StepProcessor:
         self.message = self.message.changed(**fields)
         await self._services.store.update_message(self.message)
 
-    async def settle(self, error: StoredError) -> Aftermath | None:
+    async def finalize(self, error: StoredError) -> Cleanup | None:
         """Close what is still open with this error: texts, tool calls, the message. Does nothing to a completed message.
 
         Returns what is left to do: to look for what interrupted commands did to files.
@@ -140,10 +140,10 @@ class StepProcessor:
                 await store.update_part(part.changed(state=state))
         self.message = self.message.changed(error=error)
         await self._complete()
-        return None if self._changes.is_settled else self._changes.settle
+        return None if self._changes.is_stored else self._changes.store_interrupted
 
     async def _answer(self, llm: Llm, request: LlmRequest) -> tuple[PartMachine, LlmRequest]:
-        """Return the whole answer, and the request that it answers: one that was refused may have been mended."""
+        """Return the whole answer, and the request that it answers: its media are left out when the provider refused them."""
         attempt, waited = 1, 0
         while True:
             machine = self._machine = PartMachine(
@@ -157,9 +157,9 @@ class StepProcessor:
                 return machine, request
             except ProviderError as error:
                 decision = next_try(error, attempt=attempt, waited_ms=waited)
-                mended = _mend(request, error)
-                if mended is not None:
-                    request, decision = mended, Wait(0)
+                reduced = _without_refused_media(request, error)
+                if reduced is not None:
+                    request, decision = reduced, Wait(0)
                 if isinstance(decision, GiveUp):
                     raise _explained(error, decision.reason) from error
                 await self._drop(machine)
@@ -170,12 +170,12 @@ class StepProcessor:
         turn = time.monotonic()
         async with aclosing(llm.stream(request)) as stream:
             async for batch in stream:
-                await self._take(batch, machine)
+                await self._apply_events(batch, machine)
                 if (time.monotonic() - turn) * 1000 > STREAM_SLICE_MS:
                     await asyncio.sleep(0)
                     turn = time.monotonic()
 
-    async def _take(self, batch: Sequence[StreamEvent], machine: PartMachine) -> None:
+    async def _apply_events(self, batch: Sequence[StreamEvent], machine: PartMachine) -> None:
         changes = merge_growth(change for event in batch for change in machine.apply(event))
         self._unstored = changes
         if self._services.hooks.has("experimental.text.complete"):
@@ -236,7 +236,7 @@ class StepProcessor:
         )
 
 
-def _mend(request: LlmRequest, error: ProviderError) -> LlmRequest | None:
+def _without_refused_media(request: LlmRequest, error: ProviderError) -> LlmRequest | None:
     """Return the request without the media that the provider refuses; None when that is not what is wrong with it."""
     if error.failure.kind != MEDIA:
         return None

@@ -94,7 +94,7 @@ class SessionTitles:
         self._providers = providers
         self._background = background
 
-    def offer(self, session: SessionInfo, messages: Sequence[MessageWithParts]) -> None:
+    def schedule(self, session: SessionInfo, messages: Sequence[MessageWithParts]) -> None:
         """Begin to name the session if it waits for a name and this is its first request; returns at once."""
         if session.parent_id is not None or not is_default_title(session.title):
             return

@@ -26,7 +26,7 @@ from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.request.structured import StructuredAnswer
 from opencode_tui.engine.session.step.doom import DOOM_LOOP_THRESHOLD, CallKey, call_key, is_doom_loop
-from opencode_tui.engine.session.step.file_changes import CallWatch, StepChanges
+from opencode_tui.engine.session.step.file_changes import FileChangeRecorder, StepChanges
 from opencode_tui.engine.tool.builtin.recall import StoredOutput
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import Subagents, Tool, ToolContext, ToolResult
@@ -113,7 +113,7 @@ class ToolCalls:
 
     async def _run_one(self, part: ToolPart, call: ToolCall, scope: CallScope, *, is_loop: bool) -> bool:
         if scope.form is not None and call.tool == STRUCTURED and call.error is None:
-            await self._take_form(scope.form, part, call)
+            await self._store_structured_answer(scope.form, part, call)
             return False
         tool = self._tools.get(call.tool)
         problem = NO_STEP_LEFT if scope.is_last else call.error
@@ -140,10 +140,10 @@ class ToolCalls:
         )
         return call if changed == call.input else replace(call, input=changed)
 
-    async def _take_form(self, form: StructuredAnswer, part: ToolPart, call: ToolCall) -> None:
+    async def _store_structured_answer(self, form: StructuredAnswer, part: ToolPart, call: ToolCall) -> None:
         live = LiveTool(part.changed(state=tool_state.start(part.state, input=call.input, now=self._clock())))
         await self._store.update_part(live.part)
-        problem = form.offer(call.input)
+        problem = form.submit(call.input)
         if problem is None:
             await self._end_well(live, ToolResult("Answer", "The answer was taken."))
         else:
@@ -205,7 +205,12 @@ class ToolCalls:
         await self._store.update_part(part.changed(state=state))
 
     async def _end_badly(
-        self, live: LiveTool, text: str, watch: CallWatch | None = None, *, stop_reason: StopReason | None = None
+        self,
+        live: LiveTool,
+        text: str,
+        watch: FileChangeRecorder | None = None,
+        *,
+        stop_reason: StopReason | None = None,
     ) -> None:
         part = live.part
         state = tool_state.fail(
@@ -222,7 +227,7 @@ class ToolCalls:
         owner = {"sessionID": part.session_id, "messageID": part.message_id}
         return [{**owner, "id": f"{part.id}_{n}", **file} for n, file in enumerate(result.attachments, start=1)]
 
-    def _context(self, live: LiveTool, scope: CallScope, watch: CallWatch | None) -> ToolContext:
+    def _context(self, live: LiveTool, scope: CallScope, watch: FileChangeRecorder | None) -> ToolContext:
         part = live.part
 
         def progress(title: str | None, metadata: dict[str, Any]) -> None:
@@ -265,7 +270,7 @@ async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext)
         raise RejectedError(error.feedback, subject=subject) from error
 
 
-def _note(watch: CallWatch | None) -> dict[str, Any]:
+def _note(watch: FileChangeRecorder | None) -> dict[str, Any]:
     """Return what a call's metadata says of changes that undo will not bring back."""
     return {} if watch is None or watch.unprotected is None else {"unprotected": watch.unprotected}
 

@@ -7,7 +7,7 @@ from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OUTSIDE, Entry, State
 from opencode_tui.engine.snapshot.objects.manifest import Manifest
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, LINK, PLAIN
-from opencode_tui.engine.snapshot.objects.tree_edit import find, graft
+from opencode_tui.engine.snapshot.objects.tree_edit import edit_tree, find
 from opencode_tui.engine.snapshot.objects.view import View, write_snapshot
 
 
@@ -29,7 +29,7 @@ def compose(base: View, states: Mapping[str, State], writer: ObjectWriter) -> Vi
     The folders above the paths must be among them. Raises StorageError, SnapshotError.
     """
     store = base.store
-    files = graft(
+    files = edit_tree(
         store, writer, store.tree(base.files), {path: _item(state) for path, state in states.items() if _is_set(state)}
     )
     writer.flush()

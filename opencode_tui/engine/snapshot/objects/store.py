@@ -39,7 +39,7 @@ _INDEX_SHARE = 28
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerifyResult:
     """What reading every object showed; `damaged` are one-line texts."""
 
     objects: int
@@ -182,7 +182,7 @@ class ObjectStore:
             total += next((pack.packed_size(offset) + _INDEX_SHARE for pack, offset in found if offset is not None), 0)
         return total
 
-    def verify(self) -> Verdict:
+    def verify(self) -> VerifyResult:
         """Read every object of every pack and compare it with its id."""
         self._damaged.clear()
         self.refresh()
@@ -193,7 +193,7 @@ class ObjectStore:
                 damaged.append(problem)
             count += len(pack)
             size += pack.size
-        return Verdict(count, size, tuple(damaged))
+        return VerifyResult(count, size, tuple(damaged))
 
     def _find(self, name: bytes, text: str) -> tuple[Kind, bytes]:
         for pack in self._packs.values():
@@ -272,7 +272,7 @@ class ObjectWriter:
     def flush(self) -> None:
         """Store what was taken; raises StorageError."""
         self._finish_aside()
-        self.settle()
+        self.wait()
         if self._builder:
             self._written.add(self._store.write_pack(self._builder))
             self._builder = PackBuilder(self._level)
@@ -284,7 +284,7 @@ class ObjectWriter:
         self._finish_aside()
         self._store.remove_packs(self._written)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until nothing is being written any more."""
         if self._pool is not None:
             self._pool.shutdown(wait=True)

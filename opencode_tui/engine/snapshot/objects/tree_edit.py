@@ -17,7 +17,9 @@ def find(store: ObjectStore, tree: str, path: str) -> tuple[str, str] | None:
     return item
 
 
-def graft(store: ObjectStore, writer: ObjectWriter, tree: Tree, changes: Mapping[str, tuple[str, str] | None]) -> str:
+def edit_tree(
+    store: ObjectStore, writer: ObjectWriter, tree: Tree, changes: Mapping[str, tuple[str, str] | None]
+) -> str:
     """Store a tree like `tree` in which these paths have these modes and ids, or are gone; returns its id.
 
     Folders that hold nothing are left out; a path below a file takes the file's place. Shorter paths are put in first.
@@ -36,7 +38,7 @@ def graft(store: ObjectStore, writer: ObjectWriter, tree: Tree, changes: Mapping
         mode, old = names.get(name, (FOLDER, EMPTY_TREE))
         if mode != FOLDER and all(item is None for item in inner.values()):
             continue
-        new = graft(store, writer, store.tree(old) if mode == FOLDER else {}, inner)
+        new = edit_tree(store, writer, store.tree(old) if mode == FOLDER else {}, inner)
         if new == EMPTY_TREE:
             names.pop(name, None)
         else:

@@ -15,7 +15,7 @@ from opencode_tui.engine.snapshot.objects.changes import Change
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class CommandWindow:
     """A time in which commands ran: when the scan before it began, and when the scan after it did."""
 
     begun: float
@@ -40,7 +40,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class StepAccumulator:
     """What a step did: the paths that changed, in order, with their states and those of the folders above them.
 
     `skipped` are the paths that changed and of which nothing else is known, `has_unseen` says that some of them came or went.
@@ -81,7 +81,7 @@ class Tally:
         """Return the paths of the writes that were not in place at a time."""
         return {path for _, segment in self._writes(time) for path in segment.changes}
 
-    def cover(self, found: Segment, seen: Mapping[str, Change], stretch: Stretch) -> None:
+    def cover(self, found: Segment, seen: Mapping[str, Change], stretch: CommandWindow) -> None:
         """Take what the scans around a stretch show; `seen` are both states of the paths that the step wrote meanwhile."""
         alien = {path for path, change in seen.items() if not self._explains(path, change, stretch)}
         for number, segment in self._writes(stretch.begun):
@@ -92,7 +92,7 @@ class Tally:
         changes.update({path: seen[path] for path in alien})
         self.add(replace(found, changes=changes, contested=found.contested - own))
 
-    def sum(self) -> Sum:
+    def sum(self) -> StepAccumulator:
         """Return what came of it all."""
         before: dict[str, State] = {}
         after: dict[str, State] = {}
@@ -112,7 +112,7 @@ class Tally:
         files = sorted(path for path in before if before[path] != after[path])
         above = {folder for path in files for folder in parents(path)} - set(files)
         old, new = self._folders(above)
-        return Sum(
+        return StepAccumulator(
             files,
             {**old, **{path: before[path] for path in files}},
             {**new, **{path: after[path] for path in files}},
@@ -125,7 +125,7 @@ class Tally:
     def _writes(self, since: float) -> list[tuple[int, Segment]]:
         return [item for item in self._segments.items() if item[1].whole is None and item[1].ended >= since]
 
-    def _explains(self, path: str, change: Change, stretch: Stretch) -> bool:
+    def _explains(self, path: str, change: Change, stretch: CommandWindow) -> bool:
         """Tell whether the step's writes alone can have led from what the first scan saw to what the second one did."""
         if any(isinstance(state, Unknown) for state in change):
             return True

@@ -12,17 +12,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.change_log import Claims, Ledger, OpenStep
+from opencode_tui.engine.snapshot.change_log import ChangeHistory, ChangeLog, OpenStep
 from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OVER_QUOTA, Entry, State, Unknown, parents, permission_bits
 from opencode_tui.engine.snapshot.objects.changes import Change, is_partial
 from opencode_tui.engine.snapshot.objects.manifest import Defaults, Manifest
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
 from opencode_tui.engine.snapshot.objects.view import View, add_snapshot, open_view
-from opencode_tui.engine.snapshot.record.accumulator import Segment, Stretch, Tally
+from opencode_tui.engine.snapshot.record.accumulator import CommandWindow, Segment, Tally
 from opencode_tui.engine.snapshot.skipped import Stamps, find_touched, stamp_skipped
 from opencode_tui.engine.snapshot.work import NOT_IN_PROJECT, Worktree
-from opencode_tui.engine.snapshot.worktree_lock import Opened, WorktreeDoor
+from opencode_tui.engine.snapshot.worktree_lock import LockedWorktree, WorktreeLock
 from opencode_tui.schema.error import SnapshotError
 
 # A snapshot of some paths alone, made from their states without a look at the disk or into the store.
@@ -147,7 +147,7 @@ def folders_above(changes: Mapping[str, Change], before: View, after: View) -> d
     return {path: (before.state(path), after.state(path)) for path in above}
 
 
-def store_tally(opened: Opened, tally: Tally, writer: ObjectWriter) -> Recorded | None:
+def store_tally(opened: LockedWorktree, tally: Tally, writer: ObjectWriter) -> Recorded | None:
     """Store what the writer has taken, and the states before and after a step; returns None when it changed nothing."""
     total = tally.sum()
     if not total.files and not total.has_unseen:
@@ -183,7 +183,7 @@ class _Shared:
     """The stretch in which commands of a family run, and how many of each step's."""
 
     shell: str
-    claims: Claims
+    claims: ChangeLog
     base: str
     since: int
     begun: float
@@ -192,7 +192,7 @@ class _Shared:
 
 
 @dataclass(slots=True)
-class Family:
+class SharedWindow:
     """What the steps of a session and its children share; `name` is the id of the session that all work for."""
 
     name: str
@@ -208,7 +208,7 @@ class Family:
 class StepRecording:
     """The record of one step. Its methods raise SnapshotError, StorageError; what they could not record is then not in it."""
 
-    def __init__(self, door: WorktreeDoor, *, session: str, message: str, family: Family) -> None:
+    def __init__(self, door: WorktreeLock, *, session: str, message: str, family: SharedWindow) -> None:
         self._door = door
         self.session = session
         self._message = message
@@ -247,7 +247,7 @@ class StepRecording:
         number = 0
         outside: list[Path] = []
 
-        def work(opened: Opened, stop: threading.Event) -> None:
+        def work(opened: LockedWorktree, stop: threading.Event) -> None:
             nonlocal number
             outside.extend(write.path for write in writes if opened.worktree.relative(str(write.path)) is None)
             segment, writer = observe_writes(opened.worktree, writes, made)
@@ -277,17 +277,17 @@ class StepRecording:
         """Forget a write that did not happen."""
         self.abandon(number)
         await self._end_claim(number, done=False)
-        await self.settle_writes()
+        await self.discard_failed_writes()
 
     def abandon(self, number: int) -> None:
         """Forget a write that was interrupted before it began; `settle` puts the result right."""
         self._tally.drop(number)
         self._is_stale = True
 
-    async def settle_writes(self) -> None:
+    async def discard_failed_writes(self) -> None:
         """Put the result right after a write that did not happen."""
 
-        def work(opened: Opened, stop: threading.Event) -> None:
+        def work(opened: LockedWorktree, stop: threading.Event) -> None:
             self.result = store_tally(opened, self._tally, ObjectWriter(opened.worktree.store))
 
         async with self._acting:
@@ -320,17 +320,17 @@ class StepRecording:
                 return
             await self._end(shared)
 
-    async def settle(self) -> None:
+    async def finalize(self) -> None:
         """Record what the step's commands changed, all of which have ended, and forget the writes that did not happen."""
         async with self._family.lock:
             shared = self._membership()
             if shared is not None:
                 await self._end(shared)
         if self._is_stale:
-            await self.settle_writes()
+            await self.discard_failed_writes()
 
     async def _begin(self) -> _Shared:
-        def work(opened: Opened, stop: threading.Event) -> _Shared:
+        def work(opened: LockedWorktree, stop: threading.Event) -> _Shared:
             opened.claims.trim(now=opened.clock())
             since, begun = opened.clock(), time.monotonic()
             shell = opened.claims.begin_shell(self._family.name, time=since)
@@ -358,9 +358,9 @@ class StepRecording:
     async def _end(self, shared: _Shared) -> None:
         """Take what changed since the last scan; the step stays a member when it is cancelled, so that `settle` can do it."""
 
-        def work(opened: Opened, stop: threading.Event) -> None:
+        def work(opened: LockedWorktree, stop: threading.Event) -> None:
             now, begun = opened.clock(), time.monotonic()
-            stretch = Stretch(shared.begun, begun)
+            stretch = CommandWindow(shared.begun, begun)
             after = self._look(opened, shared, stretch, stop)
             opened.log.note(after.id, now)
             self.result = store_tally(opened, self._tally, ObjectWriter(opened.worktree.store))
@@ -377,7 +377,7 @@ class StepRecording:
             raise
         self._part(shared)
 
-    def _look(self, opened: Opened, shared: _Shared, stretch: Stretch, stop: threading.Event) -> View:
+    def _look(self, opened: LockedWorktree, shared: _Shared, stretch: CommandWindow, stop: threading.Event) -> View:
         """Scan, and add to the tally what the step's commands changed; returns the state now."""
         tree = opened.worktree
         base = open_view(tree.store, shared.base)
@@ -440,7 +440,7 @@ def _is_certain(change: Sequence[State]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadStep:
+class OrphanedStep:
     """A step that nobody ended: the state before its commands, and the files (absolute paths) that differ from it now."""
 
     session: str
@@ -449,30 +449,30 @@ class DeadStep:
     files: list[str]
 
 
-async def sessions_of_steps(door: WorktreeDoor) -> set[str]:
+async def sessions_of_steps(door: WorktreeLock) -> set[str]:
     """Return the sessions of all steps that nobody ended, dead or not; raises SnapshotError, StorageError."""
     return await door.do(lambda opened, stop: {step.session for step in opened.claims.read().steps.values()})
 
 
-async def take_dead_steps(door: WorktreeDoor, sessions: Collection[str]) -> list[DeadStep]:
+async def collect_orphaned_steps(door: WorktreeLock, sessions: Collection[str]) -> list[OrphanedStep]:
     """Return the dead steps of these sessions, each once; raises SnapshotError, StorageError. Needs the sessions' run locks.
 
     Files that other sessions' tools wrote since are left out.
     """
 
-    def work(opened: Opened, stop: threading.Event) -> list[DeadStep]:
+    def work(opened: LockedWorktree, stop: threading.Event) -> list[OrphanedStep]:
         ledger = opened.claims.read()
-        found: list[DeadStep] = []
+        found: list[OrphanedStep] = []
         for message, step in ledger.steps.items():
             if step.session in sessions:
-                found.append(DeadStep(step.session, message, step.before, _files(opened, ledger, step, stop)))
+                found.append(OrphanedStep(step.session, message, step.before, _files(opened, ledger, step, stop)))
                 opened.claims.end_step(message, time=opened.clock())
         return found
 
     return await door.do(work)
 
 
-def _files(opened: Opened, ledger: Ledger, step: OpenStep, stop: threading.Event) -> list[str]:
+def _files(opened: LockedWorktree, ledger: ChangeHistory, step: OpenStep, stop: threading.Event) -> list[str]:
     try:
         _, changes = opened.worktree.changes(open_view(opened.worktree.store, step.before), stop=stop)
     except SnapshotError:  # the state before was cleaned away

@@ -20,7 +20,7 @@ _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Undertaking:
+class RevertIntent:
     """A revert under way: what it will do, how to go back, and the name that its temporary files have.
 
     `key` is the name under which it counts as done, empty without one.
@@ -46,7 +46,7 @@ class Journal:
         self._files = files or FileSystem()
         self._writer = AtomicWriter(self._files)
 
-    def read(self) -> Undertaking | None:
+    def read(self) -> RevertIntent | None:
         """Return what was begun and not finished; raises SnapshotError when it cannot be read."""
         try:
             data = self._files.read_whole(self._path)
@@ -61,7 +61,7 @@ class Journal:
                 f"{self._path}: the note of an unfinished revert is damaged; look at your files, then remove it to go on"
             ) from error
 
-    def begin(self, undertaking: Undertaking) -> None:
+    def begin(self, undertaking: RevertIntent) -> None:
         """Write down what is about to be done, so that it outlives a power cut; raises StorageError."""
         content = {
             "version": _VERSION,
@@ -92,12 +92,12 @@ def _plain(entry: Entry | None) -> dict[str, Any] | None:
     return None if entry is None else asdict(entry)
 
 
-def _decode(content: dict[str, Any]) -> Undertaking:
+def _decode(content: dict[str, Any]) -> RevertIntent:
     if content["version"] != _VERSION:
         raise ValueError("another version")
     steps = tuple(Step(step["path"], _entry(step["now"]), _entry(step["target"])) for step in content["steps"])
     made = tuple(content["made_folders"])
-    return Undertaking(content["temporary"], steps, content["folder_modes"], made, content.get("key", ""))
+    return RevertIntent(content["temporary"], steps, content["folder_modes"], made, content.get("key", ""))
 
 
 def _entry(plain: dict[str, Any] | None) -> Entry | None:
@@ -107,7 +107,7 @@ def _entry(plain: dict[str, Any] | None) -> Entry | None:
 # Reverts that were done and whose callers have not yet written that down: a file a key, beside the store.
 
 
-class FinishedReverts:
+class CompletedReverts:
     """The reports of reverts, by the keys that their callers chose (letters and digits)."""
 
     def __init__(self, folder: str, *, files: FileSystem | None = None) -> None:
@@ -153,7 +153,7 @@ class FinishedReverts:
         except OSError as error:
             raise storage_error(error, "write", path) from error
 
-    def forget(self, key: str) -> None:
+    def delete(self, key: str) -> None:
         """Remove the note; raises StorageError."""
         path = self._path(key)
         try:

@@ -43,7 +43,7 @@ from opencode_tui.schema.error import SnapshotError
 
 
 @dataclass(slots=True)
-class Frame:
+class FolderFrame:
     """A folder on the way; `only_wanted`: it is ignored, so of what is in it only what is wanted counts."""
 
     path: str
@@ -80,7 +80,7 @@ LARGE_BYTES = 2 * 1024 * 1024
 """The largest file that is recorded without being asked for. Source: SPEC, section 5; performance, section 4."""
 
 
-class Intake:
+class FileRecorder:
     """Reads what is new or changed for one scan; `started_ns` is when that began."""
 
     def __init__(self, root: str, *, writer: ObjectWriter, wanted: Wanted) -> None:
@@ -89,7 +89,7 @@ class Intake:
         self._writer = writer
         self._wanted = wanted
 
-    def reason_against(self, frame: Frame, path: str, name: str, status: os.stat_result) -> str | None:
+    def reason_against(self, frame: FolderFrame, path: str, name: str, status: os.stat_result) -> str | None:
         """Return why a file or link is not recorded, None when it is."""
         is_link = stat.S_ISLNK(status.st_mode)
         if not is_link and not stat.S_ISREG(status.st_mode):
@@ -106,7 +106,7 @@ class Intake:
             return HUGE
         return None if self._wanted.wants(path, frame.repository) else LARGE
 
-    def take(self, frame: Frame, descriptor: int, path: str, status: os.stat_result) -> None:
+    def record(self, frame: FolderFrame, descriptor: int, path: str, status: os.stat_result) -> None:
         """Record a file or link of the folder that is open as `descriptor`. Raises OSError, StoreFullError."""
         name = path.rpartition("/")[2]
         old = frame.known.files.get(name)
@@ -147,7 +147,7 @@ class ModeTable:
     folders: dict[str, int] = field(default_factory=dict[str, int])
     files: dict[str, Counter[int]] = field(default_factory=dict[str, Counter[int]])
 
-    def told(self, known: Mapping[str, KnownFolder]) -> tuple[Defaults, dict[str, int]]:
+    def summarize(self, known: Mapping[str, KnownFolder]) -> tuple[Defaults, dict[str, int]]:
         """Return the usual modes and, by path, those of files and folders that differ; `known` has the files themselves."""
         counted: Counter[int] = Counter()
         for modes in self.files.values():
@@ -209,7 +209,7 @@ class Scan:
         self._old = cache if _is_backed(cache, store) else StatCache()
         self._new = StatCache()
         self._wanted = wanted
-        self._intake = Intake(root, writer=self._writer, wanted=wanted)
+        self._intake = FileRecorder(root, writer=self._writer, wanted=wanted)
         self._own = frozenset(own_folders)
         self._stop = stop or threading.Event()
         self._skipped: dict[str, str] = {}
@@ -229,7 +229,7 @@ class Scan:
             self._writer.discard()
             raise
         finally:
-            self._writer.settle()
+            self._writer.wait()
         view = write_snapshot(self._store, self._writer, files, self._manifest())
         self._new.packs = self._store.pack_sizes()
         return view, self._new
@@ -250,14 +250,14 @@ class Scan:
             if not stack:
                 return top.seen.tree or EMPTY_TREE
 
-    def _root_frame(self) -> Frame:
+    def _root_frame(self) -> FolderFrame:
         rules = Rules()
         git_dir = find_git_dir(self._root)
         if git_dir is not None:
             rules = rules.with_file(str(shared_dir(git_dir) / "info" / "exclude"), "")
         try:
             mode = os.stat(self._root).st_mode
-            frame = Frame("", rules, "", stat.S_IMODE(mode), self._old.folders.get("", _UNKNOWN))
+            frame = FolderFrame("", rules, "", stat.S_IMODE(mode), self._old.folders.get("", _UNKNOWN))
             self._list(frame)
         except OSError as error:
             raise SnapshotError(
@@ -265,7 +265,7 @@ class Scan:
             ) from error
         return frame
 
-    def _enter(self, above: Frame, name: str, mode: int, only_wanted: bool) -> Frame | None:
+    def _enter(self, above: FolderFrame, name: str, mode: int, only_wanted: bool) -> FolderFrame | None:
         """Return the frame of a folder with its own entries looked at, None when it cannot be read or is gone."""
         path = above.join(name)
         rules, repository = above.rules, above.repository
@@ -274,7 +274,7 @@ class Scan:
             # Another repository has rules and an index of its own.
             rules, repository = Rules(key=path).with_file(str(shared_dir(git_dir) / "info" / "exclude"), path), path
         known = self._old.folders.get(path, _UNKNOWN)
-        frame = Frame(path, rules, repository, stat.S_IMODE(mode), known, only_wanted)
+        frame = FolderFrame(path, rules, repository, stat.S_IMODE(mode), known, only_wanted)
         try:
             self._list(frame)
         except (FileNotFoundError, NotADirectoryError):
@@ -284,7 +284,7 @@ class Scan:
             return None
         return frame
 
-    def _list(self, frame: Frame) -> None:
+    def _list(self, frame: FolderFrame) -> None:
         """Look at every entry of a folder; known files are passed by on sight, folders wait in `pending`."""
         if self._stop.is_set():
             raise ScanStoppedError
@@ -322,7 +322,7 @@ class Scan:
         finally:
             os.close(descriptor)
 
-    def _meet_folder(self, frame: Frame, name: str, mode: int, is_same: bool) -> None:
+    def _meet_folder(self, frame: FolderFrame, name: str, mode: int, is_same: bool) -> None:
         path = frame.join(name)
         if name == ".git":
             if frame.path:
@@ -344,7 +344,7 @@ class Scan:
                 return
         frame.pending.append((name, mode, is_ignored))
 
-    def _meet_file(self, frame: Frame, descriptor: int, name: str, status: os.stat_result) -> None:
+    def _meet_file(self, frame: FolderFrame, descriptor: int, name: str, status: os.stat_result) -> None:
         """Read a new or changed file or link, or say why not."""
         path = frame.join(name)
         if name == ".git" or TEMPORARY_NAME.match(name):
@@ -354,7 +354,7 @@ class Scan:
         reason = self._intake.reason_against(frame, path, name, status)
         if reason is None:
             try:
-                self._intake.take(frame, descriptor, path, status)
+                self._intake.record(frame, descriptor, path, status)
             except FileNotFoundError:
                 return
             except OSError:
@@ -362,11 +362,11 @@ class Scan:
         if reason is not None:
             self._skip(frame, name, reason)
 
-    def _skip(self, frame: Frame, name: str, reason: str) -> None:
+    def _skip(self, frame: FolderFrame, name: str, reason: str) -> None:
         self._skipped[frame.join(name)] = reason
         frame.has_skipped = True
 
-    def _leave(self, frame: Frame, above: Frame | None) -> None:
+    def _leave(self, frame: FolderFrame, above: FolderFrame | None) -> None:
         """Give a finished folder its tree, and put it into the one above."""
         seen, known = frame.seen, frame.known
         is_same = (
@@ -385,11 +385,11 @@ class Scan:
         if above is not None:
             self._put(frame, above)
 
-    def _put(self, frame: Frame, above: Frame) -> None:
+    def _put(self, frame: FolderFrame, above: FolderFrame) -> None:
         if frame.seen.tree or not frame.only_wanted:
             above.seen.folders[frame.path.rpartition("/")[2]] = frame.seen.tree
 
-    def _collect(self, frame: Frame, *, is_bare: bool) -> None:
+    def _collect(self, frame: FolderFrame, *, is_bare: bool) -> None:
         """Note what the manifest must say of a finished folder."""
         seen, known = frame.seen, frame.known
         seen.outside |= {name for name in known.outside if seen.files.get(name, _GONE) is known.files.get(name)}
@@ -403,7 +403,7 @@ class Scan:
                 self._bare.append(frame.path)
 
     def _manifest(self) -> Manifest:
-        defaults, modes = self._modes.told(self._new.folders)
+        defaults, modes = self._modes.summarize(self._new.folders)
         return Manifest(defaults, modes, frozenset(self._bare), self._skipped)
 
 

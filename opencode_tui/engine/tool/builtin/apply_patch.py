@@ -15,7 +15,7 @@ from opencode_tui.engine.tool.edit.diff import TextDiff, compare
 from opencode_tui.engine.tool.edit.file_editor import shown_texts
 from opencode_tui.engine.tool.edit.patch import AddFile, DeleteFile, Section, UpdateFile, apply_chunks, parse_patch
 from opencode_tui.engine.tool.files.files import NotTextError, TextFile, WorktreeFiles
-from opencode_tui.engine.tool.files.read_guard import ReadStamps, Stamp
+from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp
 from opencode_tui.engine.tool.files.text_format import TextFormat
 from opencode_tui.engine.tool.files.transaction import Change
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
@@ -65,7 +65,7 @@ class ApplyPatchTool:
     name = "apply_patch"
     parameters = ApplyPatchParameters
 
-    def __init__(self, *, files: WorktreeFiles, stamps: ReadStamps) -> None:
+    def __init__(self, *, files: WorktreeFiles, stamps: ReadGuard) -> None:
         self.description = read_description(self.name)
         self._files = files
         self._stamps = stamps
@@ -162,6 +162,6 @@ class ApplyPatchTool:
 
     def _remember(self, change: Change, stamp: Stamp | None, context: ToolContext) -> None:
         if stamp is None:
-            self._stamps.forget(context.session_id, change.path)
+            self._stamps.evict(context.session_id, change.path)
         else:
             self._stamps.mark(context.session_id, change.path, stamp)

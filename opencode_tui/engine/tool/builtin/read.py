@@ -16,7 +16,7 @@ from pydantic import Field
 
 from opencode_tui.cancellation import to_cancellable_thread
 from opencode_tui.engine.tool.files.folder import open_folder
-from opencode_tui.engine.tool.files.read_guard import ReadStamps, Stamp, stamp_of
+from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp, stamp_of
 from opencode_tui.engine.tool.files.text_format import detect, is_binary, presentable
 from opencode_tui.engine.tool.files.transaction import explain
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
@@ -171,7 +171,7 @@ class ReadTool:
     name = "read"
     parameters = ReadParameters
 
-    def __init__(self, *, stamps: ReadStamps, instructions: NearbyInstructions | None = None) -> None:
+    def __init__(self, *, stamps: ReadGuard, instructions: NearbyInstructions | None = None) -> None:
         self.description = read_description(self.name)
         self._stamps = stamps
         self._instructions = instructions

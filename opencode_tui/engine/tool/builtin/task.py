@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from opencode_tui.engine.tool.tool import Assignment, Parameters, Subagents, ToolContext, ToolResult, read_description
+from opencode_tui.engine.tool.tool import Parameters, Subagents, SubagentTask, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
 
@@ -39,7 +39,7 @@ class TaskTool:
                 metadata={"description": arguments.description, "subagent_type": arguments.subagent_type},
             )
         done = await agents.run(
-            Assignment(
+            SubagentTask(
                 agent=arguments.subagent_type,
                 description=arguments.description,
                 prompt=arguments.prompt,
@@ -57,7 +57,7 @@ class TaskTool:
 
     @staticmethod
     def _check(name: str, agents: Subagents, context: ToolContext) -> None:
-        offered = agents.offered(context.agent)
+        offered = agents.available(context.agent)
         if name not in [offer for offer, _ in offered]:
             listed = "; ".join(f"{offer}: {description.rstrip('.')}" for offer, description in offered) or "none"
             raise ToolError(f"there is no agent {name!r} for tasks; choose one of: {listed}")

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.tool.edit.diff import TextDiff, compare
 from opencode_tui.engine.tool.files.files import TextFile, WorktreeFiles
-from opencode_tui.engine.tool.files.read_guard import ReadStamps
+from opencode_tui.engine.tool.files.read_guard import ReadGuard
 from opencode_tui.engine.tool.files.text_format import TextFormat, presentable
 from opencode_tui.engine.tool.files.transaction import Change
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
@@ -70,7 +70,7 @@ def shown_texts(before: str, after: str) -> tuple[str, str]:
 class FileEditor:
     """Changes single files for the tools that write."""
 
-    def __init__(self, *, files: WorktreeFiles, stamps: ReadStamps) -> None:
+    def __init__(self, *, files: WorktreeFiles, stamps: ReadGuard) -> None:
         self._files = files
         self._stamps = stamps
 

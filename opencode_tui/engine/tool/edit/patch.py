@@ -68,7 +68,7 @@ def parse_patch(text: str) -> list[Section]:
     lines = _body(text)
     sections: list[Section] = []
     for number, line in enumerate(lines, 2):
-        _take_line(line, number, sections)
+        _parse_line(line, number, sections)
     if not sections:
         raise ToolError("the patch is empty; put at least one Add, Delete or Update File section into it")
     _check_updates(sections)
@@ -88,7 +88,7 @@ def _body(text: str) -> list[str]:
     return lines[begin + 1 : end]
 
 
-def _take_line(line: str, number: int, sections: list[Section]) -> None:
+def _parse_line(line: str, number: int, sections: list[Section]) -> None:
     """Add one line to the sections; a header opens the next one."""
     header = _header(line)
     if header is not None:
@@ -101,7 +101,7 @@ def _take_line(line: str, number: int, sections: list[Section]) -> None:
         case UpdateFile() if line.startswith(_MOVE) and not current.chunks:
             current.move_to = line.removeprefix(_MOVE).strip()
         case UpdateFile():
-            _take_update_line(line, number, current)
+            _parse_update_line(line, number, current)
         case _ if not line.strip():
             return
         case _:
@@ -120,7 +120,7 @@ def _header(line: str) -> Section | None:
     return None
 
 
-def _take_update_line(line: str, number: int, section: UpdateFile) -> None:
+def _parse_update_line(line: str, number: int, section: UpdateFile) -> None:
     if line.startswith("@@"):
         section.chunks.append(Chunk(context=line[2:].strip() or None))
         return

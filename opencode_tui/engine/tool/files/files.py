@@ -19,7 +19,7 @@ from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.tool.files.folder import Folder, open_folder
 from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
 from opencode_tui.engine.tool.files.text_format import TextFormat, decode, is_binary
-from opencode_tui.engine.tool.files.transaction import Change, Stage, explain
+from opencode_tui.engine.tool.files.transaction import Change, FileTransaction, explain
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
 
@@ -85,7 +85,7 @@ class WorktreeFiles:
 
         Raises ToolError, with everything as it was, when a file is not the one that was read, or the disk refuses.
         """
-        stage = Stage(changes)
+        stage = FileTransaction(changes)
         try:
             await run_to_completion(asyncio.to_thread(stage.prepare))
             if context.watch is not None:
@@ -94,7 +94,9 @@ class WorktreeFiles:
         finally:
             await run_to_completion(asyncio.to_thread(stage.clear))
 
-    async def _commit(self, stage: Stage, changes: Iterable[Change], context: ToolContext) -> list[Stamp | None]:
+    async def _commit(
+        self, stage: FileTransaction, changes: Iterable[Change], context: ToolContext
+    ) -> list[Stamp | None]:
         is_done = False
         try:
             stamps = await asyncio.to_thread(stage.commit)

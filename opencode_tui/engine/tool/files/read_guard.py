@@ -24,7 +24,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
     return Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-class ReadStamps:
+class ReadGuard:
     """The stamps of what sessions have read or written; paths are real ones."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class ReadStamps:
                 f"{path} changed on disk since it was last read; read it again, then repeat the edit on what it holds now"
             )
 
-    def forget(self, session_id: str, path: Path | None = None) -> None:
+    def evict(self, session_id: str, path: Path | None = None) -> None:
         """Drop what a session knows of one file, or of all."""
         if path is None:
             self._seen.pop(session_id, None)

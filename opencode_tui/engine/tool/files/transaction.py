@@ -67,7 +67,7 @@ class _Prepared:
 
 
 @dataclass(slots=True)
-class Stage:
+class FileTransaction:
     """Changes that happen together. Temporary names begin with `.opencode-tui-` and lie in the files' own folders."""
 
     changes: Sequence[Change]
@@ -104,7 +104,7 @@ class Stage:
             for prepared in self._prepared:
                 _place(prepared, keep=len(self._prepared) > 1)
         except (OSError, ToolError) as error:
-            self._take_back()
+            self._rollback()
             failed = next(item.change.path for item in self._prepared if not item.done)
             raise (explain(error, failed) if isinstance(error, OSError) else error) from error
         self._committed = True
@@ -123,7 +123,7 @@ class Stage:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
 
-    def _take_back(self) -> None:
+    def _rollback(self) -> None:
         stranded: list[str] = []
         for prepared in reversed(self._prepared):
             if not prepared.done:
@@ -181,7 +181,7 @@ def _write_new(prepared: _Prepared, status: os.stat_result | None) -> None:
         file.write(content)
         file.flush()
         if status:
-            _take_attributes(descriptor, prepared, status)
+            _copy_attributes(descriptor, prepared, status)
         elif prepared.change.mode is not None and hasattr(os, "fchmod"):
             os.fchmod(descriptor, prepared.change.mode)
         os.fsync(descriptor)
@@ -189,7 +189,7 @@ def _write_new(prepared: _Prepared, status: os.stat_result | None) -> None:
         prepared.stamp, prepared.mode = stamp_of(made), stat.S_IMODE(made.st_mode)
 
 
-def _take_attributes(descriptor: int, prepared: _Prepared, status: os.stat_result) -> None:
+def _copy_attributes(descriptor: int, prepared: _Prepared, status: os.stat_result) -> None:
     """Give the new file the old one's owner, extended attributes and mode; the mode last, because chown clears bits of it."""
     if hasattr(os, "fchown"):
         # Only root may give files away; everyone else keeps at least the group where that is allowed.

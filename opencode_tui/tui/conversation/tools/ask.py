@@ -6,7 +6,7 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import answers_of
 from opencode_tui.tui.conversation.body import plain_line
-from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer
 from opencode_tui.tui.state.items import ToolItem
 
@@ -19,7 +19,7 @@ class AskRenderer(ToolRenderer):
         state = item.part.state
         return "short" if isinstance(state, ToolStateCompleted) and len(answers_of(state)) > 1 else "folded"
 
-    def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
+    def body(self, item: ToolItem, page: RenderContext, opened: Opened) -> list[Line]:
         """Return each question with its answer."""
         state = item.part.state
         if opened == "folded" or not isinstance(state, ToolStateCompleted):

@@ -13,7 +13,7 @@ from opencode_tui.tui.conversation.body import (
     output_tail,
     plain_line,
 )
-from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cut, tail
 from opencode_tui.tui.state.items import ToolItem
 
@@ -35,7 +35,7 @@ class BashRenderer(ToolRenderer):
             return "short" if is_bad or count_lines(self.text(item.part)) > _OWN_SHOWN + 1 else "whole"
         return "short" if is_bad and item.is_last else "folded"
 
-    def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
+    def body(self, item: ToolItem, page: RenderContext, opened: Opened) -> list[Line]:
         """Return the output when it is opened; else its end, after a bad exit or of the person's own."""
         if opened != "short":
             lines = super().body(item, page, opened)
@@ -51,12 +51,12 @@ class BashRenderer(ToolRenderer):
         return [*lines, more]
 
     @staticmethod
-    def _command(part: ToolPart, page: Page) -> list[Line]:
+    def _command(part: ToolPart, page: RenderContext) -> list[Line]:
         """Return a command of several lines; one of a single line stands above already."""
         lines = str(part.state.input.get("command") or "").strip().split("\n")[:OPEN_LINES]
         return [plain_line([(screen_line(line), page.style("text"))], page) for line in lines] if len(lines) > 1 else []
 
-    def running(self, state: ToolStateRunning, page: Page) -> list[Line]:
+    def running(self, state: ToolStateRunning, page: RenderContext) -> list[Line]:
         """Return the output's last lines."""
         return tail(output_tail(str((state.metadata or {}).get("output") or ""), TAIL_LINES), page, TAIL_LINES)
 

@@ -8,7 +8,7 @@ from opencode_tui.text.diff_rows import DiffRow, read_diff
 from opencode_tui.text.quantity import plural
 from opencode_tui.tui.conversation.body import plain_line
 from opencode_tui.tui.conversation.diff import draw_diff
-from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.conversation.tools.tool import FullText, Opened, ToolRenderer
 from opencode_tui.tui.state.items import ToolItem
 
@@ -23,7 +23,7 @@ class EditRenderer(ToolRenderer):
         """An edit shows its diff's beginning."""
         return "short"
 
-    def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
+    def body(self, item: ToolItem, page: RenderContext, opened: Opened) -> list[Line]:
         """Return the diff: all of it when it was opened by hand, else its beginning."""
         rows = _rows(self.text(item.part))
         if opened == "folded" or not rows:

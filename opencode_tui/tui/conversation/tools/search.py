@@ -5,7 +5,7 @@ import re
 from opencode_tui.text.safe_text import output_line
 from opencode_tui.text.tool import relative
 from opencode_tui.tui.conversation.body import OPEN_LINES, count_lines, draw_more, guarded
-from opencode_tui.tui.conversation.render import Line, Page, Span
+from opencode_tui.tui.conversation.render import Line, RenderContext, Span
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer
 from opencode_tui.tui.state.items import ToolItem
 
@@ -15,7 +15,7 @@ _FOUND_LINE = re.compile(r"  Line (\d+): (.*)")
 class GrepRenderer(ToolRenderer):
     """Draws matches by file, the matched text in its light."""
 
-    def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
+    def body(self, item: ToolItem, page: RenderContext, opened: Opened) -> list[Line]:
         """Return the files with their matches."""
         text = self.text(item.part)
         if opened == "folded" or not text:
@@ -36,7 +36,7 @@ def _pattern(text: str) -> re.Pattern[str] | None:
         return None
 
 
-def _match_spans(row: str, pattern: re.Pattern[str] | None, page: Page) -> list[Span]:
+def _match_spans(row: str, pattern: re.Pattern[str] | None, page: RenderContext) -> list[Span]:
     found = _FOUND_LINE.match(row)
     if found is None:
         return [(output_line(relative(row.rstrip(":"), page.root)), page.style("text"))]

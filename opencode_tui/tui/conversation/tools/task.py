@@ -6,14 +6,14 @@ from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
 from opencode_tui.text.tool import name_of, tools_of
 from opencode_tui.tui.conversation.body import TAIL_LINES
-from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.conversation.tools.tool import ToolRenderer, tail
 
 
 class TaskRenderer(ToolRenderer):
     """Draws tasks."""
 
-    def running(self, state: ToolStateRunning, page: Page) -> list[Line]:
+    def running(self, state: ToolStateRunning, page: RenderContext) -> list[Line]:
         """Return the agent's last tools."""
         tools = tools_of(state.metadata or {})
         names = [name_of(tool) for tool in tools[-TAIL_LINES:]]

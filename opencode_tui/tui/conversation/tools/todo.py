@@ -7,7 +7,7 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import todos_of
 from opencode_tui.tui.conversation.body import OPEN_LINES, plain_line
-from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer
 from opencode_tui.tui.state.items import ToolItem
 
@@ -22,7 +22,7 @@ class TodoRenderer(ToolRenderer):
         """The list is open while it is the turn's last call."""
         return "short" if item.is_last else "folded"
 
-    def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
+    def body(self, item: ToolItem, page: RenderContext, opened: Opened) -> list[Line]:
         """Return the items with their signs."""
         state = item.part.state
         if opened == "folded" or not isinstance(state, ToolStateCompleted):
@@ -47,7 +47,7 @@ def _line(todo: Mapping[str, object]) -> str:
     return f"[{'x' if todo.get('status') == 'completed' else ' '}] {content}"
 
 
-def _todo(status: str, content: str, page: Page) -> Line:
+def _todo(status: str, content: str, page: RenderContext) -> Line:
     glyphs = page.look.glyphs
     sign, token = {
         "completed": (glyphs.done, "success"),

@@ -7,7 +7,7 @@ from typing import Literal
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
 from opencode_tui.tui.conversation.body import draw_open, draw_output, is_capped
-from opencode_tui.tui.conversation.render import Line, Page
+from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.state.items import ToolItem
 
 Opened = Literal["folded", "short", "whole"]
@@ -31,14 +31,14 @@ class ToolRenderer:
         """Return how much of a completed call's body is seen before anybody opened or folded it."""
         return "folded"
 
-    def body(self, item: ToolItem, page: Page, opened: Opened) -> list[Line]:
+    def body(self, item: ToolItem, page: RenderContext, opened: Opened) -> list[Line]:
         """Return the lines below a completed call's line."""
         text = self.text(item.part)
         if opened == "folded" or not text.strip():
             return []
         return draw_open(text, page, is_least=is_cut(item.part))
 
-    def running(self, state: ToolStateRunning, page: Page) -> list[Line]:
+    def running(self, state: ToolStateRunning, page: RenderContext) -> list[Line]:
         """Return the lines below a running call's line; their number stays the same while it runs."""
         return []
 
@@ -61,6 +61,6 @@ def is_cut(part: ToolPart) -> bool:
     return isinstance(state, ToolStateCompleted) and bool(state.metadata.get("outputPath"))
 
 
-def tail(lines: Sequence[str], page: Page, count: int) -> list[Line]:
+def tail(lines: Sequence[str], page: RenderContext, count: int) -> list[Line]:
     """Return exactly `count` lines of a running call's tail."""
     return draw_output([*lines, *[""] * (count - len(lines))], page)

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from opencode_tui.cli.style import Style
 from opencode_tui.cli.tool_line import tool_lines
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import PROGRAM_ENDED, StoredError
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import (
     AnyPart,

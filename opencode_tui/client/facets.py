@@ -15,14 +15,7 @@ from opencode_tui.schema.api.catalog import (
     SkillSummary,
     ToolSummary,
 )
-from opencode_tui.schema.api.context import (
-    CompactionReport,
-    CompactSession,
-    ContextView,
-    MessageWithParts,
-    PruneReport,
-    RequestView,
-)
+from opencode_tui.schema.api.context import CompactionReport, CompactSession, ContextView, PruneReport, RequestView
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
@@ -41,6 +34,7 @@ from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.schema.session.session import AnyStatus, ForkPreview, SessionInfo, Todo
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport

@@ -24,7 +24,6 @@ from opencode_tui.schema.api.catalog import (
     SkillSummary,
     ToolSummary,
 )
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.request import CommandInput, ForkSession, PromptInput
@@ -34,6 +33,7 @@ from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo
 
 if TYPE_CHECKING:

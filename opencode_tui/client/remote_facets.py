@@ -34,7 +34,6 @@ from opencode_tui.schema.api.context import (
     CompactionReport,
     CompactSession,
     ContextView,
-    MessageWithParts,
     PartChoice,
     PruneReport,
     RequestView,
@@ -60,6 +59,7 @@ from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules, Reply, Rule
 from opencode_tui.schema.record import JsonObject, Record
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import PART, AnyPart
 from opencode_tui.schema.session.session import STATUSES, AnyStatus, ForkPreview, SessionInfo, Todo

@@ -8,9 +8,9 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import CommandInput, PromptInput, ShellInput
 from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.server.answer import record_bytes, value_bytes
 from opencode_tui.server.errors import describe_error

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo

@@ -3,8 +3,8 @@
 from itertools import count
 from typing import Any
 
-from opencode_tui.schema.api.context import MessageWithParts, with_parts
 from opencode_tui.schema.model import Limit, Model, ModelRef
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, UserMessage
 from opencode_tui.schema.session.part import (
     AnyPart,

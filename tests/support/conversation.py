@@ -6,7 +6,6 @@ from typing import Any
 from textual.app import App, ComposeResult
 from textual.message import Message
 
-from opencode_tui.schema.api.context import MessageWithParts, with_parts
 from opencode_tui.schema.error import (
     ApiData,
     MessageData,
@@ -21,6 +20,7 @@ from opencode_tui.schema.error import (
 )
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
 from opencode_tui.schema.session.part import (
     AnyPart,

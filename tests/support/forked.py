@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from opencode_tui.engine.session.records.fork_map import ForkMap
-from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts
 
 Stored = list[tuple[Any, list[Any]]]
 

@@ -7,8 +7,8 @@ from opencode_tui.engine.provider.decode import openai_request
 from opencode_tui.engine.provider.llm import LlmRequest
 from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.tool.lazy_tool import read_specs
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import Tokens
 from tests.support.build import MODEL, assistant, call, user
 from tests.support.corpus import Kind, passage

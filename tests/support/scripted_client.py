@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices
-from opencode_tui.schema.api.context import ContextView, MessageWithParts
+from opencode_tui.schema.api.context import ContextView
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.trust import TrustReport
@@ -18,6 +18,7 @@ from opencode_tui.schema.event.event import Envelope, Event
 from opencode_tui.schema.model import Limit, Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo, SessionTime, Todo
 from opencode_tui.schema.session.undo import RevertPreview
 from tests.support.conversation import NOON, ROOT, SESSION

@@ -18,9 +18,9 @@ from opencode_tui.engine.session.revert.summary import SessionSummaries
 from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
 from opencode_tui.schema.session.part import AnyPart, PatchPart, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo, SessionTime

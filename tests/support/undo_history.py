@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine
 
-from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.undo import RevertReport
 from tests.conftest import isolated_environment

@@ -13,8 +13,8 @@ from opencode_tui.engine.session.records.fork_map import ForkMap
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.snapshot.snapshot import Snapshots
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import ForkSession
+from opencode_tui.schema.session.history import MessageWithParts
 from tests.support.deaths import dying
 from tests.support.forked import as_forked, as_stored
 from tests.support.snapshot_machine import ACTS, Act, compare_facts

@@ -2,7 +2,6 @@
 
 import pytest
 
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import ApiData, StoredApiError, aborted
 from opencode_tui.schema.event.event import (
     BusLagged,
@@ -17,6 +16,7 @@ from opencode_tui.schema.event.event import (
     SessionStatusChanged,
 )
 from opencode_tui.schema.permission import ToolCallRef
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessageTime, Tokens
 from opencode_tui.schema.session.part import AnyPart, PartTime, TextPart
 from opencode_tui.schema.session.session import BusyStatus, IdleStatus, RevertState

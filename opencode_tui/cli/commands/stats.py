@@ -13,9 +13,9 @@ from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json
 from opencode_tui.client.client import Client
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import fork_origin, hidden_cost

@@ -8,9 +8,9 @@ import sys
 import time
 
 from opencode_tui.cli.terminal import write_answer
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.event.event import Event, MessageUpdated, PartUpdated, SessionFailed
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import (
     AnyPart,

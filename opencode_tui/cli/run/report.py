@@ -12,7 +12,6 @@ from opencode_tui.cli.run.activity import Activity
 from opencode_tui.cli.run.answer_text import AnswerText
 from opencode_tui.cli.style import Style, Token
 from opencode_tui.cli.tool_line import activity_of, tool_lines
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.event.event import (
     BusLagged,
     Event,
@@ -24,6 +23,7 @@ from opencode_tui.schema.event.event import (
     SessionFailed,
     SessionStatusChanged,
 )
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import BusyStatus, RetryStatus

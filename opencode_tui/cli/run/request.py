@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.session.request.attachment import file_input
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import CommandInput, FileInput, PromptInput, PromptPart, TextInput
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.session.history import MessageWithParts
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client

@@ -18,7 +18,6 @@ from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.terminal import say
 from opencode_tui.client.local import choose_policy
 from opencode_tui.engine.permission.policy import AskPerson, Policy
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.error import ConfigError, NobodyToAskError, OpencodeError, PermissionRefused
 from opencode_tui.schema.event.event import (
@@ -32,6 +31,7 @@ from opencode_tui.schema.event.event import (
 )
 from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
 

@@ -28,7 +28,6 @@ from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.references import ReferencePlace, expand_references
 from opencode_tui.engine.session.subagent import parent_layers
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import (
     AgentInput,
     CommandInput,
@@ -42,6 +41,7 @@ from opencode_tui.schema.error import ConfigError, OpencodeError, RunAborted
 from opencode_tui.schema.event.event import CommandExecuted
 from opencode_tui.schema.model import ModelRef, parse_model_ref
 from opencode_tui.schema.permission import Ruleset
+from opencode_tui.schema.session.history import MessageWithParts
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from opencode_tui.engine.session.step.subtask import find_request_with_subtasks,
 from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import CallScope
 from opencode_tui.engine.session.subagent import Prompter, SessionSubagents, SubagentServices
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import ContextOverflowError, SessionError
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import (
     FINISH_CONTINUES,
     AssistantMessage,

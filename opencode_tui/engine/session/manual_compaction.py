@@ -18,9 +18,10 @@ from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.subagent import Prompter
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
-from opencode_tui.schema.api.context import CompactionReport, CompactSession, MessageWithParts, with_parts
+from opencode_tui.schema.api.context import CompactionReport, CompactSession
 from opencode_tui.schema.error import BusyError, SessionError
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, TextPart
 

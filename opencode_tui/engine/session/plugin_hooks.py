@@ -13,10 +13,10 @@ from pydantic import TypeAdapter, ValidationError
 from opencode_tui.engine.plugin.hooks import HookName, Hooks
 from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
 from opencode_tui.engine.tool.tool import ToolResult
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import CommandInput, PromptPart
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, Part, TextPart
 

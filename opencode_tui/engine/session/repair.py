@@ -4,9 +4,9 @@ Afterwards no part is `pending` or `running`, no text is open, no message withou
 """
 
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import PROGRAM_ENDED, aborted
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion, fail

@@ -15,9 +15,9 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.publisher import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import OpencodeError, RunAborted, StoredError, aborted, to_stored
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus
 from opencode_tui.storage.locks import Locks
 

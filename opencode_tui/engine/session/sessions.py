@@ -12,10 +12,10 @@ from opencode_tui.engine.project.repository import works_elsewhere
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import CreateSession, UpdateSession
 from opencode_tui.schema.error import BusyError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import SessionInfo, SessionTime, default_title, hidden_cost
 from opencode_tui.schema.totals import SessionTotals

@@ -17,10 +17,10 @@ from opencode_tui.engine.session.request.user_message import Target, UserMessage
 from opencode_tui.engine.session.runs import Run, RunRegistry
 from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
 from opencode_tui.engine.session.step.tool_calls import CallScope
-from opencode_tui.schema.api.context import MessageWithParts, with_parts
 from opencode_tui.schema.api.request import PromptInput, ShellInput, TextInput
 from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, UserMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending

@@ -17,13 +17,13 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.tool.tool import AssignmentResult, SubagentTask, ToolContext
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
 from opencode_tui.schema.event.event import PartUpdated
 from opencode_tui.schema.ids import is_identifier
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule, Ruleset
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AgentPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo

@@ -6,8 +6,6 @@ from pydantic import Field
 
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
-from opencode_tui.schema.session.message import AnyMessage, Message
-from opencode_tui.schema.session.part import AnyPart, Part
 
 ContextState = Literal["live", "pruned", "summarised", "ignored", "reverted", "kept"]
 """What becomes of an item: it is sent; only its head is, its output was pruned; a summary stands for it; the model is not given it;
@@ -149,15 +147,3 @@ class CompactionReport(Record):
 
 
 # A message together with its parts, as the API and the loop handle it.
-
-
-class MessageWithParts(Record):
-    """One message and its parts in order."""
-
-    info: Message
-    parts: list[Part] = Field(default_factory=list[Part])
-
-
-def with_parts(info: AnyMessage, parts: list[AnyPart]) -> MessageWithParts:
-    """Return the pair without validating it again."""
-    return MessageWithParts.model_construct(info=info, parts=parts)

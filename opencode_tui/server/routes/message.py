@@ -9,11 +9,11 @@ from urllib.parse import unquote
 
 from fastapi import APIRouter, Query, Response
 
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.request import CommandInput, FileInput, PromptInput, PromptPart, ShellInput
 from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import Part
 from opencode_tui.server.answer import answer_record, answer_records, answer_value
 from opencode_tui.server.late_answer import LateAnswer

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import CompactionPart, PatchPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo, fork_origin

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.event.event import (
     BranchUpdated,
@@ -21,6 +20,7 @@ from opencode_tui.schema.event.event import (
     SessionUpdated,
 )
 from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import FINISH_CONTINUES, AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus, SessionInfo

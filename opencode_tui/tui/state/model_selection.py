@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.event.event import (
     Event,
     MessageUpdated,
@@ -16,6 +15,7 @@ from opencode_tui.schema.event.event import (
     TodoUpdated,
 )
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo, Todo, hidden_cost, is_default_title

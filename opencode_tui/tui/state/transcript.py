@@ -6,7 +6,6 @@ from which place on items came, went or moved. A token costs the same however lo
 
 from collections.abc import Callable, Iterable, Sequence
 
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.event.event import (
     BusLagged,
     Event,
@@ -23,6 +22,7 @@ from opencode_tui.schema.event.event import (
     SessionUpdated,
 )
 from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AnyMessage
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus, RevertState, SessionInfo

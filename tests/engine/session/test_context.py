@@ -12,8 +12,9 @@ from opencode_tui.engine.session.request.reminder import with_reminder
 from opencode_tui.engine.session.request.system import SystemLayer, system_prompt
 from opencode_tui.engine.session.tokens.estimate import ModelEstimate
 from opencode_tui.engine.session.tokens.media import media_tokens
-from opencode_tui.schema.api.context import ContextItem, MessageWithParts, with_parts
+from opencode_tui.schema.api.context import ContextItem
 from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.tool_state import restore
 from tests.support.build import MODEL, assistant, call, compaction, image, reasoning, step_start, text, user
 

@@ -1,7 +1,7 @@
 """Which old outputs go: the rows of the original's tests, then each rule by itself."""
 
 from opencode_tui.engine.session.compaction.prune import output_tokens, prunable, pruned
-from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import restore
 from tests.support.build import assistant, call, text, user

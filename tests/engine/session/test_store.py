@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.session.records.growing_part import LiveText
-from opencode_tui.schema.api.context import with_parts
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError
+from opencode_tui.schema.session.history import with_parts
 from opencode_tui.schema.session.part import PartTime, TextPart
 from tests.support.build import assistant, call, text, user
 from tests.support.collect import drain, words

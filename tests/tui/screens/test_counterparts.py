@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import Tokens
 from opencode_tui.schema.session.session import UNDO_KEY, RetryStatus, RevertState, SessionSummary
 from opencode_tui.schema.session.undo import RevertReport, UndoNote

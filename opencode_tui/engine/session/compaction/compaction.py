@@ -31,10 +31,10 @@ from opencode_tui.engine.session.runs import Cleanup, Run
 from opencode_tui.engine.session.step.part_machine import PartMachine
 from opencode_tui.engine.session.step.processor import StepProcessor, StepServices
 from opencode_tui.engine.session.todo_store import SessionTodos
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import ContextOverflowError, ProviderError, SessionError, StoredError
 from opencode_tui.schema.event.event import Event, SessionCompacted
 from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import (
     FINISH_CONTINUES,
     AssistantMessage,

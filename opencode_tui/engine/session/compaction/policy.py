@@ -32,8 +32,8 @@ from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.session.runs import Run
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import ContextOverflowError
+from opencode_tui.schema.session.history import MessageWithParts
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.compaction import SessionCompaction

@@ -20,9 +20,9 @@ from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.compaction.summary_request import SummaryRequests, newest_request
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.model_message import to_model_messages
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import NotFoundError, ProviderError
 from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.session.history import MessageWithParts
 
 
 class Precomputed(Struct, frozen=True):

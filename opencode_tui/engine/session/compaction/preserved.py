@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.session.request.history import compaction_of
 from opencode_tui.engine.session.tokens.characters import CHARACTERS
-from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import FilePart, PatchPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import Todo

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.session.tokens.characters import tokens_by_length
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import NoSuchMessageError, SessionError
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, prune, restore

@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.request.history import compaction_of
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import ContextOverflowError
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted

@@ -29,9 +29,9 @@ from opencode_tui.engine.session.plugin_hooks import advise_compaction, change_r
 from opencode_tui.engine.session.request.history import compaction_of
 from opencode_tui.engine.session.request.model_message import GO_ON, to_model_messages
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 
 # Pure: the request for a summary: the conversation as plain text, made to fit, and what is asked of the model.

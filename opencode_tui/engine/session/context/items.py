@@ -18,16 +18,10 @@ from opencode_tui.engine.session.request.media import media_blocks
 from opencode_tui.engine.session.request.model_message import PRUNED_OUTPUT, to_model_messages
 from opencode_tui.engine.session.request.system import SystemLayer
 from opencode_tui.engine.session.tokens.estimate import Block, ModelEstimate
-from opencode_tui.schema.api.context import (
-    ContextGroup,
-    ContextItem,
-    ContextKind,
-    ContextState,
-    MessageWithParts,
-    with_parts,
-)
+from opencode_tui.schema.api.context import ContextGroup, ContextItem, ContextKind, ContextState
 from opencode_tui.schema.error import StoredAbortedError
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage
 from opencode_tui.schema.session.part import (
     AnyPart,

@@ -26,9 +26,10 @@ from opencode_tui.engine.session.request.structured import structured_answer
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.session.sessions import add_up
 from opencode_tui.engine.session.tokens.estimate import ModelEstimate, TokenEstimator
-from opencode_tui.schema.api.context import ContextView, MessageWithParts, RequestView, with_parts
+from opencode_tui.schema.api.context import ContextView, RequestView
 from opencode_tui.schema.error import AuthError
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, MessageTime, UserMessage
 from opencode_tui.schema.session.session import SessionInfo, hidden_cost
 

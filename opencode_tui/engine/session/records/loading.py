@@ -7,9 +7,9 @@ from pydantic import ValidationError
 
 from opencode_tui.engine.session.records.growing_part import LiveText
 from opencode_tui.engine.session.records.stored_history import StoredHistory, open_history
-from opencode_tui.schema.api.context import MessageWithParts, with_parts
 from opencode_tui.schema.error import CorruptRecordError, StorageError
 from opencode_tui.schema.ids import spans_wrap, time_field
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE, AnyMessage
 from opencode_tui.schema.session.part import PART, AnyPart
 from opencode_tui.storage.keys import Key

@@ -15,7 +15,6 @@ from pydantic import ConfigDict, TypeAdapter
 from opencode_tui.engine.session.records.growing_part import LiveText, LiveTool
 from opencode_tui.engine.session.records.loading import Loaded, OpenRecords, load_session, load_tail
 from opencode_tui.engine.session.records.publisher import Publisher
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.event import (
     MessageRemoved,
@@ -31,6 +30,7 @@ from opencode_tui.schema.event.event import (
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AnyMessage
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.schema.session.session import SessionInfo

@@ -20,10 +20,10 @@ from opencode_tui.engine.session.request.structured import INSTRUCTION, Structur
 from opencode_tui.engine.session.request.system import SystemLayer, SystemPrompts, system_prompt
 from opencode_tui.engine.session.subagent import SubagentServices, parent_layers
 from opencode_tui.engine.tool.registry import ToolRegistry
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.permission import Ruleset
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.session import SessionInfo
 

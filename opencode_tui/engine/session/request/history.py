@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from opencode_tui.schema.api.context import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import FINISH_CONTINUES, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import CompactionPart
 

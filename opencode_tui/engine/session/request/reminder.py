@@ -7,7 +7,7 @@ know that form. Source: reference, section 24; SPEC section 3, "markers".
 from collections.abc import Sequence
 
 from opencode_tui.engine.agent.agents import read_prompt
-from opencode_tui.schema.api.context import MessageWithParts, with_parts
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, TextPart
 

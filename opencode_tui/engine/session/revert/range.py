@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from opencode_tui.schema.api.context import MessageWithParts, with_parts
 from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.ids import spans_wrap
+from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import RevertState

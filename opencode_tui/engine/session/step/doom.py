@@ -7,8 +7,8 @@ to four calls.
 import json
 from collections.abc import Sequence
 
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending
 

@@ -10,8 +10,8 @@ from opencode_tui.engine.agent.agents import read_prompt
 from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.session.step.processor import Outcome, StepProcessor, StepServices
 from opencode_tui.engine.session.step.tool_calls import CallScope
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, MessageTime, UserMessage
 from opencode_tui.schema.session.part import SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending

@@ -16,8 +16,8 @@ from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.reminder import as_reminder
-from opencode_tui.schema.api.context import MessageWithParts
 from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, SubtaskPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo, is_default_title

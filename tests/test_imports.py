@@ -11,7 +11,7 @@ import pytest
 import opencode_tui
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.storage.paths import find_paths
-from tests.support.repo import make_repo
+from tests.support.world.repo import make_repo
 
 HEAVY = (
     "litellm",

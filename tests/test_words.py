@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.source_tree import banned_definitions, read_source_tree, split_words
+from tests.support.source.tree import banned_definitions, read_source_tree, split_words
 
 
 def test_no_definition_has_a_banned_word_in_its_name() -> None:

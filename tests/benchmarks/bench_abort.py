@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
-from tests.support.aborting import Ended, abort_after, open_aborting
+from tests.support.faults.abort import Ended, abort_after, open_aborting
 
 LATEST_S = 1.2
 GOAL_MS = 300

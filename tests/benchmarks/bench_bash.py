@@ -19,8 +19,8 @@ from opencode_tui.engine.tool.process.process import Command, find_shell
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from tests.benchmarks.comparison import Figure, median_ms, report
 from tests.conftest import isolated_environment
-from tests.support.process_trees import TREES
-from tests.support.shell_bench import ShellBench, survivors, until_running
+from tests.support.shell.bench import ShellBench, survivors, until_running
+from tests.support.shell.process_trees import TREES
 
 PRINTS_300_MB = "head -c 300000000 /dev/zero | fold -w 100"
 TIMEOUT_MS = 250

@@ -12,7 +12,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Parser
 
 from tests.benchmarks.comparison import Figure, report
-from tests.support.shell_world import scanned
+from tests.support.shell.world import scanned
 
 SMALL_MS = 20
 LARGE_MS = 1_000

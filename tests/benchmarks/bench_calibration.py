@@ -15,10 +15,10 @@ from typing import get_args
 from opencode_tui.engine.session.tokens.characters import tokens_by_length
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from tests.benchmarks.comparison import Figure, median_ms, report
-from tests.support.build import MODEL
-from tests.support.corpus import KINDS, Kind, passage
-from tests.support.growing_session import GrowingSession
-from tests.support.token_counter import TokenCounter, Vocabulary
+from tests.support.provider.token_counter import TokenCounter, Vocabulary
+from tests.support.sessions.corpus import KINDS, Kind, passage
+from tests.support.sessions.growing_session import GrowingSession
+from tests.support.sessions.records import MODEL
 
 STEPS, MEASURED, SESSIONS, TEXTS = 10, 5, 6, 8
 GOAL = 5.0

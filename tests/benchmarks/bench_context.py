@@ -14,11 +14,11 @@ from pathlib import Path
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
-from tests.support.long_session import Course, LongSession
-from tests.support.model_script import Answer
-from tests.support.opened import opened
-from tests.support.repo import make_repo
-from tests.support.token_counter import Window
+from tests.support.provider.model_script import Answer
+from tests.support.provider.token_counter import Window
+from tests.support.sessions.long_session import Course, LongSession
+from tests.support.world.engine import opened
+from tests.support.world.repo import make_repo
 
 WINDOW, OUTPUT = 32_000, 8_000
 SUMMARY = "The work of the earlier turns is done as it was asked for; what is left is told by the requests. " * 20

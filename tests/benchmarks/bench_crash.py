@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
-from tests.support.killing import Lane, make_lane
-from tests.support.model_server import ModelServer
+from tests.support.faults.kill import Lane, make_lane
+from tests.support.provider.model_server import ModelServer
 
 KILLS = 200
 LANES = 2

@@ -53,7 +53,7 @@ async def read_ours(base_url: str, count: int, folder: Path) -> tuple[list[float
     from opencode_tui.schema.model import ModelRef
     from opencode_tui.schema.session.part import TextPart
     from tests.benchmarks.bench_one_shot import provider
-    from tests.support.file_log import LoggedFiles
+    from tests.support.faults.file_log import LoggedFiles
 
     settings = json.dumps({"provider": provider(base_url)})
     environ = {**isolated_environment(folder), "OPENCODE_CONFIG_CONTENT": settings}
@@ -98,7 +98,7 @@ def measure(a_packet: int, count: int) -> list[Figure]:
     command = [
         sys.executable,
         "-m",
-        "tests.support.canned_server",
+        "tests.support.provider.canned_server",
         "--deltas",
         str(DELTAS),
         "--a-packet",

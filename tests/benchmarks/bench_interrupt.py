@@ -10,10 +10,10 @@ from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
-from tests.support.cli import CommandLine
-from tests.support.interrupting import Interrupted, Interruption
-from tests.support.model_server import ModelServer
-from tests.support.repo import make_repo
+from tests.support.faults.interrupt import Interrupted, Interruption
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import make_repo
 
 EACH = 10
 LATEST_S = 0.8

@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
-from tests.support.canned_server import CannedServer, answer_packets
-from tests.support.cli import CommandLine
-from tests.support.repo import make_repo
+from tests.support.provider.canned_server import CannedServer, answer_packets
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import make_repo
 
 ROUNDS = 15
 WARM_UP = 2

@@ -19,7 +19,7 @@ from textual import events
 
 from tests.benchmarks.comparison import Figure, report
 from tests.conftest import isolated_environment
-from tests.support.screen import Page, screen
+from tests.support.terminal.screen import Page, screen
 
 FOLDERS, FILES = 100, 1_000
 MEGABYTE = 1_000_000

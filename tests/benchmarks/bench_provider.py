@@ -93,7 +93,7 @@ async def measure(base_url: str) -> list[Figure]:
 
 
 def main() -> int:
-    command = [sys.executable, "-m", "tests.support.model_server", "--port", "0"]
+    command = [sys.executable, "-m", "tests.support.provider.model_server", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         printed = ""

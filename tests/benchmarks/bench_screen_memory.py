@@ -15,8 +15,8 @@ from pathlib import Path
 from tests.benchmarks.bench_screen_start import Screen
 from tests.benchmarks.comparison import Figure, report
 from tests.conftest import isolated_environment
-from tests.support.model_script import Answer
-from tests.support.model_server import ModelServer, provider_config
+from tests.support.provider.model_script import Answer
+from tests.support.provider.model_server import ModelServer, provider_config
 
 FEW, MANY = (10, 60) if os.environ.get("BENCHMARK_QUICK") else (50, 500)
 REST_S, IDLE_S, TURN_S = 2.0, 10.0, 0.1

@@ -18,10 +18,10 @@ from opencode_tui.schema.model import ModelRef
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
-from tests.support.http_face import MODEL, PASSWORD, HttpFace, served
-from tests.support.model_script import Answer
-from tests.support.model_server import ModelServer
-from tests.support.repo import make_repo
+from tests.support.provider.model_script import Answer
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.repo import make_repo
+from tests.support.world.server import MODEL, PASSWORD, HttpFace, served
 
 CLIENTS = 20
 PROMPTS = 50

@@ -18,8 +18,8 @@ from pathlib import Path
 from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
-from tests.support.repo import Repo, make_repo
-from tests.support.snapshots import World
+from tests.support.snapshot.worktree import World
+from tests.support.world.repo import Repo, make_repo
 
 FOLDERS = rounds(1000, 100)
 FILES_A_FOLDER = 50

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.comparison import Figure, median_ms, report
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 ROUNDS = 15
 SETTINGS = {

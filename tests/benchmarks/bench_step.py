@@ -28,9 +28,9 @@ from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.bench_snapshot import floor_ms, timed
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
-from tests.support.repo import Repo, make_repo
-from tests.support.snapshots import World
-from tests.support.store import open_store, session_info
+from tests.support.sessions.store import open_store, session_info
+from tests.support.snapshot.worktree import World
+from tests.support.world.repo import Repo, make_repo
 
 REPEATS = rounds(25, 7)
 CONTENT = b"a line of twenty-four\n" * 100

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from tests.benchmarks.comparison import Figure, report
-from tests.support.source_tree import SourceTree, banned_definitions, read_source_tree
+from tests.support.source.tree import SourceTree, banned_definitions, read_source_tree
 
 ROOT = Path(__file__).parents[2]
 FOLDER_LIMIT = 25

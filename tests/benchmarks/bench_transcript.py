@@ -25,7 +25,7 @@ from opencode_tui.tui.state.transcript import Transcript
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.benchmarks.typist import Typist
-from tests.support.conversation import SESSION, ConversationApp, Story, edit, look, read
+from tests.support.terminal.conversation import SESSION, ConversationApp, Story, edit, look, read
 
 SIZE = (120, 40)
 TURNS = 1_000

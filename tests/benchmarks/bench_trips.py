@@ -34,11 +34,11 @@ import opencode_tui
 from opencode_tui.cli.main import run_command_line
 from tests.benchmarks.comparison import Figure, report
 from tests.conftest import isolated_environment
-from tests.support.model_script import Answer
-from tests.support.model_server import ModelServer
-from tests.support.opened import opened
-from tests.support.repo import make_repo
-from tests.support.screen import screen
+from tests.support.provider.model_script import Answer
+from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.screen import screen
+from tests.support.world.engine import opened
+from tests.support.world.repo import make_repo
 
 PROMPT_GOAL, BUILD_GOAL = 15, 2
 DISK_GOAL, CELL_GOAL = 10, 17

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from opencode_tui.engine.permission.shell.scan import scan
 from tests.benchmarks.comparison import Figure, report
-from tests.support.shell_scripts import World, random_script, unreported
+from tests.support.shell.scripts import World, random_script, unreported
 
 SCRIPTS = 3_000
 

@@ -17,8 +17,8 @@ import httpx
 
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
-from tests.support.model_server import ModelServer
-from tests.support.repo import make_repo
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.repo import make_repo
 
 EXAMPLES = rounds(120, 5)
 GOAL = rounds(10_000, 300)

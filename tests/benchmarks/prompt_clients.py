@@ -9,7 +9,7 @@ import sys
 import time
 from urllib.parse import urlsplit
 
-from tests.support.http_face import MODEL
+from tests.support.world.server import MODEL
 
 
 async def talk(url: str, password: str, session_id: str, count: int) -> list[float]:

@@ -12,9 +12,9 @@ from pathlib import Path
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
-from tests.support.hostile import hostile_strings
-from tests.support.hostile_sources import SOURCES, Shown, show
-from tests.support.hostile_world import Texts, hostile_world
+from tests.support.hostile.sources import SOURCES, Shown, show
+from tests.support.hostile.strings import hostile_strings
+from tests.support.hostile.world import Texts, hostile_world
 
 STRINGS = 500
 ONE_BY_ONE = rounds(500, 20)

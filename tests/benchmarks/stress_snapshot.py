@@ -16,10 +16,10 @@ from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.histories import run_histories
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
-from tests.support.cli import CommandLine, kill_session
-from tests.support.repo import make_repo
-from tests.support.snapshot_machine import SnapshotMachine
-from tests.support.snapshots import facts_of
+from tests.support.snapshot.machine import SnapshotMachine
+from tests.support.snapshot.worktree import facts_of
+from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.repo import make_repo
 
 HISTORIES = rounds(5000, 60)
 KILLS = rounds(300, 10)

@@ -21,7 +21,7 @@ from tests.benchmarks.comparison import Figure, report
 from tests.storage.fault_scenarios import FAULTS, SCENARIOS, complaint, count_calls
 from tests.storage.legacy_store import expected_store, make_legacy_store, make_project, migrate, read_store
 from tests.storage.load import BODY, fork, kill_while_writing, run_processes, wait_for
-from tests.support.faults import DEATH, FaultyFiles
+from tests.support.faults.file_system import DEATH, FaultyFiles
 
 KILLS = 200
 READS = 1_000_000

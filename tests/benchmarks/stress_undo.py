@@ -13,9 +13,9 @@ from pathlib import Path
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.histories import run_histories
 from tests.benchmarks.rounds import rounds
-from tests.support.model_server import ModelServer
-from tests.support.undo_kills import make_undone
-from tests.support.undo_machine import UndoMachine
+from tests.support.provider.model_server import ModelServer
+from tests.support.undo.kills import make_undone
+from tests.support.undo.machine import UndoMachine
 
 HISTORIES = rounds(5000, 60)
 KILLS = rounds(300, 10)

@@ -15,11 +15,11 @@ from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
-from tests.support.cli import CommandLine, kill_session
-from tests.support.model_server import ModelServer
-from tests.support.repo import make_repo
-from tests.support.snapshots import facts_of
-from tests.support.stored import read_store
+from tests.support.provider.model_server import ModelServer
+from tests.support.sessions.stored import read_store
+from tests.support.snapshot.worktree import facts_of
+from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.repo import make_repo
 
 KILLS = rounds(100, 8)
 FILES = ("a.py", "n/one.py", "n/two.py")

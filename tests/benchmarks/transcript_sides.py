@@ -25,7 +25,7 @@ from opencode_tui.tui.preload import warm
 from opencode_tui.tui.state.items import GrowingItem
 from opencode_tui.tui.state.transcript import Transcript
 from tests.benchmarks.streamed_text import mixed_markdown, one_fence, tokens_of
-from tests.support.conversation import NOON, SESSION, Story, look
+from tests.support.terminal.conversation import NOON, SESSION, Story, look
 
 FRAMES_PER_SECOND = 30
 SLICE_S = 0.008

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.cli.style import Style
-from tests.support.in_process import Commands
-from tests.support.pseudo_terminal import terminal_style
-from tests.support.repo import make_repo
+from tests.support.terminal.command import terminal_style
+from tests.support.world.in_process import Commands
+from tests.support.world.repo import make_repo
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from opencode_tui.cli.run.answer_text import AnswerText
 from opencode_tui.cli.style import PLAIN, Style
 from opencode_tui.text.cells import width
-from tests.support.hostile import HOSTILE, steering
-from tests.support.pseudo_terminal import terminal_style
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.terminal.command import terminal_style
 
 LONG = "word " * 40
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import CommandLine
-from tests.support.in_process import Commands
+from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import Commands
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.in_process import Commands
+from tests.support.world.in_process import Commands
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.hostile import HOSTILE, steering
-from tests.support.model_script import Answer, Call
-from tests.support.model_server import ModelServer
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.provider.model_script import Answer, Call
+from tests.support.provider.model_server import ModelServer
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from opencode_tui.cli.style import PLAIN
 from opencode_tui.schema.error import ApiData, MessageData, StoredAbortedError, StoredApiError
 from opencode_tui.schema.session.part import PartTime, RetryPart, RetryTime
 from opencode_tui.schema.session.session import SessionInfo, SessionTime
-from tests.support.build import SESSION, assistant, call, image, owner, reasoning, text, user
-from tests.support.hostile import HOSTILE, steering
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.sessions.records import SESSION, assistant, call, image, owner, reasoning, text, user
 
 INFO = SessionInfo(
     id=SESSION, version="1", project_id="p", directory="/p", title="A title", time=SessionTime(created=0, updated=0)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.cli import CommandLine
-from tests.support.repo import make_repo
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import make_repo
 
 
 @pytest.fixture

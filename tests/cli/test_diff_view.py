@@ -2,7 +2,7 @@ from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.engine.tool.edit.diff import compare
 from opencode_tui.text.cells import width
-from tests.support.hostile import HOSTILE, steering
+from tests.support.hostile.strings import HOSTILE, steering
 
 BEFORE = [f"line {number}" for number in range(1, 41)]
 

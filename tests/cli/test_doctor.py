@@ -8,7 +8,7 @@ import pytest
 from opencode_tui.cli import filesystem
 from opencode_tui.cli.commands import doctor
 from opencode_tui.storage.paths import Paths
-from tests.support.hostile import HOSTILE, steering
+from tests.support.hostile.strings import HOSTILE, steering
 
 
 def signs(text: str) -> dict[str, str]:

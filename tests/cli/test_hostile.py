@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import CommandLine
-from tests.support.hostile import hostile_strings, steering
-from tests.support.model_script import Answer, Call, failure
-from tests.support.model_server import ModelServer
+from tests.support.hostile.strings import hostile_strings, steering
+from tests.support.provider.model_script import Answer, Call, failure
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.cli import CommandLine
 
 if sys.platform == "win32":
     pytest.skip("no pseudo-terminals here", allow_module_level=True)
 
-from tests.support.terminal import Terminal
+from tests.support.terminal.command import Terminal
 
 ALL = hostile_strings(500)
 TEXT = "\n".join(ALL)

@@ -5,8 +5,8 @@ import pytest
 
 from opencode_tui.cli import log
 from opencode_tui.cli.log import start_log
-from tests.support.hostile import HOSTILE, steering
-from tests.support.opened import opened
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.world.engine import opened
 
 LOGGER = logging.getLogger("opencode_tui.test")
 

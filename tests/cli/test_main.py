@@ -13,7 +13,7 @@ from opencode_tui.cli.errors import report_error
 from opencode_tui.cli.main import run_command_line
 from opencode_tui.schema.error import ConfigError, NotFoundError
 from opencode_tui.text.safe_text import make_safe
-from tests.support.cli import PACKAGE_ROOT, CommandLine
+from tests.support.world.cli import PACKAGE_ROOT, CommandLine
 
 
 @pytest.fixture

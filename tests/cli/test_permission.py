@@ -5,7 +5,7 @@ import pytest
 
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.storage import Storage
-from tests.support.cli import CommandLine
+from tests.support.world.cli import CommandLine
 
 RULES = {"permission": {"bash": {"*": "ask", "ls*": "allow", "rm *": "deny"}}}
 

@@ -6,8 +6,8 @@ from opencode_tui.cli.run.permission_prompt import Question, render_question
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.schema.permission import PermissionRequest, Rule, Verdict
 from opencode_tui.text.cells import width
-from tests.support.build import call
-from tests.support.hostile import HOSTILE, steering
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.sessions.records import call
 
 HERE = Path("/src/csvkit")
 REMOVE = Rule(permission="bash", pattern="rm *", action="ask")

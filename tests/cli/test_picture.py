@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("rich", reason="the picture is drawn with rich")
 
-from tests.support.picture import draw, settle
+from tests.support.terminal.picture import draw, settle
 
 PICTURE = Path(__file__).parents[2] / "assets" / "run.svg"
 

@@ -5,15 +5,15 @@ import pytest
 
 from opencode_tui.cli.run.question_prompt import read_answer, render_question
 from opencode_tui.schema.api.question import Question, QuestionOption
-from tests.support.cli import CommandLine
-from tests.support.hostile import HOSTILE, steering
-from tests.support.model_script import Answer, Call, content_text
-from tests.support.model_server import ModelServer
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.provider.model_script import Answer, Call, content_text
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.cli import CommandLine
 
 if sys.platform == "win32":
     pytest.skip("no pseudo-terminals here", allow_module_level=True)
 
-from tests.support.terminal import Terminal
+from tests.support.terminal.command import Terminal
 
 COLOUR = Question(
     question="Which colour?",

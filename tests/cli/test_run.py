@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.cli import CommandLine, kill_session
-from tests.support.hostile import HOSTILE, steering
-from tests.support.model_script import Answer, Call, content_text
-from tests.support.model_server import ModelServer
-from tests.support.stored import read_store
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.provider.model_script import Answer, Call, content_text
+from tests.support.provider.model_server import ModelServer
+from tests.support.sessions.stored import read_store
+from tests.support.world.cli import CommandLine, kill_session
 
 if sys.platform == "win32":
     pytest.skip("no pseudo-terminals here", allow_module_level=True)
 
-from tests.support.terminal import Terminal
+from tests.support.terminal.command import Terminal
 
 
 @pytest.fixture

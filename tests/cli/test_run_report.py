@@ -19,8 +19,8 @@ from opencode_tui.schema.event.event import (
 from opencode_tui.schema.session.message import MessageTime, Tokens
 from opencode_tui.schema.session.part import PartTime, StepFinishPart
 from opencode_tui.schema.session.session import BusyStatus, RetryStatus
-from tests.support.build import SESSION, assistant, call, owner, reasoning, text, user
-from tests.support.hostile import HOSTILE, steering
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.sessions.records import SESSION, assistant, call, owner, reasoning, text, user
 
 BEGIN = MessageUpdated(info=assistant(finish=None).info.changed(time=MessageTime(created=1)))
 TOOL = PartUpdated(part=call("c", "bash"))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.cli import CommandLine
-from tests.support.model_script import Answer, content_text
-from tests.support.model_server import ModelServer
+from tests.support.provider.model_script import Answer, content_text
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.cli import CommandLine
 
 
 @pytest.fixture

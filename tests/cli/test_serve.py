@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.cli import CommandLine, kill_session
-from tests.support.in_process import Commands
-from tests.support.model_server import ModelServer
-from tests.support.repo import make_repo
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.in_process import Commands
+from tests.support.world.repo import make_repo
 
 
 @pytest.fixture

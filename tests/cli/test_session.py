@@ -5,7 +5,7 @@ import pytest
 
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
-from tests.support.hostile import HOSTILE, steering
+from tests.support.hostile.strings import HOSTILE, steering
 
 
 def test_without_sessions_it_says_how_to_begin_one(commands):

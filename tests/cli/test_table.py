@@ -1,7 +1,7 @@
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.cli.table import render_table
 from opencode_tui.text.cells import width
-from tests.support.hostile import HOSTILE, steering
+from tests.support.hostile.strings import HOSTILE, steering
 
 ROWS = [["ses_1", "Dark mode", "4 m"], ["ses_22", "CHANGELOG 自動生成", "12 h"]]
 

@@ -11,8 +11,8 @@ from opencode_tui.schema.session.tool_state import (
     ToolTime,
 )
 from opencode_tui.text.cells import width
-from tests.support.build import call
-from tests.support.hostile import HOSTILE, steering
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.sessions.records import call
 
 DIFF = "@@ -1,1 +1,1 @@\n-x = 1\n+x = 2\n"
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import PACKAGE_ROOT
-from tests.support.screen_terminal import ScreenTerminal
+from tests.support.terminal.screen_terminal import ScreenTerminal
+from tests.support.world.cli import PACKAGE_ROOT
 
 SHELL = """
 import os, select, subprocess, sys, termios

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from tests.support.hostile import HOSTILE, steering
-from tests.support.model_server import ModelServer
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.provider.model_server import ModelServer
 
 TURN = (
     'do it <<tool read {"filePath":"a.py"}>> <<tool edit {"filePath":"a.py","oldString":"x = 1","newString":"x = 2"}>>'

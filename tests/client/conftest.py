@@ -15,9 +15,9 @@ from opencode_tui.client.remote import open_remote
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.session import SessionInfo
-from tests.support.http_face import PASSWORD, served
-from tests.support.model_server import ModelServer
-from tests.support.repo import Repo, make_repo
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.repo import Repo, make_repo
+from tests.support.world.server import PASSWORD, served
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 SETTINGS = {"permission": {"webfetch": "ask", "bash": {"*": "allow", "rm *": "ask"}}}

@@ -4,7 +4,7 @@ import pytest
 
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, OpencodeError
-from tests.support.model_script import Answer, Call
+from tests.support.provider.model_script import Answer, Call
 
 UNKNOWN = "ses_000000000000AAAAAAAAAAAAAA"
 

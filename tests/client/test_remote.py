@@ -12,7 +12,7 @@ from opencode_tui.schema.event.event import BusLagged
 from opencode_tui.server.address import Listening
 from opencode_tui.server.credentials import Credentials
 from opencode_tui.server.serving import open_socket, serving
-from tests.support.http_face import PASSWORD, served
+from tests.support.world.server import PASSWORD, served
 
 
 async def test_a_wrong_password_is_named(project, environ):

@@ -4,7 +4,7 @@ import pytest
 
 from opencode_tui.schema.error import BusyError, NoSuchMessageError, NotFoundError, NothingToRevertError
 from opencode_tui.storage.locks import Locks
-from tests.support.model_script import Answer, Call
+from tests.support.provider.model_script import Answer, Call
 
 UNKNOWN = "ses_000000000000doesnotexist00"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 
 @pytest.fixture

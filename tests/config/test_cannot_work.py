@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.schema.error import ConfigError
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 BASE = "http://127.0.0.1:9/v1"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.schema.error import ConfigError
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 
 @pytest.mark.parametrize(

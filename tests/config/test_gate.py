@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from opencode_tui.config.trust.gate import RepositoryFolder, find_gated
 from opencode_tui.schema.error import ConfigError
-from tests.support.settings_shapes import SETTINGS_OF_ANY_SHAPE
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
+from tests.support.world.settings_shapes import SETTINGS_OF_ANY_SHAPE
 
 COMMAND = ["sh", "-c", "true"]
 INERT: list[tuple[Any, list[str], Any]] = [

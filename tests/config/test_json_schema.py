@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from opencode_tui.config.check.json_schema import build_schema
 from opencode_tui.config.settings.settings import Settings
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.jsonc"
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.schema.error import ConfigError
-from tests.support.settings_shapes import SETTINGS_OF_ANY_SHAPE
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
+from tests.support.world.settings_shapes import SETTINGS_OF_ANY_SHAPE
 
 
 def set_username(world: SettingsWorld, *paths: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter
 from opencode_tui.schema.error import ConfigError
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 
 def test_markdown_files_become_settings(world: SettingsWorld) -> None:

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from opencode_tui.schema.error import ConfigError
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 
 def test_a_variable_becomes_part_of_its_text_whatever_it_holds(world: SettingsWorld) -> None:

@@ -10,7 +10,7 @@ from opencode_tui.config.sources.locations import find_worktree
 from opencode_tui.config.trust.inspection import inspect_folder
 from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.schema.error import TrustError
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 MCP = {"mcp": {"m": {"type": "local", "command": ["./serve.sh", "--fast"]}}}
 

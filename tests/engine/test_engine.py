@@ -5,7 +5,7 @@ import asyncio
 from opencode_tui.engine import engine as engine_module
 from opencode_tui.schema.ids import Identifier, system_clock
 from opencode_tui.storage.paths import find_paths
-from tests.support.opened import opened
+from tests.support.world.engine import opened
 
 EIGHT_DAYS_MS = 8 * 24 * 3_600_000
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.http_face import HttpFace, served
-from tests.support.model_server import ModelServer
-from tests.support.repo import Repo, make_repo
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.repo import Repo, make_repo
+from tests.support.world.server import HttpFace, served
 
 Serve = Callable[..., AbstractAsyncContextManager[HttpFace]]
 

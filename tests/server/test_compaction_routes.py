@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.support.model_script import Answer
+from tests.support.provider.model_script import Answer
 
 MODEL = {"providerID": "fake", "modelID": "fake-model"}
 

@@ -11,8 +11,8 @@ import httpx
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.frame import Frame
 from opencode_tui.server.routes.event import EventStream
-from tests.support.http_face import PASSWORD
-from tests.support.model_script import Answer, Call
+from tests.support.provider.model_script import Answer, Call
+from tests.support.world.server import PASSWORD
 
 
 def word(event: dict) -> str:

@@ -3,8 +3,7 @@
 import httpx
 import pytest
 
-from tests.support.http_face import ALLOWED, PASSWORD, HttpFace
-from tests.support.route_table import every_route
+from tests.support.world.server import ALLOWED, PASSWORD, HttpFace, every_route
 
 RIGHT = httpx.BasicAuth("opencode", PASSWORD)
 THREATS = {

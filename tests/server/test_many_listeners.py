@@ -12,8 +12,8 @@ from opencode_tui.client.client import EventReader
 from opencode_tui.schema.event.event import PartGrowth, PartProgress, to_wire
 from opencode_tui.server.address import Listening
 from opencode_tui.server.serving import open_socket
-from tests.support.http_face import PASSWORD, HttpFace
-from tests.support.model_script import Answer
+from tests.support.provider.model_script import Answer
+from tests.support.world.server import PASSWORD, HttpFace
 
 READING, IDLE = 45, 5
 NARROW = 4_096
@@ -32,7 +32,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
         listens.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, NARROW)
         return listens
 
-    monkeypatch.setattr("tests.support.http_face.open_socket", opened)
+    monkeypatch.setattr("tests.support.world.server.open_socket", opened)
 
 
 async def connect(face: HttpFace, *, limit: int) -> Stream:

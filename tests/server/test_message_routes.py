@@ -5,8 +5,8 @@ import json
 import threading
 import time
 
-from tests.support.http_face import MODEL
-from tests.support.model_script import Answer, failure
+from tests.support.provider.model_script import Answer, failure
+from tests.support.world.server import MODEL
 
 
 def texts(message: dict) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.support.model_script import Answer, Call
+from tests.support.provider.model_script import Answer, Call
 
 OWN = "/opencode-tui"
 

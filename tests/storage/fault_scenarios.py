@@ -9,7 +9,7 @@ from opencode_tui.schema.error import StorageError
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
-from tests.support.faults import SHORT_WRITE, FaultyFiles
+from tests.support.faults.file_system import SHORT_WRITE, FaultyFiles
 
 FAULTS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EACCES": errno.EACCES, "short write": SHORT_WRITE}
 KEPT, CHANGED, GROWN, NEW = ("todo", "kept"), ("session", "p", "s"), ("part", "m", "grown"), ("message", "s", "new")

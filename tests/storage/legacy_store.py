@@ -14,7 +14,7 @@ from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.migrations import Migrations
 from opencode_tui.storage.paths import Paths
-from tests.support.repo import Repo, make_repo
+from tests.support.world.repo import Repo, make_repo
 
 _DATA = Path(__file__).parent / "data" / "legacy"
 NOW = 1_795_142_833_420

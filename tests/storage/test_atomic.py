@@ -6,7 +6,7 @@ import pytest
 
 from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
 from opencode_tui.storage.files import FileSystem
-from tests.support.faults import FaultyFiles
+from tests.support.faults.file_system import FaultyFiles
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from opencode_tui.storage.cost_index import CostIndex
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
-from tests.support.faults import FaultyFiles
+from tests.support.faults.file_system import FaultyFiles
 
 LONG_AGO = 10**18
 MANY = 201

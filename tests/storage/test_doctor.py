@@ -8,7 +8,7 @@ from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
 from tests.storage.load import fork, wait_for
-from tests.support.faults import FaultyFiles
+from tests.support.faults.file_system import FaultyFiles
 
 SESSION = b'{"id":"ses_1","projectID":"p","directory":"/w","title":"t","version":"1","time":{"created":1,"updated":1}}'
 PART = b'{"id":"prt_1","sessionID":"ses_1","messageID":"msg_1","type":"text","text":"hi"}'

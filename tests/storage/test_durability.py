@@ -2,7 +2,7 @@ import os
 
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
-from tests.support.faults import FaultyFiles
+from tests.support.faults.file_system import FaultyFiles
 
 
 def synced(files: FaultyFiles, paths: Paths) -> list[str]:

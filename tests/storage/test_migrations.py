@@ -15,8 +15,8 @@ from tests.storage.legacy_store import (
     read_store,
 )
 from tests.storage.load import fork, wait_for
-from tests.support.faults import DEATH, FaultyFiles
-from tests.support.repo import Repo
+from tests.support.faults.file_system import DEATH, FaultyFiles
+from tests.support.world.repo import Repo
 
 EVERY = 7
 """Each n-th call here; every call in the benchmarks."""

@@ -10,7 +10,7 @@ from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process, is_alive
 from opencode_tui.storage.run_lock import RunGrant
 from tests.storage.load import fork, wait_for
-from tests.support.faults import FaultyFiles
+from tests.support.faults.file_system import FaultyFiles
 
 
 def run_elsewhere(paths: Paths, session_id: str) -> None:

@@ -9,7 +9,7 @@ from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
-from tests.support.faults import FaultyFiles
+from tests.support.faults.file_system import FaultyFiles
 
 MANY = 40
 """More than the index tolerates without being written."""

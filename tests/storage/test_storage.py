@@ -10,7 +10,7 @@ from opencode_tui.schema.error import CorruptRecordError, NotFoundError, Storage
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
-from tests.support.faults import FaultyFiles, StalledDisk
+from tests.support.faults.file_system import FaultyFiles, StalledDisk
 
 KEY = ("session", "p", "ses_1")
 

@@ -14,7 +14,7 @@ from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
 from opencode_tui.storage.write_behind import INTERVAL_MS, WriteBehind
 from opencode_tui.storage.writer import WriterThread
-from tests.support.faults import FaultyFiles, StalledDisk
+from tests.support.faults.file_system import FaultyFiles, StalledDisk
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.storage.paths import Paths
-from tests.support.cli import CommandLine
-from tests.support.model_server import ModelServer
-from tests.support.repo import Repo, make_repo
-from tests.support.stored import read_store
+from tests.support.provider.model_server import ModelServer
+from tests.support.sessions.stored import read_store
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import Repo, make_repo
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from opencode_tui.client.remote import open_remote
 from opencode_tui.schema.api.request import PromptInput
 from opencode_tui.schema.event.event import PartGrowth, SessionIdle
 from opencode_tui.schema.session.message import AssistantMessage
-from tests.support.http_face import MODEL, PASSWORD, served
-from tests.support.model_script import Answer
+from tests.support.provider.model_script import Answer
+from tests.support.world.server import MODEL, PASSWORD, served
 
 HELLO = {"model": MODEL, "parts": [{"type": "text", "text": "hi"}]}
 

@@ -1,8 +1,8 @@
 """`run` where the context fills: the answer stands on stdout alone, the summary is told of beside it."""
 
-from tests.support.cli import CommandLine
-from tests.support.model_script import Answer, Call
-from tests.support.model_server import ModelServer
+from tests.support.provider.model_script import Answer, Call
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.cli import CommandLine
 
 ANSWERS = (
     Answer(text="looking. ", calls=(Call("read", {"filePath": "a.py"}),), usage=(199_000, 500, 0)),

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.storage.paths import Paths
-from tests.support.cli import CommandLine, kill_session
-from tests.support.model_script import Answer, content_text
-from tests.support.model_server import ModelServer, asks_for_summary
+from tests.support.provider.model_script import Answer, content_text
+from tests.support.provider.model_server import ModelServer, asks_for_summary
+from tests.support.world.cli import CommandLine, kill_session
 
 
 def session_record(paths: Paths, session_id: str) -> dict[str, Any]:

@@ -11,10 +11,10 @@ from opencode_tui.schema.api.request import CreateSession, FileInput
 from opencode_tui.schema.error import ContextOverflowError, OpencodeError, ProviderError
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import SessionInfo
-from tests.support.model_script import Answer, Call, failure
-from tests.support.model_server import asks_for_summary
-from tests.support.opened import World, opened
-from tests.support.token_counter import Window
+from tests.support.provider.model_script import Answer, Call, failure
+from tests.support.provider.model_server import asks_for_summary
+from tests.support.provider.token_counter import Window
+from tests.support.world.engine import World, opened
 
 TOO_LONG = failure(400, "prompt is too long: 250000 tokens > 200000 maximum", kind="invalid_request_error")
 REMEDY = r"context is full.*new session.*larger context.*provider\.fake\.models\.fake-model\.limit"

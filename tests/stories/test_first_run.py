@@ -1,6 +1,6 @@
 """The first minute on a fresh machine: no key, no settings, an empty home, and real work in the folder."""
 
-from tests.support.cli import CommandLine
+from tests.support.world.cli import CommandLine
 
 
 def test_the_demo_model_creates_and_runs_without_any_settings(tmp_path, environ):

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from tests.support.cli import CommandLine, kill_session
-from tests.support.deep import write_session
+from tests.support.sessions.disk import write_session
+from tests.support.world.cli import CommandLine, kill_session
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from opencode_tui.engine.engine import open_engine
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.part import TextPart
-from tests.support.cli import CommandLine
-from tests.support.file_log import LoggedFiles, most_in_a_second
-from tests.support.model_script import Answer
+from tests.support.faults.file_log import LoggedFiles, most_in_a_second
+from tests.support.provider.model_script import Answer
+from tests.support.world.cli import CommandLine
 
 TEXT = "abc " * 8_000
 

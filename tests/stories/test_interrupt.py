@@ -5,7 +5,7 @@
 
 import pytest
 
-from tests.support.interrupting import Interruption
+from tests.support.faults.interrupt import Interruption
 
 LIMIT_MS = 600
 

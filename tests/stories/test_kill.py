@@ -2,8 +2,8 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.support.cli import kill_session, read_events
-from tests.support.killing import make_lane
+from tests.support.faults.kill import make_lane
+from tests.support.world.cli import kill_session, read_events
 
 KILLS = 5
 

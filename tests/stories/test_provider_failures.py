@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from tests.support.cli import kill_session
-from tests.support.model_script import Answer, failure
-from tests.support.stored import read_store
+from tests.support.provider.model_script import Answer, failure
+from tests.support.sessions.stored import read_store
+from tests.support.world.cli import kill_session
 
 
 def test_a_failing_provider_is_asked_again_and_the_answer_comes(line, server, paths):

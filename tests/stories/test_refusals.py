@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.model_script import content_text
+from tests.support.provider.model_script import content_text
 
 
 @pytest.mark.parametrize(

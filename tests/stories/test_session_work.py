@@ -2,7 +2,7 @@
 
 import json
 
-from tests.support.model_script import content_text
+from tests.support.provider.model_script import content_text
 
 
 def said(body: dict, role: str) -> list[str]:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.model_script import content_text
-from tests.support.stored import read_store
+from tests.support.provider.model_script import content_text
+from tests.support.sessions.stored import read_store
 
 if sys.platform == "win32":
     pytest.skip("no pseudo-terminals here", allow_module_level=True)
 
-from tests.support.terminal import Terminal
+from tests.support.terminal.command import Terminal
 
 WRITE = 'note <<tool write {"filePath":"note.txt","content":"hello"}>>'
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.stored import read_store
+from tests.support.sessions.stored import read_store
 
 WORK = (
     'double x <<tool read {"filePath":"a.py"}>>'

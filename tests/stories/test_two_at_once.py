@@ -8,7 +8,7 @@ from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInpu
 from opencode_tui.schema.event.event import PartGrowth
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.part import TextPart
-from tests.support.cli import kill_session
+from tests.support.world.cli import kill_session
 
 
 def request(text: str) -> PromptInput:

@@ -4,9 +4,9 @@ import asyncio
 import json
 
 from opencode_tui.schema.api.request import ShellInput
-from tests.support.model_script import Answer, Call
-from tests.support.opened import MODEL, opened
-from tests.support.repo import make_repo
+from tests.support.provider.model_script import Answer, Call
+from tests.support.world.engine import MODEL, opened
+from tests.support.world.repo import make_repo
 
 EDIT = '<<tool read {"filePath":"a.txt"}>> <<tool edit {"filePath":"a.txt","oldString":"%s","newString":"%s"}>>'
 

@@ -2,7 +2,7 @@
 
 import random
 
-from tests.support.undo_kills import make_undone
+from tests.support.undo.kills import make_undone
 
 KILLS = 6
 

@@ -2,7 +2,7 @@
 
 import time
 
-from tests.support.cli import kill_session
+from tests.support.world.cli import kill_session
 
 
 def edit(old, new):

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from opencode_tui.schema.session.part import PART
-from tests.support.cli import kill_session
-from tests.support.snapshots import facts_of
-from tests.support.step_undo import names_in, patches_in, undo
-from tests.support.stored import read_store
+from tests.support.sessions.stored import read_store
+from tests.support.snapshot.worktree import facts_of
+from tests.support.undo.steps import names_in, patches_in, undo
+from tests.support.world.cli import kill_session
 
 EDIT = '<<tool write {"filePath":"new.py","content":"n = 1\\n"}>>'
 

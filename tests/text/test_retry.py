@@ -3,7 +3,7 @@
 import pytest
 
 from opencode_tui.text.retry import failed_by, waiting_reason
-from tests.support.conversation import Story
+from tests.support.terminal.conversation import Story
 
 
 @pytest.mark.parametrize(

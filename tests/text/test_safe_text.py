@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from opencode_tui.text.safe_text import expand_tabs, make_safe, output_line, screen_line, screen_lines
-from tests.support.hostile import HOSTILE, steering
+from tests.support.hostile.strings import HOSTILE, steering
 
 
 @pytest.mark.parametrize("text", HOSTILE)

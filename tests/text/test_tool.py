@@ -3,7 +3,7 @@
 import pytest
 
 from opencode_tui.text.tool import activity_of, argument_of, name_of, outcome_of_tests, read_count, relative
-from tests.support.conversation import Story
+from tests.support.terminal.conversation import Story
 
 
 @pytest.mark.parametrize(

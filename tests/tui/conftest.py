@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.cli import CommandLine
-from tests.support.model_server import ModelServer
-from tests.support.screen_terminal import Open, ScreenTerminal
+from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.screen_terminal import Open, ScreenTerminal
+from tests.support.world.cli import CommandLine
 
 
 @pytest.fixture

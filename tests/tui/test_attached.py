@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.cli import CommandLine
-from tests.support.model_script import Answer
-from tests.support.model_server import ModelServer
-from tests.support.repo import Repo, make_repo
-from tests.support.screen_terminal import ScreenTerminal
-from tests.support.terminal import Terminal
+from tests.support.provider.model_script import Answer
+from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.command import Terminal
+from tests.support.terminal.screen_terminal import ScreenTerminal
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import Repo, make_repo
 
 PASSWORD = "correct horse"
 

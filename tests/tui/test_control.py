@@ -7,8 +7,8 @@ from typing import Any
 from opencode_tui.schema.event.event import PermissionAsked, SessionDeleted, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.tui.state.controller import SessionController
-from tests.support.conversation import ROOT, SESSION
-from tests.support.scripted_client import Script, ScriptedClient, as_client, session
+from tests.support.terminal.conversation import ROOT, SESSION
+from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
 
 
 class Held:

@@ -10,7 +10,7 @@ from opencode_tui.text.diff_rows import DiffRow, read_diff
 from opencode_tui.tui.diff.cells import HEAD, CodeRow, code_rows, unified
 from opencode_tui.tui.diff.headings import name_gaps
 from opencode_tui.tui.diff.layout import DiffForm, DiffLayout
-from tests.support.screen import look
+from tests.support.terminal.screen import look
 
 LOOK = look()
 FORMS = [(is_split, is_wrapped) for is_split in (False, True) for is_wrapped in (False, True)]

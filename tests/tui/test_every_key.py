@@ -5,7 +5,7 @@ from pathlib import Path
 from opencode_tui.config.check.keybinds import ACTIONS as KNOWN
 from opencode_tui.config.check.keybinds import UNSUPPORTED_ACTIONS
 from opencode_tui.tui.keymap import ACTIONS, BY_ID
-from tests.support.screen import screen
+from tests.support.terminal.screen import screen
 
 RECALLED = {"history_previous", "history_next"}
 """Done by the prompt's box."""

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.support.model_script import Answer, Call
-from tests.support.screen import screen
+from tests.support.provider.model_script import Answer, Call
+from tests.support.terminal.screen import screen
 
 
 async def test_an_answer_streams_and_the_turn_is_summed_up(environ: dict[str, str], tmp_path: Path) -> None:

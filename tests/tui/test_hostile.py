@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.hostile import foreign, hostile_strings
-from tests.support.hostile_server import answering
-from tests.support.hostile_sources import SOURCES, show
-from tests.support.hostile_terminal import HostileTerminal
-from tests.support.hostile_world import SIZE, Texts, hostile_world, steers
+from tests.support.hostile.server import answering
+from tests.support.hostile.sources import SOURCES, show
+from tests.support.hostile.strings import foreign, hostile_strings
+from tests.support.hostile.terminal import HostileTerminal
+from tests.support.hostile.world import SIZE, Texts, hostile_world, steers
 
 ALL = hostile_strings(500)
 FEW = 12

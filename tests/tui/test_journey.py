@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.model_script import Answer, Call
-from tests.support.model_server import ModelServer
-from tests.support.repo import Repo, make_repo
-from tests.support.screen_terminal import Open, ScreenTerminal
+from tests.support.provider.model_script import Answer, Call
+from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.screen_terminal import Open, ScreenTerminal
+from tests.support.world.repo import Repo, make_repo
 
 BEFORE, AFTER = "x = 1\ny = 2\n", "x = 42\ny = 2\n"
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.support.repo import make_repo
-from tests.support.screen_terminal import Open
+from tests.support.terminal.screen_terminal import Open
+from tests.support.world.repo import make_repo
 
 BASH = 'go <<tool bash {"command":"sleep 60","description":"x"}>>\r'
 

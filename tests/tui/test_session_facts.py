@@ -3,7 +3,7 @@
 from opencode_tui.schema.session.message import CacheTokens, Tokens
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.state.session_facts import SessionFacts
-from tests.support.build import assistant, user
+from tests.support.sessions.records import assistant, user
 
 THOUGHT = Tokens(input=10, output=100, reasoning=60, cache=CacheTokens(read=20))
 """An answer of 100 tokens, 60 of them reasoning."""

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.cli import CommandLine
-from tests.support.model_server import ModelServer
-from tests.support.repo import make_repo
-from tests.support.screen_terminal import Open, ScreenTerminal
-from tests.support.stored import read_store
+from tests.support.provider.model_server import ModelServer
+from tests.support.sessions.stored import read_store
+from tests.support.terminal.screen_terminal import Open, ScreenTerminal
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import make_repo
 
 WITHOUT_ROOT = (
     "import os, sys; drop = ['setpriv', '--bounding-set=-dac_override,-dac_read_search']; "

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import PACKAGE_ROOT
-from tests.support.model_server import ModelServer, provider_config
-from tests.support.screen_terminal import ScreenTerminal
+from tests.support.provider.model_server import ModelServer, provider_config
+from tests.support.terminal.screen_terminal import ScreenTerminal
+from tests.support.world.cli import PACKAGE_ROOT
 
 
 class Place:

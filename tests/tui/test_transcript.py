@@ -22,7 +22,7 @@ from opencode_tui.schema.session.part import AnyPart, PartTime, TextPart
 from opencode_tui.schema.session.session import BusyStatus, IdleStatus, RevertState
 from opencode_tui.tui.state.items import UndoneFile, UserItem
 from opencode_tui.tui.state.transcript import Transcript
-from tests.support.conversation import NOON, SESSION, Story, chat_dark, compaction_and_retry, refused_key
+from tests.support.terminal.conversation import NOON, SESSION, Story, chat_dark, compaction_and_retry, refused_key
 
 
 class Live:

@@ -5,7 +5,7 @@ import pytest
 from opencode_tui.engine.command.commands import collect_commands
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.schema.error import ConfigError
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import os
 from opencode_tui.engine.file.git_status import changed_files
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import find_repository
-from tests.support.repo import make_repo
+from tests.support.world.repo import make_repo
 
 
 async def told(repo, inner="."):

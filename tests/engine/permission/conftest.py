@@ -16,7 +16,7 @@ from opencode_tui.schema.permission import Ruleset, ToolCallRef
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
-from tests.support.rules import rules
+from tests.support.world.rules import rules
 
 NOW = 1_763_600_000_000
 CALL = ToolCallRef(message_id="msg_1", call_id="call_1")

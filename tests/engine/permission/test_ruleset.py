@@ -21,7 +21,7 @@ from opencode_tui.engine.permission.ruleset import (
 )
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
-from tests.support.rules import rules
+from tests.support.world.rules import rules
 
 HOME = Path("/home/ann")
 TOOLS = ["bash", "edit", "write", "patch", "multiedit", "apply_patch", "read", "task"]

@@ -12,7 +12,7 @@ from opencode_tui.engine.permission.service import CallPermission
 from opencode_tui.schema.error import DeniedError, NobodyToAskError, RejectedError, StorageError
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from tests.engine.permission.conftest import ASKING, CALL, World
-from tests.support.rules import rules
+from tests.support.world.rules import rules
 
 
 async def asked(world: World, *patterns: str, **more: Any) -> tuple[asyncio.Task[None], str]:

@@ -10,8 +10,8 @@ from opencode_tui.engine.permission.policy import RefuseQuestions
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.storage.paths import find_paths
-from tests.support.model_script import Answer, Call
-from tests.support.opened import opened
+from tests.support.provider.model_script import Answer, Call
+from tests.support.world.engine import opened
 
 BASH = Answer(calls=(Call("bash", {"command": "echo $GREETING; echo one"}),))
 

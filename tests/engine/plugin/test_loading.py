@@ -7,7 +7,7 @@ from opencode_tui.config.flags import read_flags
 from opencode_tui.engine.plugin.definition import PluginContext
 from opencode_tui.engine.plugin.discovery import PluginSource, find_plugins
 from opencode_tui.engine.plugin.loader import load_plugins
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 PLUGIN = "def plugin(context):\n    return {'tool.execute.before': lambda given, output: output['args'].update(x=1)}\n"
 TOOL = "def execute(arguments, context):\n    'Adds one.'\n    return arguments['n'] + 1\nargs = {'n': {'type': 'integer'}}\n"

@@ -5,7 +5,7 @@ import asyncio
 from opencode_tui.engine.project.branch_watch import BranchWatch
 from opencode_tui.engine.project.repository import find_repository
 from opencode_tui.schema.event.event import BranchUpdated
-from tests.support.repo import make_repo
+from tests.support.world.repo import make_repo
 
 
 async def test_a_checkout_is_published_once_with_the_new_branch(tmp_path):

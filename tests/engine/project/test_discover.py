@@ -10,7 +10,7 @@ from opencode_tui.engine.project.discover import Project, discover
 from opencode_tui.engine.project.repository import find_repository
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import Paths
-from tests.support.repo import Repo, make_repo
+from tests.support.world.repo import Repo, make_repo
 
 ROOT_ID = "0123456789abcdef0123456789abcdef01234567"
 

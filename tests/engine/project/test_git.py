@@ -11,7 +11,7 @@ import pytest
 from opencode_tui.engine.project import git as git_module
 from opencode_tui.engine.project.git import SafeGit, git_version
 from opencode_tui.schema.error import GitMissingError, GitUnavailableError
-from tests.support.repo import Repo, make_repo
+from tests.support.world.repo import Repo, make_repo
 
 
 @pytest.fixture

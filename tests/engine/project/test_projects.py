@@ -15,7 +15,7 @@ from opencode_tui.schema.event.event import ProjectUpdated
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
-from tests.support.repo import Repo, make_repo
+from tests.support.world.repo import Repo, make_repo
 
 
 @dataclass

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.project.repository import Repository, find_repository
-from tests.support.repo import make_repo, run_git
+from tests.support.world.repo import make_repo, run_git
 
 
 def test_repository_is_found_from_a_folder_below(tmp_path: Path) -> None:

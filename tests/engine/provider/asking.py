@@ -11,7 +11,7 @@ from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.model import Adapter, Model
 from tests.engine.provider.reading import Heard, gather
-from tests.support.model_server import ModelServer
+from tests.support.provider.model_server import ModelServer
 
 READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 WRITE = ToolSpec("write", "Writes a file.", {"type": "object", "properties": {"path": {"type": "string"}}})

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.model_server import ModelServer
+from tests.support.provider.model_server import ModelServer
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.provider import ENVIRONMENT_PROXY, Endpoint
 from opencode_tui.schema.error import AuthError, ModelNotFoundError
 from opencode_tui.schema.model import Cost, Limit, ModelRef, parse_model_ref
-from tests.support.model_server import provider_config
+from tests.support.provider.model_server import provider_config
 
 TABLE = ModelTable()
 

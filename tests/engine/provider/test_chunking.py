@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.engine.provider.reading import Heard, decode, gather
 from tests.engine.provider.test_stream_corpus import CASES, chunks_of
-from tests.support.model_script import Answer, Call
-from tests.support.model_wire import body_chunks
+from tests.support.provider.model_script import Answer, Call
+from tests.support.provider.stream_format import body_chunks
 
 STREAMS = [
     (case["api"], b"".join(chunks_of(case)))

@@ -24,7 +24,7 @@ from opencode_tui.engine.provider.llm import (
     ToolInputStart,
     UserEntry,
 )
-from tests.support.scripted_tools import TOOLS, Conversation, Refused, numbered
+from tests.support.provider.scripted_tools import TOOLS, Conversation, Refused, numbered
 
 REQUESTS = [
     "create hello.py that prints hello, then run it",

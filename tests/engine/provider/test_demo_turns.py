@@ -5,7 +5,7 @@ import pytest
 from opencode_tui.engine.provider.demo.llm import INTRODUCTION
 from opencode_tui.engine.provider.llm import TextBlock, UserEntry
 from opencode_tui.engine.session.compaction.summary_request import plain_talk
-from tests.support.scripted_tools import Answer, Conversation, Refused, numbered
+from tests.support.provider.scripted_tools import Answer, Conversation, Refused, numbered
 
 
 def script(**answers: "str | Refused | list[str | Refused]") -> Answer:

@@ -12,8 +12,8 @@ from opencode_tui.engine.provider.llm import FinishStep, ToolCall, Usage
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import AuthError, ContextOverflowError
 from tests.engine.provider.asking import KEY, ask, ask_once, direct, request
-from tests.support.model_script import Answer, Call, Fault, equal_deltas, failure, html_page
-from tests.support.model_server import ModelServer
+from tests.support.provider.model_script import Answer, Call, Fault, equal_deltas, failure, html_page
+from tests.support.provider.model_server import ModelServer
 
 both = pytest.mark.parametrize("adapter", ["openai", "anthropic"])
 

@@ -24,8 +24,8 @@ from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import AuthError, ContextOverflowError, ProviderError
 from opencode_tui.schema.model import Model
 from tests.engine.provider.asking import KEY, ask, request
-from tests.support.model_script import Answer, Api, Call, equal_deltas, failure, html_page
-from tests.support.model_server import ModelServer
+from tests.support.provider.model_script import Answer, Api, Call, equal_deltas, failure, html_page
+from tests.support.provider.model_server import ModelServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 both = pytest.mark.parametrize("api", ["openai", "anthropic"])

@@ -11,7 +11,7 @@ from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.schema.error import AuthError
 from opencode_tui.schema.model import ModelRef
 from tests.engine.provider.asking import ask, request
-from tests.support.model_server import ModelServer
+from tests.support.provider.model_server import ModelServer
 
 TABLE = ModelTable()
 

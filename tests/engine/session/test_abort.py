@@ -5,10 +5,10 @@ import pytest
 from opencode_tui.engine.session.repair import is_unfinished
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.storage.paths import find_paths
-from tests.support.aborting import abort_after, open_aborting
-from tests.support.model_script import Answer, Call
-from tests.support.opened import opened
-from tests.support.stored import read_store
+from tests.support.faults.abort import abort_after, open_aborting
+from tests.support.provider.model_script import Answer, Call
+from tests.support.sessions.stored import read_store
+from tests.support.world.engine import opened
 
 EVENTS = 14
 """More than a turn tells before its tool runs."""

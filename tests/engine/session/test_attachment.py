@@ -7,7 +7,7 @@ import pytest
 from opencode_tui.engine.session.request.attachment import MAX_BYTES, file_input
 from opencode_tui.schema.api.request import FileInput, PromptInput
 from opencode_tui.schema.session.part import FilePart, FilePartSource, TextPart
-from tests.support.opened import MODEL, opened
+from tests.support.world.engine import MODEL, opened
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 

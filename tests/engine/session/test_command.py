@@ -8,10 +8,10 @@ from opencode_tui.schema.api.request import AgentInput, CommandInput, FileInput,
 from opencode_tui.schema.error import ConfigError, PermissionRefused, RunAborted
 from opencode_tui.schema.event.event import CommandExecuted
 from opencode_tui.schema.session.part import AgentPart, FilePart, TextPart
-from tests.support.collect import drain
-from tests.support.model_script import Answer, Call
-from tests.support.opened import opened
-from tests.support.settings_world import SettingsWorld
+from tests.support.provider.model_script import Answer, Call
+from tests.support.sessions.store import drain
+from tests.support.world.engine import opened
+from tests.support.world.settings import SettingsWorld
 
 
 def commands(**templates):

@@ -14,9 +14,9 @@ from opencode_tui.schema.event.event import SessionCompacted, SessionUpdated
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import CompactionPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo
-from tests.support.model_script import Answer, Call, content_text, failure
-from tests.support.opened import MODEL, World, opened
-from tests.support.token_counter import Window
+from tests.support.provider.model_script import Answer, Call, content_text, failure
+from tests.support.provider.token_counter import Window
+from tests.support.world.engine import MODEL, World, opened
 
 TOO_LONG = failure(400, "This model's maximum context length is 9000 tokens", kind="context_length_exceeded")
 

@@ -16,7 +16,17 @@ from opencode_tui.schema.api.context import ContextItem
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.tool_state import restore
-from tests.support.build import MODEL, assistant, call, compaction, image, reasoning, step_start, text, user
+from tests.support.sessions.records import (
+    MODEL,
+    assistant,
+    call,
+    compaction,
+    image,
+    reasoning,
+    step_start,
+    text,
+    user,
+)
 
 LAYERS = [
     SystemLayer("agent", "build", "You do the work that is asked for."),

@@ -1,7 +1,7 @@
 import pytest
 
 from opencode_tui.engine.session.step.doom import call_key, calls_of_turn, is_doom_loop
-from tests.support.build import assistant, call, user
+from tests.support.sessions.records import assistant, call, user
 
 
 @pytest.mark.parametrize(

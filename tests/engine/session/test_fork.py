@@ -8,10 +8,10 @@ from opencode_tui.schema.error import BusyError, NoSuchMessageError
 from opencode_tui.schema.event.event import SessionCreated
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.session import CopyRange, ForkOrigin, fork_origin
-from tests.support.collect import drain, words
-from tests.support.deep import write_session
-from tests.support.model_script import Answer, Call
-from tests.support.opened import opened, react
+from tests.support.provider.model_script import Answer, Call
+from tests.support.sessions.disk import write_session
+from tests.support.sessions.store import drain, words
+from tests.support.world.engine import opened, react
 
 TWO_TURNS = (Answer(text="first"), Answer(text="second"))
 TODO = Call("todowrite", {"todos": [{"content": "a", "status": "pending", "priority": "high"}]})

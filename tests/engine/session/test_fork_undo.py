@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from opencode_tui.schema.api.request import ForkSession
-from tests.support.model_script import Answer, Call
-from tests.support.opened import opened
-from tests.support.repo import make_repo
+from tests.support.provider.model_script import Answer, Call
+from tests.support.world.engine import opened
+from tests.support.world.repo import make_repo
 
 ALLOWED = {"permission": {"edit": "allow", "external_directory": "allow"}}
 

@@ -2,7 +2,7 @@ import pytest
 
 from opencode_tui.engine.session.compaction.state import new_messages, parse_reported_limit, pending_from, reported_use
 from opencode_tui.schema.session.message import CacheTokens, Tokens
-from tests.support.build import MODEL, assistant, call, compaction, user
+from tests.support.sessions.records import MODEL, assistant, call, compaction, user
 
 USED = Tokens(input=900, output=50, cache=CacheTokens(read=50))
 

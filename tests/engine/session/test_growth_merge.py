@@ -1,6 +1,6 @@
 from opencode_tui.engine.session.records.growing_part import LiveText
 from opencode_tui.engine.session.step.part_machine import Grew, Stored, merge_growth
-from tests.support.build import text
+from tests.support.sessions.records import text
 
 
 def test_growth_of_one_part_in_a_row_is_told_once_and_nothing_changes_its_place():

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from opencode_tui.engine.session.request.history import Position, filter_compacted, is_answered, position
 from opencode_tui.schema.error import aborted
-from tests.support.build import assistant, compaction, user
+from tests.support.sessions.records import assistant, compaction, user
 
 
 def test_history_without_a_compaction_is_whole():

@@ -6,7 +6,7 @@ from opencode_tui.engine.session.compaction.preserved import KeptSources, kept_t
 from opencode_tui.schema.session.part import PatchPart, ToolPart
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
-from tests.support.build import assistant, compaction, image, owner, text, user
+from tests.support.sessions.records import assistant, compaction, image, owner, text, user
 
 
 def kept(messages, todos=(), room=24_000, tail_id=None) -> str:

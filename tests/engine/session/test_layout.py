@@ -10,7 +10,7 @@ from opencode_tui.client.local import open_client
 from opencode_tui.engine.permission.policy import RefuseQuestions
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
-from tests.support.model_server import ModelServer, provider_config
+from tests.support.provider.model_server import ModelServer, provider_config
 
 ARCHIVE = Path(__file__).parents[2] / "schema" / "data" / "opencode-fixtures.tar.gz"
 PROMPT = """work <<reason why>> <<tool read {"filePath":"a.txt"}>>

@@ -13,9 +13,9 @@ from opencode_tui.schema.event.event import PermissionAsked, SessionStatusChange
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import RetryStatus
-from tests.support.model_script import Answer, Call, content_text, failure
-from tests.support.opened import MODEL, opened, react, while_reacting
-from tests.support.settings_world import SettingsWorld
+from tests.support.provider.model_script import Answer, Call, content_text, failure
+from tests.support.world.engine import MODEL, opened, react, while_reacting
+from tests.support.world.settings import SettingsWorld
 
 READ = Call("read", {"filePath": "a.txt"})
 SLEEP = Call("bash", {"command": "sleep 30", "description": "wait"})

@@ -17,7 +17,18 @@ from opencode_tui.engine.provider.llm import (
 from opencode_tui.engine.session.request.model_message import GO_ON, INTERRUPTED, to_model_messages
 from opencode_tui.schema.error import ApiData, StoredApiError, aborted
 from opencode_tui.schema.session.part import FilePart, SubtaskPart
-from tests.support.build import MODEL, assistant, call, compaction, image, owner, reasoning, step_start, text, user
+from tests.support.sessions.records import (
+    MODEL,
+    assistant,
+    call,
+    compaction,
+    image,
+    owner,
+    reasoning,
+    step_start,
+    text,
+    user,
+)
 
 SEES = MODEL.changed(attachment=True)
 

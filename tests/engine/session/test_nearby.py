@@ -1,5 +1,5 @@
 from tests.engine.session.test_subagent import opened, prompt, tool_parts
-from tests.support.model_script import Answer, Call
+from tests.support.provider.model_script import Answer, Call
 
 
 def read(path):

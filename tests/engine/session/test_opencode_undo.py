@@ -9,8 +9,8 @@ import pytest
 from opencode_tui.engine.session.revert.files import FOREIGN
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.schema.session.session import SessionInfo
-from tests.support.stored import read_store
-from tests.support.undo import UndoWorld, undo_world
+from tests.support.sessions.stored import read_store
+from tests.support.undo.sessions import UndoWorld, undo_world
 
 ARCHIVE = Path(__file__).parents[2] / "schema" / "data" / "opencode-fixtures.tar.gz"
 INSIDE = "opencode-fixtures/data/opencode/storage/"

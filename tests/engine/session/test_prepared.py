@@ -12,10 +12,10 @@ from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInpu
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import CompactionPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo
-from tests.support.model_script import Answer, content_text, failure
-from tests.support.model_server import asks_for_summary
-from tests.support.opened import MODEL, World, opened
-from tests.support.token_counter import Window
+from tests.support.provider.model_script import Answer, content_text, failure
+from tests.support.provider.model_server import asks_for_summary
+from tests.support.provider.token_counter import Window
+from tests.support.world.engine import MODEL, World, opened
 
 LIMIT = (22_000, 4_000)
 LONG = "word " * 5_000

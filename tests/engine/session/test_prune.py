@@ -4,7 +4,7 @@ from opencode_tui.engine.session.compaction.prune import output_tokens, prunable
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import restore
-from tests.support.build import assistant, call, text, user
+from tests.support.sessions.records import assistant, call, text, user
 
 LARGE = "x" * 49_000
 """An output of 12,250 tokens."""

@@ -12,8 +12,8 @@ from opencode_tui.schema.error import BusyError, NoSuchMessageError, NotFoundErr
 from opencode_tui.schema.event.event import PartUpdated, SessionStatusChanged
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import SessionInfo
-from tests.support.model_script import Answer, Call
-from tests.support.opened import World, opened, while_reacting
+from tests.support.provider.model_script import Answer, Call
+from tests.support.world.engine import World, opened, while_reacting
 
 LINE = "a line of the file that is read, with some words in it\n"
 

@@ -9,8 +9,8 @@ from opencode_tui.schema.error import QuestionDismissedError, RunAborted, ToolEr
 from opencode_tui.schema.event.event import QuestionAsked, QuestionRejected, QuestionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import ToolCallRef
-from tests.support.model_script import Answer, Call
-from tests.support.opened import opened, while_reacting
+from tests.support.provider.model_script import Answer, Call
+from tests.support.world.engine import opened, while_reacting
 
 COLOUR = Question(question="Which colour?", options=[QuestionOption(label="red"), QuestionOption(label="blue")])
 CALL = Call(

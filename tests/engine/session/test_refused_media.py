@@ -6,7 +6,7 @@ from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.session.retry import reports_refused_media, store_cause
 from opencode_tui.schema.error import Failure, ProviderError
 from opencode_tui.schema.session.part import RetryPart, RetryTime
-from tests.support.build import MODEL, assistant, image, owner, user
+from tests.support.sessions.records import MODEL, assistant, image, owner, user
 
 SEES = MODEL.changed(attachment=True)
 

@@ -1,5 +1,5 @@
 from opencode_tui.engine.session.request.reminder import remind_of_mode, with_reminder, wrap_late
-from tests.support.build import assistant, text, user
+from tests.support.sessions.records import assistant, text, user
 
 WRAPPED = """<system-reminder>
 The user sent the following message:

@@ -7,9 +7,9 @@ from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
 from opencode_tui.engine.session.request.history import filter_compacted, position
 from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.session.request.reminder import remind_of_mode, wrap_late
-from tests.support import strict_anthropic, strict_openai
-from tests.support.build import MODEL, assistant, call, user
-from tests.support.histories import HISTORIES
+from tests.support.provider import strict_anthropic, strict_openai
+from tests.support.sessions.histories import HISTORIES
+from tests.support.sessions.records import MODEL, assistant, call, user
 
 EXAMPLES = int(os.environ.get("OPENCODE_TUI_EXAMPLES", "300"))
 TOOLS = (ToolSpec("read", "Reads.", {"type": "object", "properties": {}}),)

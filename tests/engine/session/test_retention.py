@@ -8,10 +8,10 @@ from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.reader import RecordReader
-from tests.support.model_script import Answer, Call
-from tests.support.opened import opened
-from tests.support.repo import make_repo
-from tests.support.step_undo import open_snapshots, patches_in, undo
+from tests.support.provider.model_script import Answer, Call
+from tests.support.undo.steps import open_snapshots, patches_in, undo
+from tests.support.world.engine import opened
+from tests.support.world.repo import make_repo
 
 WRITE = Answer(calls=(Call("write", {"filePath": "new.txt", "content": "n"}),))
 AUTO = AutoApprove(AskPerson())

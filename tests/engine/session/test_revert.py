@@ -8,8 +8,8 @@ from opencode_tui.schema.event.event import MessageRemoved, PartRemoved, Session
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.undo import UndoNote
 from opencode_tui.storage.locks import Locks
-from tests.support.stored import read_store
-from tests.support.undo import UndoWorld, undo_world
+from tests.support.sessions.stored import read_store
+from tests.support.undo.sessions import UndoWorld, undo_world
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from opencode_tui.schema.error import BusyError, ProviderError, RunAborted
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
-from tests.support.build import assistant
-from tests.support.collect import drain, words
+from tests.support.sessions.records import assistant
+from tests.support.sessions.store import drain, words
 
 ANSWER = assistant("done")
 

@@ -8,9 +8,9 @@ import pytest
 
 from opencode_tui.schema.api.request import ForkSession, PromptInput, TextInput
 from opencode_tui.schema.error import NotFoundError
-from tests.support.model_script import Answer, Call
-from tests.support.opened import MODEL, World, opened
-from tests.support.token_counter import Window
+from tests.support.provider.model_script import Answer, Call
+from tests.support.provider.token_counter import Window
+from tests.support.world.engine import MODEL, World, opened
 
 
 @pytest.fixture

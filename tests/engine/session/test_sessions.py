@@ -5,8 +5,8 @@ import pytest
 from opencode_tui.schema.api.request import CreateSession, UpdateSession
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.event import SessionCreated, SessionUpdated
-from tests.support.collect import drain
-from tests.support.opened import opened
+from tests.support.sessions.store import drain
+from tests.support.world.engine import opened
 
 
 async def test_a_new_session_is_told_before_anything_else_of_it(environ, tmp_path):

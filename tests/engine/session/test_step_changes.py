@@ -13,11 +13,11 @@ from opencode_tui.schema.error import RunAborted
 from opencode_tui.schema.event.event import PartGrowth
 from opencode_tui.schema.session.part import StepFinishPart, StepStartPart
 from opencode_tui.storage.locks import Locks
-from tests.support.model_script import Answer, Call
-from tests.support.opened import MODEL, opened, while_reacting
-from tests.support.repo import make_repo
-from tests.support.snapshots import facts_of
-from tests.support.step_undo import names_in, open_snapshots, patches_in, undo
+from tests.support.provider.model_script import Answer, Call
+from tests.support.snapshot.worktree import facts_of
+from tests.support.undo.steps import names_in, open_snapshots, patches_in, undo
+from tests.support.world.engine import MODEL, opened, while_reacting
+from tests.support.world.repo import make_repo
 
 AUTO = AutoApprove(AskPerson())
 DONE = Answer(text="done")

@@ -3,7 +3,7 @@ import pytest
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.session.message import OutputFormat
 from tests.engine.session.test_subagent import MODEL, opened
-from tests.support.model_script import Answer, Call
+from tests.support.provider.model_script import Answer, Call
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 GOOD, BAD = Call("StructuredOutput", {"n": 3}), Call("StructuredOutput", {"n": "three"})

@@ -13,8 +13,8 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
-from tests.support.model_script import Answer, Call
-from tests.support.model_server import ModelServer, provider_config
+from tests.support.provider.model_script import Answer, Call
+from tests.support.provider.model_server import ModelServer, provider_config
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 FIND = {"description": "find it", "prompt": "look for x", "subagent_type": "explore"}

@@ -8,8 +8,8 @@ from opencode_tui.schema.event.event import MessageUpdated, SessionDiff, Session
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.session import SessionInfo
-from tests.support.build import text
-from tests.support.undo import UndoWorld, undo_world
+from tests.support.sessions.records import text
+from tests.support.undo.sessions import UndoWorld, undo_world
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from opencode_tui.schema.api.request import CreateSession, UpdateSession
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
-from tests.support.model_script import Answer, failure
-from tests.support.opened import MODEL, World, opened
+from tests.support.provider.model_script import Answer, failure
+from tests.support.world.engine import MODEL, World, opened
 
 
 async def titled(world: World, session: SessionInfo) -> SessionInfo:

@@ -2,7 +2,7 @@ import pytest
 
 from opencode_tui.engine.session.step.title import clean_title, is_real_request, message_title, words_for_title
 from opencode_tui.schema.session.part import SubtaskPart
-from tests.support.build import compaction, image, owner, text
+from tests.support.sessions.records import compaction, image, owner, text
 
 
 def subtask(prompt: str) -> SubtaskPart:

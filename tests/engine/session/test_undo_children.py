@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.schema.session.session import SessionInfo
-from tests.support.stored import read_store
-from tests.support.undo import UndoWorld, undo_world
+from tests.support.sessions.stored import read_store
+from tests.support.undo.sessions import UndoWorld, undo_world
 
 
 @pytest.fixture

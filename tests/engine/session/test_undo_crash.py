@@ -8,9 +8,9 @@ import pytest
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.schema.session.session import SessionInfo
-from tests.support.snapshots import Death
-from tests.support.stored import read_store
-from tests.support.undo import UndoWorld, undo_world
+from tests.support.sessions.stored import read_store
+from tests.support.snapshot.worktree import Death
+from tests.support.undo.sessions import UndoWorld, undo_world
 
 
 async def play(world: UndoWorld) -> SessionInfo:

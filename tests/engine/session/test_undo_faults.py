@@ -11,9 +11,9 @@ import pytest
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.undo import RevertReport
-from tests.support.faults import FaultyFiles
-from tests.support.snapshots import Fact, Fault, FaultyDisk
-from tests.support.undo import UndoWorld, undo_world
+from tests.support.faults.file_system import FaultyFiles
+from tests.support.snapshot.worktree import Fact, Fault, FaultyDisk
+from tests.support.undo.sessions import UndoWorld, undo_world
 
 Facts = dict[str, Fact]
 CODES = [errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS]

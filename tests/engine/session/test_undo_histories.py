@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, settings
 
-from tests.support.undo_machine import UndoMachine
+from tests.support.undo.machine import UndoMachine
 
 UndoMachine.TestCase.settings = settings(
     max_examples=60,

@@ -17,7 +17,7 @@ from opencode_tui.schema.session.message import MessageTime
 from opencode_tui.schema.session.part import PatchPart
 from opencode_tui.schema.session.session import RevertState
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
-from tests.support.build import assistant, call, compaction, owner, step_start, text, user
+from tests.support.sessions.records import assistant, call, compaction, owner, step_start, text, user
 
 
 def conversation():

@@ -4,7 +4,7 @@ import pytest
 
 from opencode_tui.schema.api.request import PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
-from tests.support.opened import MODEL, opened
+from tests.support.world.engine import MODEL, opened
 
 OTHER = ModelRef(provider_id="fake-anthropic", model_id="fake-model")
 OWN = {"agent": {"deep": {"mode": "primary", "model": str(MODEL), "variant": "xhigh"}}}

@@ -7,8 +7,8 @@ import pytest
 
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
-from tests.support.model_script import Answer
-from tests.support.opened import opened
+from tests.support.provider.model_script import Answer
+from tests.support.world.engine import opened
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.skill.skills import discover_skills, search_of
-from tests.support.settings_world import SettingsWorld
+from tests.support.world.settings import SettingsWorld
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.storage.paths import Paths
-from tests.support.snapshots import World
+from tests.support.snapshot.worktree import World
 
 
 @pytest.fixture

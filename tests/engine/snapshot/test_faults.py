@@ -11,7 +11,7 @@ from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.revert.journal import Journal
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.paths import Paths
-from tests.support.snapshots import Death, Fact, Fault, FaultyDisk, World
+from tests.support.snapshot.worktree import Death, Fact, Fault, FaultyDisk, World
 
 Scene = tuple[Patch, dict[str, Fact], dict[str, Fact]]
 

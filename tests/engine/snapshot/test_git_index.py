@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.snapshot.scan.git_index import Tracked, find_git_dir, read_tracked
-from tests.support.repo import Repo, make_repo
+from tests.support.world.repo import Repo, make_repo
 
 NAMES = {
     "a": "1",

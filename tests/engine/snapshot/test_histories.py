@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, settings
 
-from tests.support.snapshot_machine import SnapshotMachine
+from tests.support.snapshot.machine import SnapshotMachine
 
 SnapshotMachine.TestCase.settings = settings(
     max_examples=60,

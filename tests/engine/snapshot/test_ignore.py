@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencode_tui.engine.snapshot.scan.ignore import Rules
-from tests.support.repo import make_repo
+from tests.support.world.repo import make_repo
 
 PIECES = st.sampled_from(["a", "b", "ab", "*", "?", "[ab]", "**", "a*", "*.c", "x.c", r"\a", r"\#a", "a b", "ä"])
 PATTERNS = st.builds(

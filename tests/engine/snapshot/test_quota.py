@@ -6,7 +6,7 @@ import pytest
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.schema.error import SnapshotError
-from tests.support.snapshots import World
+from tests.support.snapshot.worktree import World
 
 DAY_MS = 24 * 60 * 60 * 1000
 

@@ -6,7 +6,7 @@ from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.record.recording import SharedWindow, StepRecording, Write
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.error import SnapshotError
-from tests.support.snapshots import World
+from tests.support.snapshot.worktree import World
 
 
 def step(world, *, session="ses_1", family=None, message="msg_1"):

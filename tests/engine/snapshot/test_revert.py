@@ -10,8 +10,8 @@ import pytest
 
 from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
 from opencode_tui.schema.error import SnapshotError
-from tests.support.repo import make_repo
-from tests.support.snapshots import Death, Fault, FaultyDisk, World
+from tests.support.snapshot.worktree import Death, Fault, FaultyDisk, World
+from tests.support.world.repo import make_repo
 
 
 async def turns(world: World, *changes: dict[str, str | None]) -> list[Patch]:

@@ -11,8 +11,8 @@ from opencode_tui.engine.snapshot.report import PathNote
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.storage.paths import Paths
-from tests.support.repo import make_repo
-from tests.support.snapshots import World
+from tests.support.snapshot.worktree import World
+from tests.support.world.repo import make_repo
 
 
 @pytest.fixture

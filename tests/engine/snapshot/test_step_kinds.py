@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.storage.paths import Paths
-from tests.support.repo import make_repo
-from tests.support.snapshots import World
+from tests.support.snapshot.worktree import World
+from tests.support.world.repo import make_repo
 
 
 @pytest.fixture

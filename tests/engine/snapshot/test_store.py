@@ -10,7 +10,7 @@ from opencode_tui.engine.snapshot.objects.pack import DamagedPackError, PackBuil
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
 from opencode_tui.engine.snapshot.objects.tree import EXECUTABLE, FOLDER, LINK, PLAIN, decode, encode
 from opencode_tui.schema.error import SnapshotError
-from tests.support.repo import run_git
+from tests.support.world.repo import run_git
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
 from opencode_tui.engine.tool.builtin.edit import EditTool
 from opencode_tui.engine.tool.tool import ToolResult
 from opencode_tui.schema.error import RejectedError, ToolError
-from tests.support.tools import Workbench, tree
+from tests.support.world.tools import Workbench, tree
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from opencode_tui.engine.tool.tool import ToolResult
 from opencode_tui.schema.error import RejectedError, ToolError
-from tests.support.shell_bench import ShellBench
+from tests.support.shell.bench import ShellBench
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.tool.process import process
-from tests.support.process_trees import TREES
-from tests.support.shell_bench import ShellBench, survivors, until_running
+from tests.support.shell.bench import ShellBench, survivors, until_running
+from tests.support.shell.process_trees import TREES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc for survivors")
 

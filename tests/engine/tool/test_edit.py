@@ -12,7 +12,7 @@ from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.engine.tool.files.read_guard import Stamp
 from opencode_tui.engine.tool.files.text_format import decode
 from opencode_tui.schema.error import ToolError
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
 from opencode_tui.engine.tool.files.transaction import Change, explain
 from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import ToolError
-from tests.support.tools import Workbench, tree
+from tests.support.world.tools import Workbench, tree
 
 
 def stamp(path: Path) -> Stamp:

@@ -3,12 +3,12 @@ import subprocess
 import sys
 
 from opencode_tui.engine.tool.lazy_tool import SPECS
-from tests.support.tool_specs import derive
+from tests.support.source.tool_specs import derive
 
 
 def test_what_the_model_is_told_of_a_tool_is_what_the_tool_says():
     stored = json.loads(SPECS.read_text(encoding="utf-8"))
-    assert stored == derive(), "run: python -m tests.support.tool_specs"
+    assert stored == derive(), "run: python -m tests.support.source.tool_specs"
     assert list(stored) == list(derive())
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.tool.location import locate
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 
 @pytest.mark.parametrize(

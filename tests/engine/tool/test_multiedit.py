@@ -2,7 +2,7 @@ import pytest
 
 from opencode_tui.engine.tool.builtin.multiedit import MultieditTool
 from opencode_tui.schema.error import ToolError
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 
 @pytest.fixture

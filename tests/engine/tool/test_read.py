@@ -6,7 +6,7 @@ import pytest
 from opencode_tui.engine.tool.builtin.read import ReadTool
 from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from opencode_tui.schema.error import RejectedError, ToolError
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c4890000000a49444154789c6300010000000500010d0a2db4"

@@ -4,7 +4,7 @@ import pytest
 
 from opencode_tui.engine.tool.builtin.recall import RecallTool, StoredOutput
 from opencode_tui.schema.error import ToolError
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 
 class Outputs:

@@ -15,7 +15,7 @@ from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.engine.tool.registry import AnyTool, ToolRegistry
 from opencode_tui.engine.tool.search.search import FileSearch
 from opencode_tui.schema.session.session import Todo
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 
 class NoTodos:

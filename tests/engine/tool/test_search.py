@@ -14,7 +14,7 @@ from opencode_tui.engine.tool.search.ripgrep import find_ripgrep
 from opencode_tui.engine.tool.search.search import FALLBACK_NOTE, FileSearch
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 
 @pytest.fixture(params=["ripgrep", "python"])

@@ -3,7 +3,7 @@ import pytest
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.engine.tool.builtin.skill import SkillTool
 from opencode_tui.schema.error import RejectedError, ToolError
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 
 @pytest.fixture

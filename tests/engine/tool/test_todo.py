@@ -4,7 +4,7 @@ import pytest
 
 from opencode_tui.engine.tool.builtin.todo import TodoreadTool, TodowriteTool
 from opencode_tui.schema.session.session import Todo
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 
 class MemoryTodos:

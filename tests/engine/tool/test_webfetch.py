@@ -8,7 +8,7 @@ import pytest
 from opencode_tui.engine.tool.builtin.html_text import convert
 from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
 from opencode_tui.schema.error import ToolError
-from tests.support.tools import Workbench
+from tests.support.world.tools import Workbench
 
 HTML = "<html><head><title>T</title><script>evil()</script></head><body><h1>Head</h1><p>A <a href='/x'>link</a></p></body></html>"
 

@@ -4,7 +4,7 @@ import pytest
 
 from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.schema.error import RejectedError, ToolError
-from tests.support.tools import Workbench, tree
+from tests.support.world.tools import Workbench, tree
 
 
 @pytest.fixture

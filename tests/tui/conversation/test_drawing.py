@@ -14,7 +14,7 @@ from opencode_tui.tui.conversation.layout import Fenwick
 from opencode_tui.tui.conversation.render import RenderContext, slice_spans
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import ToolItem
-from tests.support.conversation import NOON, ROOT, Story, edit, look, read, refused_key
+from tests.support.terminal.conversation import NOON, ROOT, Story, edit, look, read, refused_key
 
 
 def rows(part: Any, width: int, **fields: Any) -> list[str]:

@@ -12,7 +12,8 @@ from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import BusyStatus
 from opencode_tui.tui.conversation import drawing, requests
 from opencode_tui.tui.state.transcript import Transcript
-from tests.support.conversation import (
+from tests.support.hostile.strings import HOSTILE, hostile_strings, steering
+from tests.support.terminal.conversation import (
     SESSION,
     ConversationApp,
     Story,
@@ -29,7 +30,6 @@ from tests.support.conversation import (
     requests_of,
     revert_preview,
 )
-from tests.support.hostile import HOSTILE, hostile_strings, steering
 
 SIZE = (100, 20)
 

@@ -6,9 +6,9 @@ from opencode_tui.schema.api.question import Question, QuestionOption, QuestionR
 from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import StartOptions
-from tests.support.conversation import NOON, ROOT, SESSION, Story
-from tests.support.screen import Page, look
-from tests.support.scripted_client import Script, ScriptedClient, as_client, session
+from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
+from tests.support.terminal.screen import Page, look
+from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
 
 
 async def test_the_chosen_row_of_a_long_list_stays_in_sight() -> None:

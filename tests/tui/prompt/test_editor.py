@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.screen import screen
+from tests.support.terminal.screen import screen
 
 
 async def test_flags_are_drawn_as_letters_and_sent_as_flags(environ: dict[str, str], tmp_path: Path) -> None:

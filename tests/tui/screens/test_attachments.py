@@ -7,7 +7,7 @@ from textual.events import Paste
 
 from opencode_tui.tui.prompt.draft import Attachment
 from opencode_tui.tui.prompt.editor import Editor
-from tests.support.screen import Page, screen
+from tests.support.terminal.screen import Page, screen
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (640).to_bytes(4, "big") + (480).to_bytes(4, "big") + b"\0" * 8
 TEXT = "\n".join(f"row {n}" for n in range(12))

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from tests.support.screen import Page
+from tests.support.terminal.screen import Page
 from tests.tui.screens.test_looks import Situation, opened_app, press
 from tests.tui.screens.test_looks_shown import changes
 

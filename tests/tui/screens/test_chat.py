@@ -10,8 +10,8 @@ from textual import events
 
 from opencode_tui.tui.chrome.status_line import Pressed
 from opencode_tui.tui.options import StartOptions
-from tests.support.model_script import Answer, Call
-from tests.support.screen import Page, screen
+from tests.support.provider.model_script import Answer, Call
+from tests.support.terminal.screen import Page, screen
 
 ASKS = {"permission": {"bash": {"*": "ask", "ls *": "allow"}, "edit": "ask"}}
 TOUCH = Call("bash", {"command": "touch made && ls -la", "description": "x"})

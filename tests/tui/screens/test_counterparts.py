@@ -8,9 +8,9 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import Tokens
 from opencode_tui.schema.session.session import UNDO_KEY, RetryStatus, RevertState, SessionSummary
 from opencode_tui.schema.session.undo import RevertReport, UndoNote
-from tests.support import conversation as stories
-from tests.support.conversation import SESSION
-from tests.support.scripted_client import Script
+from tests.support.terminal import conversation as stories
+from tests.support.terminal.conversation import SESSION
+from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import (
     DARK,
     LIGHT,

@@ -15,10 +15,10 @@ from opencode_tui.schema.session.undo import RevertPreview, UndoFile, UndoScope
 from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import StartOptions
-from tests.support.conversation import NOON, ROOT, SESSION, Story
-from tests.support.hostile import HOSTILE, steering
-from tests.support.screen import look
-from tests.support.scripted_client import SONNET, Script, ScriptedClient, as_client, session
+from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
+from tests.support.terminal.screen import look
+from tests.support.terminal.scripted_client import SONNET, Script, ScriptedClient, as_client, session
 
 EVIL = " ".join(HOSTILE)
 PLACES = {

@@ -23,10 +23,10 @@ from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.theme.look import Look
-from tests.support import conversation as stories
-from tests.support.conversation import NOON, ROOT, SESSION, Story
-from tests.support.screen import look
-from tests.support.scripted_client import SONNET, Script, ScriptedClient, as_client, session
+from tests.support.terminal import conversation as stories
+from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
+from tests.support.terminal.screen import look
+from tests.support.terminal.scripted_client import SONNET, Script, ScriptedClient, as_client, session
 
 NOW_MS = NOON + (5 * 60 + 12) * 1000
 MINUTE, HOUR = 60_000, 3_600_000

@@ -10,8 +10,8 @@ from opencode_tui.schema.api.catalog import Notices
 from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.tui.prompt.draft import Attachment
-from tests.support.conversation import ROOT
-from tests.support.scripted_client import Script
+from tests.support.terminal.conversation import ROOT
+from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import DARK, LIGHT, Act, Situation, asked, chat_of, idle, opened_app, paste, press
 
 BEFORE = """\

@@ -9,8 +9,8 @@ from opencode_tui.schema.event.screen_event import ScreenCommandGiven, ScreenSes
 from opencode_tui.server.routes.screen import ACTIONS
 from opencode_tui.tui.keymap import BY_ID
 from opencode_tui.tui.screens.remote_commands import ACTS
-from tests.support.model_script import Answer, Call
-from tests.support.screen import Page, screen
+from tests.support.provider.model_script import Answer, Call
+from tests.support.terminal.screen import Page, screen
 
 ENDS_THE_TURN = ("session.interrupt", "session.undo")
 

@@ -11,8 +11,8 @@ from opencode_tui.schema.session.message import Tokens, UserSummary
 from opencode_tui.schema.session.part import PatchPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, RevertState, SessionInfo, SessionSummary
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFile, UndoNote, UndoScope
-from tests.support.conversation import NOON, ROOT, SESSION, Story, edit
-from tests.support.scripted_client import Script, session
+from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story, edit
+from tests.support.terminal.scripted_client import Script, session
 from tests.tui.screens.test_looks import (
     DARK,
     HOUR,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.support.model_script import Answer
-from tests.support.screen import Page, screen
+from tests.support.provider.model_script import Answer
+from tests.support.terminal.screen import Page, screen
 
 
 async def select_the_answer(page: Page, words: str) -> None:

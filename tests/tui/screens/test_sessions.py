@@ -12,10 +12,10 @@ from opencode_tui.tui.actions.lists import help_choices
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.screens.sessions import SessionsScreen
-from tests.support.conversation import SESSION
-from tests.support.model_script import Answer
-from tests.support.screen import screen
-from tests.support.scripted_client import Script
+from tests.support.provider.model_script import Answer
+from tests.support.terminal.conversation import SESSION
+from tests.support.terminal.screen import screen
+from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import Situation, opened_app
 from tests.tui.screens.test_page_looks import many_sessions
 

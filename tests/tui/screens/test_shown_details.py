@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tests.support.model_script import Answer, Call
-from tests.support.screen import screen
+from tests.support.provider.model_script import Answer, Call
+from tests.support.terminal.screen import screen
 
 KEYS = {"display_thinking": "ctrl+y", "tool_details": "ctrl+o"}
 

@@ -6,7 +6,7 @@ from opencode_tui.schema.session.part import PatchPart
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.screens.timeline import change_since
 from opencode_tui.tui.screens.timeline_moments import NO_CHANGE, Branch, Moment, moments
-from tests.support.conversation import NOON, ROOT, SESSION, Story, edit
+from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story, edit
 
 
 def test_a_form_feed_in_a_change_is_no_line_of_its_own() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.screen import screen
+from tests.support.terminal.screen import screen
 
 
 @pytest.fixture

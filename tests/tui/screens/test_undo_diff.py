@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from opencode_tui.tui.options import StartOptions
-from tests.support.model_script import Answer, Call
-from tests.support.screen import screen
+from tests.support.provider.model_script import Answer, Call
+from tests.support.terminal.screen import screen
 
 WRITE = Call("write", {"filePath": "notes.md", "content": "# A heading\n"})
 

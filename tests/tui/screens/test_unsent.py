@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from tests.support.model_script import Answer
-from tests.support.screen import screen
+from tests.support.provider.model_script import Answer
+from tests.support.terminal.screen import screen
 
 
 @pytest.fixture

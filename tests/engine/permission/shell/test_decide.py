@@ -3,8 +3,8 @@
 import pytest
 
 from opencode_tui.engine.permission.shell.decide import decide
-from tests.support.rules import rules
-from tests.support.shell_world import scanned
+from tests.support.shell.world import scanned
+from tests.support.world.rules import rules
 
 BASE = ("external_directory * ask", "read * allow", "read *.env ask", "edit * allow")
 

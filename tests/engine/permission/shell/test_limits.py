@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.shell_world import scanned
+from tests.support.shell.world import scanned
 
 PIECES = [
     "ls", "rm ../f", " ", "\n", ";", "|", "&&", "&", "(", ")", "{ ", " }", "$(", "`", "'", '"', "${x:-", "}", "<<E\n", "\nE\n",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.shell_world import scanned
+from tests.support.shell.world import scanned
 
 
 @pytest.mark.parametrize(

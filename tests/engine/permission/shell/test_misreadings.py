@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.shell_world import outside, scanned
+from tests.support.shell.world import outside, scanned
 
 
 @pytest.mark.parametrize(

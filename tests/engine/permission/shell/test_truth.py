@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.permission.shell.scan import scan
-from tests.support.shell_scripts import World, random_script, unreported
+from tests.support.shell.scripts import World, random_script, unreported
 
 SCRIPTS = 12
 

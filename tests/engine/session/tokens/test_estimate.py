@@ -15,14 +15,14 @@ from opencode_tui.engine.session.tokens.estimate import KINDS as TEXT_KINDS
 from opencode_tui.engine.session.tokens.estimate import PLAUSIBLE, Ratios, TokenEstimator, count_text
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.message import CacheTokens, Tokens
-from tests.support.build import MODEL
-from tests.support.cli import PACKAGE_ROOT
-from tests.support.corpus import KINDS, Kind
-from tests.support.growing_session import GrowingSession
-from tests.support.model_script import Answer, Call
-from tests.support.opened import MODEL as FAKE
-from tests.support.opened import opened
-from tests.support.token_counter import TokenCounter, Window
+from tests.support.provider.model_script import Answer, Call
+from tests.support.provider.token_counter import TokenCounter, Window
+from tests.support.sessions.corpus import KINDS, Kind
+from tests.support.sessions.growing_session import GrowingSession
+from tests.support.sessions.records import MODEL
+from tests.support.world.cli import PACKAGE_ROOT
+from tests.support.world.engine import MODEL as FAKE
+from tests.support.world.engine import opened
 
 OLD_LAYOUT = b'{"layout": 1, "model": "fake/m", "reports": 3, "tokens": {"words": 1.0}, "covariance": [[0.1]]}'
 BAD_RATIOS = json.dumps({"layout": 2, "reports": 3, "ratios": dict.fromkeys(TEXT_KINDS, 1e9)}).encode()

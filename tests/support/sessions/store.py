@@ -1,0 +1,78 @@
+"""A session store on a real disk, with a bus to listen to."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from opencode_tui.bus import Bus, Subscription
+from opencode_tui.engine.session.records.publisher import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.schema.event.event import Event, PartGrowth, PartProgress, to_wire
+from opencode_tui.schema.session.session import SessionInfo, SessionTime
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.session_index import SessionIndex
+from opencode_tui.storage.storage import Storage
+
+
+@dataclass
+class Opened:
+    store: SessionStore
+    storage: Storage
+    locks: Locks
+    bus: Bus
+
+
+@asynccontextmanager
+async def open_store(paths: Paths, *, now: int = 1_000) -> AsyncGenerator[Opened, None]:
+    storage, locks, bus = Storage(paths), Locks(paths), Bus()
+    store = SessionStore(
+        storage=storage,
+        locks=locks,
+        index=SessionIndex(storage),
+        publisher=Publisher(bus=bus),
+        clock=lambda: now,
+    )
+    try:
+        yield Opened(store, storage, locks, bus)
+    finally:
+        await storage.close()
+
+
+def session_info(session_id: str = "ses_1", **fields) -> SessionInfo:
+    info = SessionInfo(
+        id=session_id,
+        version="1",
+        project_id="global",
+        directory="/p",
+        title="a title",
+        time=SessionTime(created=1, updated=1),
+    )
+    return info.changed(**fields)
+
+
+# Collects what the bus told, as short words that a test can compare.
+
+
+def drain(reader: Subscription) -> list[Event]:
+    """Return all events that wait."""
+    events: list[Event] = []
+    while (envelope := reader.poll()) is not None:
+        events.append(envelope.event)
+    return events
+
+
+def words(events: list[Event]) -> list[str]:
+    """Return `type`, with the status or the part's type behind it."""
+    said: list[str] = []
+    for event in events:
+        if isinstance(event, PartGrowth):
+            said.append(f"growth {event.delta!r}")
+        elif isinstance(event, PartProgress):
+            said.append("progress")
+        else:
+            wire = to_wire(event)
+            properties = wire["properties"]
+            detail = properties.get("status", {}).get("type") or properties.get("part", {}).get("type")
+            said.append(" ".join(filter(None, [wire["type"], detail])))
+    return said

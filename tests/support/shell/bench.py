@@ -1,0 +1,80 @@
+"""A place to run shell commands in with the real tool, and a look at what they leave running."""
+
+import asyncio
+import os
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from opencode_tui.engine.tool.builtin.bash import BashTool, ShellSurroundings
+from opencode_tui.engine.tool.tool import ToolContext, ToolResult
+from tests.support.world.tools import Workbench
+
+
+@dataclass
+class ShellBench(Workbench):
+    """`shown` is what the screen was told, in order; `named` the patterns that only a rule of their own would allow."""
+
+    environ: dict[str, str] = field(default_factory=dict[str, str])
+    shown: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    named: list[str] = field(default_factory=list[str])
+    full_texts: list[Path] = field(default_factory=list[Path])
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        home = Path(self.environ["HOME"])
+        surroundings = ShellSurroundings(environ=self.environ, home=home, reserve_output=self._reserve)
+        self.tool = BashTool(surroundings=surroundings, may_delegate=lambda agent: agent == "build")
+
+    @property
+    def context(self) -> ToolContext:
+        return replace(super().context, progress=lambda title, metadata: self.shown.append(metadata))
+
+    async def run(self, command: str, **written: Any) -> ToolResult:
+        """Run a command as a model's call does."""
+        return await self.call(self.tool, command=command, **{"description": "Tries something", **written})
+
+    async def _ask(
+        self,
+        permission: str,
+        patterns: Sequence[str],
+        *,
+        always: Sequence[str] = (),
+        metadata: dict[str, Any] | None = None,
+        must_ask: Collection[str] = (),
+    ) -> None:
+        self.named.extend(must_ask)
+        await super()._ask(permission, patterns, always=always, metadata=metadata)
+
+    def _reserve(self) -> Path:
+        path = self.folder.parent / f"tool_{len(self.full_texts)}"
+        self.full_texts.append(path)
+        return path
+
+
+def survivors(token: str) -> list[str]:
+    """Return the command lines of live processes that hold a text."""
+    found: list[str] = []
+    for name in os.listdir("/proc"):
+        if name.isdecimal() and int(name) != os.getpid():
+            words = _read(f"/proc/{name}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace")
+            if token in words and b") Z" not in _read(f"/proc/{name}/stat"):
+                found.append(words)
+    return found
+
+
+async def until_running(token: str, count: int = 1) -> None:
+    """Wait until so many processes hold a text in their command line; fails after 5 s."""
+    async with asyncio.timeout(5):
+        while len(survivors(token)) < count:
+            await asyncio.sleep(0.005)
+
+
+def _read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""

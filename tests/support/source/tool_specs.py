@@ -1,0 +1,39 @@
+"""Writes `engine/tool/specs.json`, what the model sees of the built-in tools: `python -m tests.support.source.tool_specs`."""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from opencode_tui.engine.tool.lazy_tool import SPECS
+from opencode_tui.engine.tool.parameter_schema import describe
+from opencode_tui.engine.tool.registry import ToolDependencies, ToolFactory
+
+ORDER = (
+    *("bash", "read", "glob", "grep", "list", "edit", "multiedit", "write", "apply_patch"),
+    *("webfetch", "task", "todowrite", "todoread", "question", "recall"),
+)
+
+
+def derive() -> dict[str, dict[str, Any]]:
+    """Return what the tools themselves say; they are made with nothing to work on."""
+    truncator: Any = type("Nothing", (), {"reserve": None})()
+    nothing = cast(Any, None)
+    dependencies = ToolDependencies(
+        environ={},
+        home=Path("/"),
+        truncator=truncator,
+        todos=nothing,
+        edited=nothing,
+        may_delegate=nothing,
+        readable=nothing,
+        instructions=nothing,
+        skills=nothing,
+        outputs=nothing,
+    )
+    factory = ToolFactory(dependencies)
+    tools = [factory.make(name) for name in ORDER]
+    return {tool.name: {"description": tool.description, "parameters": describe(tool.parameters)} for tool in tools}
+
+
+if __name__ == "__main__":
+    SPECS.write_text(json.dumps(derive(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

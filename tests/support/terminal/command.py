@@ -1,0 +1,126 @@
+"""The command in a pseudo-terminal of its own: a person's keys in, what stands on the screen out. Standard library only."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from msgspec.structs import replace
+
+from opencode_tui.cli.style import Style
+
+_TAKE_TERMINAL = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
+)
+
+
+class Terminal:
+    """Runs a program of this Python on a terminal that it owns (100 × 30), so that Ctrl-C reaches it as from a keyboard.
+
+    Use it with `with`; at the end what still runs is killed. `text` is everything that was written so far.
+    """
+
+    def __init__(
+        self, arguments: Sequence[str], *, folder: Path, environ: Mapping[str, str], size: tuple[int, int] = (100, 30)
+    ) -> None:
+        self.text = ""
+        self._seen = 0
+        self._master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _TAKE_TERMINAL, sys.executable, *arguments],
+            cwd=folder,
+            env=environ,
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        os.close(self._master)
+
+    def hang_up(self) -> None:
+        """Close the terminal's window: what runs in it is told, and cannot write any more."""
+        gone, self._master = self._master, os.open(os.devnull, os.O_RDWR)
+        os.close(gone)
+        os.killpg(self.process.pid, signal.SIGHUP)
+
+    def send(self, keys: str) -> None:
+        """Type; a line ends with a line feed, "\\x03" is Ctrl-C."""
+        os.write(self._master, keys.encode())
+
+    def expect(self, words: str, *, timeout: float = 20.0) -> str:
+        """Wait until these words appear after what an earlier call found; return everything up to them.
+
+        Raises AssertionError with the screen when they do not come in time.
+        """
+        deadline = time.monotonic() + timeout
+        while (at := self.text.find(words, self._seen)) < 0:
+            if not self._read(max(0.0, deadline - time.monotonic())):
+                raise AssertionError(f"{words!r} did not come; the screen says:\n{self.text}")
+        found, self._seen = self.text[self._seen : at + len(words)], at + len(words)
+        return found
+
+    def stays_silent(self, seconds: float, words: str) -> bool:
+        """Tell whether these words do not appear for so long."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0 and self._read(left):
+            pass
+        return words not in self.text[self._seen :]
+
+    def wait(self, timeout: float = 20.0) -> int:
+        """Read to the end and return the exit code."""
+        deadline = time.monotonic() + timeout
+        while self._read(max(0.0, deadline - time.monotonic())):
+            pass
+        return self.process.wait(max(0.1, deadline - time.monotonic()))
+
+    def _read(self, timeout: float) -> bool:
+        """Take in what comes within the time; tell whether anything did."""
+        ready, _, _ = select.select([self._master], [], [], timeout)
+        data = b""
+        with contextlib.suppress(OSError):  # Linux reports the end of a terminal as an error
+            data = os.read(self._master, 65536) if ready else b""
+        self.take(data)
+        return bool(data)
+
+    def take(self, data: bytes) -> None:
+        """Keep what the program wrote."""
+        self.text += data.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+# A terminal of a given width to write to, without a program in it.
+
+HUES = {"accent": "95", "success": "92", "added": "92", "warning": "93", "error": "91", "removed": "91"}
+
+
+@contextmanager
+def terminal_style(columns: int, *, is_live: bool = False, is_utf8: bool = True) -> Generator[Style]:
+    """Yield the look of a terminal so wide; one that is not live shows text alone, which is easy to compare."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+    try:
+        style = Style(is_terminal=True, is_live=is_live, is_utf8=is_utf8, descriptor=slave)
+        yield replace(style, hues=HUES) if is_live else style
+    finally:
+        os.close(master)
+        os.close(slave)

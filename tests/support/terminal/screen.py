@@ -1,0 +1,135 @@
+"""The screen without a terminal: the real app on the real engine, the scripted model behind it, keys by a pilot.
+
+async with screen(environ, folder, Answer(text="hi")) as page:
+    await page.type("hello"); await page.press("enter")
+    await page.sees("hi")
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from opencode_tui.tui import preload
+from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.options import Ending, StartOptions
+from opencode_tui.tui.theme.built_in import built_in
+from opencode_tui.tui.theme.glyphs import glyphs_for
+from opencode_tui.tui.theme.look import Look
+from opencode_tui.tui.theme.palette import Depth
+from tests.support.provider.model_script import Answer
+from tests.support.world.engine import World, opened
+
+PATIENCE_S = 15.0
+
+
+def look(*, dark: bool = True, depth: Depth = "truecolor", plain: bool = False) -> Look:
+    """A look that does not move, so that two pictures of one state are alike."""
+    return Look(built_in(dark, depth), glyphs_for("utf-8", ascii_wanted=plain), is_still=True)
+
+
+@dataclass
+class Page:
+    """An open screen, its pilot, and the engine behind it."""
+
+    app: OpenCodeApp
+    pilot: Pilot[Ending]
+    world: World
+
+    @property
+    def session_id(self) -> str | None:
+        """The session that is shown."""
+        control = self.app.chat.control
+        return None if control is None else control.session_id
+
+    async def type(self, text: str) -> None:
+        """Type letters."""
+        for letter in text:
+            await self.pilot.press(_KEYS.get(letter, letter))
+
+    async def press(self, *keys: str) -> None:
+        """Press keys by name."""
+        await self.pilot.press(*keys)
+
+    async def send(self, text: str) -> None:
+        """Write a prompt and send it."""
+        self.app.chat.prompt.editor.put(text)
+        await self.pilot.press("enter")
+
+    async def answer(self, *keys: str) -> None:
+        """Press keys at a question, after it has begun to listen."""
+        await asyncio.sleep(0.45)
+        await self.pilot.press(*keys)
+
+    def text(self) -> str:
+        """Everything on the screen, a line each, without blanks at the ends."""
+        screen = self.app.screen
+        height = screen.size.height
+        lines = screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines[:height])
+
+    async def sees(self, words: str, *, timeout: float = PATIENCE_S) -> str:
+        """Wait until these words stand on the screen; returns all of it. Raises AssertionError with the screen."""
+        return await self._until(lambda text: words in text, f"{words!r} did not come", timeout)
+
+    async def sees_no_more(self, words: str, *, timeout: float = PATIENCE_S) -> str:
+        """Wait until these words are gone."""
+        return await self._until(lambda text: words not in text, f"{words!r} did not go", timeout)
+
+    async def _until(self, is_so: Any, complaint: str, timeout: float) -> str:
+        end = time.monotonic() + timeout
+        while not is_so(text := self.text()):
+            if time.monotonic() > end:
+                raise AssertionError(f"{complaint}; the screen says:\n{text}")
+            await self.pilot.pause(0.02)
+        return text
+
+    async def ends(self, *, timeout: float = PATIENCE_S) -> None:
+        """Wait until the app has ended."""
+        end = time.monotonic() + timeout
+        while self.app.is_running and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+        assert not self.app.is_running
+
+    def picture(self, path: Path) -> None:
+        """Write the screen as SVG."""
+        path.write_text(self.app.export_screenshot())
+
+
+_KEYS = {
+    " ": "space",
+    "/": "slash",
+    "@": "at",
+    "!": "exclamation_mark",
+    "?": "question_mark",
+    "\n": "ctrl+j",
+    ".": "full_stop",
+}
+
+
+@asynccontextmanager
+async def screen(
+    environ: dict[str, str],
+    folder: Path,
+    *answers: Answer,
+    settings: dict[str, Any] | None = None,
+    size: tuple[int, int] = (110, 34),
+    options: StartOptions | None = None,
+    worn: Look | None = None,
+    is_attached: bool = True,
+) -> AsyncGenerator[Page]:
+    """Open the screen in a folder; the model gives these answers, then obeys directives."""
+    preload.load()
+    async with opened(environ, folder, *answers, settings={"model": "fake/fake-model", **(settings or {})}) as world:
+        app = OpenCodeApp(options or StartOptions(folder), worn or look())
+        async with app.run_test(size=size) as pilot:
+            page = Page(app, pilot, world)
+            if is_attached:
+                app.attach(world.client)
+                await page.sees("build")
+            yield page

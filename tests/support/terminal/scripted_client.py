@@ -1,0 +1,176 @@
+"""A door with nothing behind it but what a test puts there: the same picture every time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from inspect import isawaitable
+from pathlib import Path
+from typing import Any, Self, cast
+
+from opencode_tui.client.client import Client
+from opencode_tui.schema.api.catalog import AgentSummary, CommandSummary, Notices
+from opencode_tui.schema.api.context import ContextView
+from opencode_tui.schema.api.project import Places
+from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.trust import TrustReport
+from opencode_tui.schema.error import NotFoundError
+from opencode_tui.schema.event.event import Envelope, Event
+from opencode_tui.schema.model import Limit, Model, ModelRef
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.session import AnyStatus, SessionInfo, SessionTime, Todo
+from opencode_tui.schema.session.undo import RevertPreview
+from tests.support.terminal.conversation import NOON, ROOT, SESSION
+
+SONNET = Model(
+    provider_id="anthropic",
+    model_id="claude-sonnet-4",
+    name="Claude Sonnet 4",
+    limit=Limit(context=200_000, output=32_000),
+    usable=168_000,
+)
+
+
+def session(
+    title: str, *, id: str = SESSION, updated: int = NOON, created: int | None = None, **fields: Any
+) -> SessionInfo:
+    """A session of the folder; it began at noon at the latest, before its messages."""
+    time = SessionTime(created=min(updated, NOON) if created is None else created, updated=updated)
+    return SessionInfo(id=id, version="1", project_id="p", directory=ROOT, title=title, time=time, **fields)
+
+
+@dataclass
+class Script:
+    """What the door tells."""
+
+    sessions: list[SessionInfo] = field(default_factory=list[SessionInfo])
+    messages: list[MessageWithParts] = field(default_factory=list[MessageWithParts])
+    statuses: dict[str, AnyStatus] = field(default_factory=dict[str, AnyStatus])
+    permissions: list[PermissionRequest] = field(default_factory=list[PermissionRequest])
+    questions: list[QuestionRequest] = field(default_factory=list[QuestionRequest])
+    todos: list[Todo] = field(default_factory=list[Todo])
+    diffs: list[FileDiff] = field(default_factory=list[FileDiff])
+    costs: dict[str, float] = field(default_factory=dict[str, float])
+    report: PermissionReport | None = None
+    undo: RevertPreview | None = None
+    context: ContextView | None = None
+    files: list[str] = field(default_factory=list[str])
+    commands: list[CommandSummary] = field(default_factory=list[CommandSummary])
+    models: list[Model] = field(default_factory=lambda: [SONNET])
+    notices: Notices = field(default_factory=Notices)
+    trust: TrustReport | None = None
+    settings: dict[str, Any] = field(default_factory=dict[str, Any])
+    branch: str | None = "main"
+    directory: Path = Path("/home/you/src/csvkit")
+
+
+class _Events:
+    def __init__(self) -> None:
+        self.waiting: asyncio.Queue[Envelope] = asyncio.Queue()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def __aiter__(self) -> AsyncIterator[Envelope]:
+        return self
+
+    async def __anext__(self) -> Envelope:
+        return await self.waiting.get()
+
+    def poll(self) -> Envelope | None:
+        return None if self.waiting.empty() else self.waiting.get_nowait()
+
+
+class _Facet:
+    """Answers each method of a facet with what it was given under its name: a value, or a function of the arguments."""
+
+    def __init__(self, **answers: Any) -> None:
+        self._answers = answers
+
+    def answer(self, **answers: Any) -> None:
+        """Answer these methods otherwise; a function may be a coroutine."""
+        self._answers.update(answers)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self._answers:
+            raise AssertionError(f"the script has no answer to {name}")
+        answer = self._answers[name]
+
+        async def method(*arguments: Any, **named: Any) -> Any:
+            found = answer(*arguments, **named) if callable(answer) else answer
+            return await found if isawaitable(found) else found
+
+        return method
+
+
+class ScriptedClient:
+    """The door of one script; `tell` sends an event."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+        self.directory = script.directory
+        self._events = _Events()
+        self.sessions = _Facet(
+            list=lambda: list(script.sessions),
+            get=lambda wanted: _found(script.sessions, wanted),
+            latest=lambda: next(iter(script.sessions), None),
+            costs=lambda: dict(script.costs),
+            todos=lambda _id: script.todos,
+            diff=lambda _id, _message=None: script.diffs,
+        )
+        self.messages = _Facet(
+            list=lambda _id, _limit=None: script.messages,
+            get=lambda _id, wanted: next(one for one in script.messages if one.info.id == wanted),
+        )
+        self.prompts = _Facet(status=lambda: dict(script.statuses), abort=True)
+        self.permissions = _Facet(pending=lambda: list(script.permissions), reply=True)
+        self.questions = _Facet(pending=lambda: list(script.questions))
+        self.rules = _Facet(explain=lambda *_, **__: script.report or PermissionReport(action="ask", verdicts=[]))
+        agents = [AgentSummary(name="build", mode="primary"), AgentSummary(name="plan", mode="primary")]
+        agents.append(AgentSummary(name="explore", mode="subagent", description="reads, never writes"))
+        self.catalog = _Facet(
+            agents=agents,
+            models=lambda: script.models,
+            default_model=lambda: (
+                script.models[0].ref if script.models else ModelRef(provider_id="demo", model_id="tour")
+            ),
+            commands=lambda: script.commands,
+        )
+        self.settings = _Facet(
+            notices=lambda: script.notices, effective=lambda: script.settings, trust_report=lambda: script.trust
+        )
+        places = Places(
+            home="/home/you",
+            state="/nowhere/s",
+            config="/nowhere/c",
+            worktree=str(script.directory),
+            directory=str(script.directory),
+        )
+        self.project = _Facet(places=places, branch=lambda: script.branch)
+        self.files = _Facet(find=lambda _query, **_: script.files)
+        self.undo = _Facet(preview=lambda *_: script.undo, mend=None)
+        self.context = _Facet(items=lambda _id: script.context)
+
+    def events(self) -> _Events:
+        """The one reader."""
+        return self._events
+
+    def tell(self, *events: Event) -> None:
+        """Have these happen."""
+        for event in events:
+            self._events.waiting.put_nowait(Envelope(str(self.directory), event))
+
+
+def _found(sessions: list[SessionInfo], wanted: str) -> SessionInfo:
+    for one in sessions:
+        if one.id == wanted:
+            return one
+    raise NotFoundError(f"no session {wanted}")
+
+
+def as_client(client: ScriptedClient) -> Client:
+    """The scripted door as the app takes it."""
+    return cast("Client", client)

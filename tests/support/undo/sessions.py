@@ -1,0 +1,222 @@
+"""Sessions whose steps really changed files, built record by record, and undo on them."""
+
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from opencode_tui.engine.engine import Engine, open_engine
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.project.discover import discover
+from opencode_tui.engine.session.repair import repair
+from opencode_tui.engine.session.revert.cleanup import Cleanup
+from opencode_tui.engine.session.revert.files import FileRevert
+from opencode_tui.engine.session.revert.revert import SessionRevert
+from opencode_tui.engine.session.revert.summary import SessionSummaries
+from opencode_tui.engine.snapshot.disk import Disk
+from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.schema.api.request import ForkSession
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime, Tokens, UserMessage
+from opencode_tui.schema.session.part import AnyPart, PatchPart, StepFinishPart, StepStartPart, TextPart, ToolPart
+from opencode_tui.schema.session.session import SessionInfo, SessionTime
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
+from opencode_tui.storage.files import FileSystem
+from tests.support.snapshot.worktree import Fact, facts_of
+
+P = TypeVar("P", bound=AnyPart)
+Act = Callable[[], object]
+MODEL = ModelRef(provider_id="fake", model_id="fake-model")
+
+
+@dataclass
+class UndoWorld:
+    """A folder, its sessions, undo; names of files are relative to the folder."""
+
+    root: Path
+    engine: Engine
+    snapshots: Snapshots
+    undo: SessionRevert
+    summaries: SessionSummaries
+    project_id: str
+
+    def write(self, name: str, content: str | bytes) -> Act:
+        """Return the act of writing a file, with its folders."""
+
+        def act() -> None:
+            path = self.root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+        return act
+
+    @staticmethod
+    def wait() -> None:
+        """Let the clock go on: what comes next is later by a millisecond at least."""
+        time.sleep(0.002)
+
+    def remove(self, name: str) -> Act:
+        return (self.root / name).unlink
+
+    def read(self, name: str) -> str | None:
+        """Return a file's text, None when it is not there."""
+        path = self.root / name
+        return path.read_text() if path.exists() else None
+
+    def files(self) -> dict[str, Fact]:
+        return facts_of(self.root)
+
+    async def session(self, *, parent: SessionInfo | None = None, title: str = "a session") -> SessionInfo:
+        core = self.engine.core
+        now = core.clock()
+        return await core.store.create(
+            SessionInfo(
+                id=core.identifier.descending("ses"),
+                version="1",
+                project_id=self.project_id,
+                directory=str(self.root),
+                parent_id=parent.id if parent else None,
+                title=title,
+                time=SessionTime(created=now, updated=now),
+            )
+        )
+
+    async def fork(self, session: SessionInfo, request: ForkSession) -> SessionInfo:
+        instance = await self.engine.instance(self.root)
+        return await instance.forks.get().fork(session.id, request)
+
+    async def delete(self, session: SessionInfo) -> None:
+        instance = await self.engine.instance(self.root)
+        await instance.sessions.remove(session.id)
+
+    async def turn(self, session: SessionInfo, *acts: Act, text: str = "do it") -> str:
+        """Store a request and an answer whose step did these acts; returns the request's id."""
+        request = await self.request(session, text)
+        await self.step(session, request, *acts)
+        return request
+
+    async def request(self, session: SessionInfo, text: str, *, synthetic: bool | None = None) -> str:
+        core = self.engine.core
+        await core.store.open(session.id)
+        await core.copies.freeze(session.id)  # as a run does before it adds to a conversation
+        message = UserMessage(
+            id=core.identifier.ascending("msg"),
+            session_id=session.id,
+            time=MessageTime(created=core.clock()),
+            agent="build",
+            model=MODEL,
+        )
+        await core.store.update_message(message)
+        await self.part(session, message.id, TextPart, text=text, synthetic=synthetic)
+        return message.id
+
+    async def step(self, session: SessionInfo, request: str, *acts: Act, task: SessionInfo | None = None) -> str:
+        """Store an answer whose step did these acts between its parts, or let a child session work; returns its id."""
+        message = await self.answer(session, request)
+        await self.part(session, message, StepStartPart)
+        await self.part(session, message, TextPart, text="I will")
+        before = await self.snapshots.track()
+        started = self.engine.core.clock()
+        for act in acts:
+            act()
+        await self.tool(session, message, started, task=task)
+        patch = await self.snapshots.patch(before.id)
+        await self.part(session, message, StepFinishPart, reason="stop", tokens=Tokens())
+        if not task:
+            await self.patch(session, message, patch)
+        return message
+
+    async def answer(self, session: SessionInfo, request: str) -> str:
+        core = self.engine.core
+        now = core.clock()
+        message = AssistantMessage(
+            id=core.identifier.ascending("msg"),
+            session_id=session.id,
+            parent_id=request,
+            model_id=MODEL.model_id,
+            provider_id=MODEL.provider_id,
+            mode="build",
+            agent="build",
+            path=MessagePath(cwd=str(self.root), root=str(self.root)),
+            time=MessageTime(created=now, completed=now),
+            finish="stop",
+        )
+        await core.store.update_message(message)
+        return message.id
+
+    async def tool(
+        self, session: SessionInfo, message: str, started: int, *, task: SessionInfo | None = None
+    ) -> ToolPart:
+        metadata = {"sessionId": task.id} if task else {}
+        time = ToolTime(start=started, end=self.engine.core.clock())
+        state = ToolStateCompleted(input={}, output="done", metadata=metadata, time=time)
+        return await self.part(
+            session, message, ToolPart, call_id="call_1", tool="task" if task else "write", state=state
+        )
+
+    async def patch(self, session: SessionInfo, message: str, patch: Patch) -> PatchPart:
+        return await self.part(session, message, PatchPart, hash=patch.hash, files=patch.files, after=patch.after)
+
+    async def part(self, session: SessionInfo, message: str, kind: type[P], **fields: Any) -> P:
+        part = kind(
+            id=self.engine.core.identifier.ascending("prt"), session_id=session.id, message_id=message, **fields
+        )
+        await self.engine.store.update_part(part)
+        return part
+
+    async def messages(self, session: SessionInfo) -> list[MessageWithParts]:
+        return await self.engine.store.messages(session.id)
+
+    async def ids(self, session: SessionInfo) -> list[str]:
+        return [message.info.id for message in await self.messages(session)]
+
+    async def info(self, session: SessionInfo) -> SessionInfo:
+        return await self.engine.store.get(session.id)
+
+    async def clean_up(self, session: SessionInfo) -> bool:
+        """Make the undo final, as a run does before it goes on."""
+        lock = self.engine.core.locks.session_run(session.id)
+        lock.try_acquire()
+        try:
+            return await self.undo.cleanup(session.id)
+        finally:
+            lock.release()
+
+
+@asynccontextmanager
+async def undo_world(
+    environ: dict[str, str], root: Path, *, disk: Disk | None = None, files: FileSystem | None = None
+) -> AsyncGenerator[UndoWorld]:
+    """Open an engine on a folder; `disk` are the calls on the folder's files, `files` those on records."""
+    root.mkdir(parents=True, exist_ok=True)
+    root = root.resolve()
+    async with open_engine(environ, files=files) as engine:
+        core = engine.core
+        project = discover(root, paths=core.paths, environ=environ)
+        snapshots = Snapshots(
+            worktree=project.worktree,
+            project_id=project.id,
+            paths=core.paths,
+            locks=core.locks,
+            clock=core.clock,
+            disk=disk,
+        )
+        source = Lazy(lambda: snapshots)
+
+        async def recover(session_id: str) -> int:
+            return await repair(core.store, session_id, clock=core.clock)
+
+        summaries = SessionSummaries(store=core.store, snapshots=source, publish=core.publisher.publish)
+        revert = SessionRevert(
+            store=core.store,
+            lock=core.session_lock,
+            files=FileRevert(store=core.store, snapshots=snapshots),
+            summaries=summaries,
+            cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
+            recover_session=recover,
+        )
+        yield UndoWorld(root, engine, snapshots, revert, summaries, project.id)

@@ -15,10 +15,11 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from opencode_tui.engine.snapshot.record.recording import Write
 from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
-from tests.support.snapshot.worktree import World
+from tests.support.snapshot.worktree import World, patch_of
 from tests.support.world.repo import Repo, make_repo
 
 FOLDERS = rounds(1000, 100)
@@ -112,10 +113,11 @@ async def measure(base: Path) -> list[Figure]:
         before = await world.snapshots.track()
         file.write_text(f"changed {number}\n")
         scans.append(await timed_async(lambda before=before.id: world.snapshots.patch(before)))
-        touched.append(await timed_async(lambda: world.snapshots.track_paths([file])))
-        pre = await world.snapshots.track_paths([file])
-        file.write_text(f"changed again {number}\n")
-        patch = await world.snapshots.patch(pre.id)
+        recording, content = world.recording(message=f"msg_{number}"), f"changed again {number}\n".encode()
+        write = Write(file, content, file.stat().st_mode & 0o777)
+        touched.append(await timed_async(lambda recording=recording, write=write: recording.before_write([write], [])))
+        file.write_bytes(content)
+        patch = patch_of(recording)
         restores.append(await timed_async(lambda patch=patch: world.snapshots.revert([patch])))
     return [
         Figure("first track", first, 20, floor=floor),

@@ -63,16 +63,6 @@ class ChangeHistory:
     steps: dict[str, OpenStep] = field(default_factory=dict[str, OpenStep])
     """Steps, by their messages, whose commands run, or ran when their process died."""
 
-    def claimed_by_others(self, session: str, *, since: int) -> set[str]:
-        """Return the paths that other sessions' file tools changed since a time, and this session's did not."""
-        recent = [claim for claim in self.claims if claim.time >= since]
-        own = {claim.path for claim in recent if claim.session == session}
-        return {claim.path for claim in recent if claim.session != session} - own
-
-    def claimed_by(self, session: str, *, since: int) -> set[str]:
-        """Return the paths that a session's file tools changed since a time."""
-        return {claim.path for claim in self.claims if claim.session == session and claim.time >= since}
-
     def has_other_shell(self, session: str, *, since: int) -> bool:
         """Tell whether a shell of another session ran at any moment since a time."""
         return any(run.session != session and (run.ended is None or run.ended >= since) for run in self.shells)
@@ -84,11 +74,6 @@ class ChangeLog:
     def __init__(self, path: str, *, files: FileSystem | None = None) -> None:
         self._path = path
         self._files = files or FileSystem()
-
-    def add(self, session: str, path: str, *, change: tuple[State, State], time: int) -> None:
-        """Note that a session changed a path from one state to another; raises StorageError."""
-        before, after = (_content(state) for state in change)
-        self._append({"session": session, "path": path, "before": before, "after": after, "time": time})
 
     def begin_write(self, session: str, changes: Mapping[str, tuple[State, State]], *, time: int) -> str:
         """Note that a session is about to change these paths, and return the key for the end; raises StorageError."""
@@ -216,9 +201,8 @@ class _Reading:
                 begun = self._writes.pop(str(key), None)
                 if begun is not None and done:
                     self._claim(begun, int(line["time"]))
-            case _:
-                claim = Claim(line["session"], line["path"], line["before"], line["after"], int(line["time"]))
-                self._ledger.claims.append(claim)
+            case _:  # an unknown kind of line, or a damaged one
+                return
 
     def finish(self) -> ChangeHistory:
         """Return the ledger; what has no end is judged by its process and its time."""

@@ -2,7 +2,7 @@
 
     snapshots = Snapshots(worktree=…, project_id=…, paths=…, locks=…, clock=…)
     before = await snapshots.track()                       # directly before a step's first writing tool
-    patch = await snapshots.patch(before.id, session=id, since=started)
+    patch = await snapshots.patch(before.id)
     report = await snapshots.revert([patch])               # oldest first; the report of an active revert's `as_patch()` comes last
     await snapshots.unrevert(report)
 
@@ -11,13 +11,11 @@ run. Source: SPEC, section 5.
 """
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.change_log import ChangeHistory
 from opencode_tui.engine.snapshot.disk import Disk
-from opencode_tui.engine.snapshot.entry import Unknown
-from opencode_tui.engine.snapshot.objects.changes import Change, changed, without_made_folders
+from opencode_tui.engine.snapshot.objects.changes import changed, is_certain, without_made_folders
 from opencode_tui.engine.snapshot.objects.diff import file_diffs
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings, Usage, clean, left_by_clean, usage_of
 from opencode_tui.engine.snapshot.objects.store import VerifyResult
@@ -69,71 +67,17 @@ class Snapshots:
         """Record the whole worktree as it is now. Raises SnapshotError, StorageError."""
         return await self.door.do(lambda opened, stop: opened.recorded(opened.worktree.scan(stop=stop)))
 
-    async def track_paths(self, paths: Iterable[str | Path], *, base: str | None = None) -> Snapshot:
-        """Record these paths as they are now, ignored and large ones too; the rest is as in `base`, or unknown without one.
-
-        Paths outside the worktree are left out. Raises SnapshotError, StorageError.
-        """
-        wanted = [str(path) for path in paths]
-
-        def work(opened: LockedWorktree, stop: threading.Event) -> Snapshot:
-            found = {inner for path in wanted if (inner := opened.worktree.relative(path)) is not None}
-            below = open_view(opened.worktree.store, base) if base else None
-            return opened.recorded(opened.worktree.record(found, below))
-
-        return await self.door.do(work)
-
-    async def overlay(self, base: str, over: str, paths: Iterable[str | Path]) -> Snapshot:
-        """Record a state like `base` in which these paths are as in `over`; raises SnapshotError, StorageError."""
-        wanted = [str(path) for path in paths]
-
-        def work(opened: LockedWorktree, stop: threading.Event) -> Snapshot:
-            tree = opened.worktree
-            found = {inner for path in wanted if (inner := tree.relative(path)) is not None}
-            return opened.recorded(tree.overlay(open_view(tree.store, base), open_view(tree.store, over), found))
-
-        return await self.door.do(work)
-
-    async def patch(self, before: str, *, session: str | None = None, since: int = 0) -> Patch:
-        """Return what changed since a snapshot; where it holds only some paths, of these.
-
-        With a session, paths that others' file tools changed since the time `since` (ms) are left out, and where another
-        session's shell ran meanwhile the rest is contested. Raises SnapshotError, StorageError.
-        """
+    async def patch(self, before: str) -> Patch:
+        """Return what changed since a snapshot; where it holds only some paths, of these. Raises SnapshotError, StorageError."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> Patch:
             view = open_view(opened.worktree.store, before)
             after, found = opened.worktree.changes(view, stop=stop)
-            paths = _certain(found)
-            contested: set[str] = set()
-            if session is not None:
-                paths, contested = _own(paths, opened.claims.read(), session, since)
-            if contested:
-                opened.claims.contest(after.id, contested, time=self._clock())
             opened.log.note(after.id, self._clock())
-            return Patch(hash=before, after=after.id, files=[opened.worktree.absolute(path) for path in paths])
+            files = [opened.worktree.absolute(path) for path, change in found.items() if is_certain(change)]
+            return Patch(hash=before, after=after.id, files=files)
 
         return await self.door.do(work)
-
-    async def claim(self, session: str, path: Path, *, before: str, after: str) -> None:
-        """Note that a session's file tool changed a path from its state in one snapshot to that in another."""
-
-        def work(opened: LockedWorktree, stop: threading.Event) -> None:
-            tree = opened.worktree
-            inner = tree.relative(str(path))
-            if inner is not None:
-                change = (open_view(tree.store, before).state(inner), open_view(tree.store, after).state(inner))
-                opened.claims.add(session, inner, change=change, time=self._clock())
-
-        await self.door.do(work)
-
-    async def begin_shell(self, session: str) -> str:
-        """Note that a session's shell command begins, and return the key for its end."""
-        return await self.door.do(lambda opened, stop: opened.claims.begin_shell(session, time=self._clock()))
-
-    async def end_shell(self, key: str) -> None:
-        """Note that a shell command has ended."""
-        await self.door.do(lambda opened, stop: opened.claims.end_shell(key, time=self._clock()))
 
     async def preview(self, patches: Sequence[Patch]) -> Preview:
         """Return what `revert` would do now, without doing it; raises SnapshotError, StorageError."""
@@ -236,17 +180,3 @@ class Snapshots:
             return usage_of(store, opened.place, self._settings)
 
         return await self.door.do(work)
-
-
-def _certain(changes: Mapping[str, Change]) -> list[str]:
-    """Return the paths of which both states are known."""
-    return [path for path, states in changes.items() if not any(isinstance(state, Unknown) for state in states)]
-
-
-def _own(paths: list[str], ledger: ChangeHistory, session: str, since: int) -> tuple[list[str], set[str]]:
-    """Return the paths that are this session's change, and those among them that may be another's as well."""
-    foreign = ledger.claimed_by_others(session, since=since)
-    kept = [path for path in paths if path not in foreign]
-    if not ledger.has_other_shell(session, since=since):
-        return kept, set()
-    return kept, set(kept) - ledger.claimed_by(session, since=since)

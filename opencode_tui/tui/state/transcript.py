@@ -259,10 +259,6 @@ class Transcript:
         """Return the item with an id, None when it is not shown."""
         return next((item for item in self.items if item.id == item_id), None)
 
-    def running_tools(self) -> list[ToolItem]:
-        """Return the calls that have begun and not ended, oldest first."""
-        return [item for item in self._views.recent_tools() if item.part.state.status == "running"]
-
     @property
     def last_user(self) -> UserItem | None:
         """The newest request that is not queued."""

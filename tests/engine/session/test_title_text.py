@@ -1,6 +1,6 @@
 import pytest
 
-from opencode_tui.engine.session.step.title import clean_title, is_real_request, message_title, words_for_title
+from opencode_tui.engine.session.step.title import clean_title, is_real_request, words_for_title
 from opencode_tui.schema.session.part import SubtaskPart
 from tests.support.sessions.records import compaction, image, owner, text
 
@@ -23,15 +23,6 @@ def subtask(prompt: str) -> SubtaskPart:
 )
 def test_a_title_is_the_first_line_of_what_the_model_said(said: str, title: str | None) -> None:
     assert clean_title(said) == title
-
-
-def test_a_messages_title_is_its_first_line_cut_to_a_hundred() -> None:
-    assert message_title([text("\n  Fix it \nplease")]) == "Fix it"
-    assert message_title([text("y" * 120)]) == "y" * 100
-
-
-def test_what_the_program_added_gives_a_message_no_title() -> None:
-    assert message_title([text("read this", synthetic=True), text("aside", ignored=True), image()]) is None
 
 
 def test_a_request_of_subtasks_or_attachments_alone_is_named_by_them() -> None:

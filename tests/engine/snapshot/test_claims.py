@@ -4,14 +4,18 @@ import os
 from pathlib import Path
 
 from opencode_tui.engine.snapshot.change_log import ChangeHistory, ChangeLog, Claim, ShellRun
-from opencode_tui.engine.snapshot.entry import Entry
+from opencode_tui.engine.snapshot.entry import Entry, State
 
 A = Entry("file", 0o644, "a" * 40)
 
 
+def write(claims: ChangeLog, path: str, change: tuple[State, State], *, time: int) -> None:
+    claims.end_write(claims.begin_write("s", {path: change}, time=time), done=True, time=time)
+
+
 def test_claims_shells_and_doubts_are_read_back(tmp_path: Path):
     claims = ChangeLog(str(tmp_path / "claims"))
-    claims.add("s", "p", change=(None, A), time=1)
+    write(claims, "p", (None, A), time=1)
     key = claims.begin_shell("s", time=2)
     claims.end_shell(key, time=3)
     claims.begin_shell("t", time=4)
@@ -34,23 +38,16 @@ def test_a_shell_of_a_dead_process_is_over(tmp_path: Path):
 def test_half_a_line_costs_itself_alone(tmp_path: Path):
     path = tmp_path / "claims"
     claims = ChangeLog(str(path))
-    claims.add("s", "p", change=(A, None), time=1)
+    write(claims, "p", (A, None), time=1)
     with open(path, "ab") as file:
         file.write(b'{"session": "s", "pa\n[1]\n{"session": 3}\n')
-    claims.add("s", "q", change=(A, None), time=2)
+    write(claims, "q", (A, None), time=2)
     assert [claim.path for claim in claims.read().claims] == ["p", "q"]
 
 
 def test_old_claims_are_forgotten(tmp_path: Path):
     claims = ChangeLog(str(tmp_path / "claims"))
-    claims.add("s", "old", change=(A, None), time=1)
-    claims.add("s", "young", change=(A, None), time=9)
+    write(claims, "old", (A, None), time=1)
+    write(claims, "young", (A, None), time=9)
     claims.expire(before=5)
     assert [claim.path for claim in claims.read().claims] == ["young"]
-
-
-def test_a_path_that_both_claimed_is_ones_own(tmp_path: Path):
-    ledger = ChangeHistory(
-        [Claim("s", "both", "", "", 5), Claim("t", "both", "", "", 6), Claim("t", "theirs", "", "", 6)]
-    )
-    assert ledger.claimed_by_others("s", since=5) == {"theirs"}

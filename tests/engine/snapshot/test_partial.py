@@ -13,8 +13,8 @@ def stored(world, states, **more):
 
 
 async def test_a_partial_snapshot_says_what_it_was_told_and_nothing_else(world):
-    file = world.write("seen.txt", "content")
-    seen = await world.snapshots.track_paths([file])
+    world.write("seen.txt", "content")
+    seen = await world.snapshots.track()
     entry = open_view(world.snapshots.door._opened.worktree.store, seen.id).state("seen.txt")
     assert isinstance(entry, Entry)
     blob = entry.id

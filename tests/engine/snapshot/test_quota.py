@@ -6,7 +6,7 @@ import pytest
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.schema.error import SnapshotError
-from tests.support.snapshot.worktree import World
+from tests.support.snapshot.worktree import World, patch_of
 
 DAY_MS = 24 * 60 * 60 * 1000
 
@@ -19,10 +19,9 @@ async def test_above_the_quota_only_touched_paths_are_protected_and_it_is_said(w
     taken = await world.snapshots.track()
     assert [remark.path for remark in taken.unprotected] == ["."]
     assert (await world.snapshots.size()).bytes < 20_000
-    before = await world.snapshots.track_paths(["f1"])
-    world.write("f1", "2")
-    patch = await world.snapshots.patch(before.id)
-    await world.snapshots.revert([patch])
+    recording = world.recording()
+    await world.tool_write(recording, "f1", "2")
+    await world.snapshots.revert([patch_of(recording)])
     assert world.facts()["f1"][2] == b"1" * 1000
 
 
@@ -85,9 +84,9 @@ async def test_many_small_packs_become_few(world: World):
 async def test_packs_are_merged_when_they_become_many_and_lose_nothing(world: World):
     world.write("a", "0")
     first = await world.snapshots.track()
-    for number in range(40):
+    for number in range(70):
         world.write("b", str(number))
-        await world.snapshots.track_paths(["b"])
+        await world.snapshots.track()
     await world.snapshots.track()
     assert len(list(world.paths.snapshot.rglob("*.pack"))) < 40
     world.write("a", "1")

@@ -3,26 +3,13 @@ import asyncio
 import pytest
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-from opencode_tui.engine.snapshot.record.recording import SharedWindow, StepRecording, Write
-from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.engine.snapshot.record.recording import SharedWindow, Write
 from opencode_tui.schema.error import SnapshotError
-from tests.support.snapshot.worktree import World
-
-
-def step(world, *, session="ses_1", family=None, message="msg_1"):
-    return StepRecording(world.snapshots.door, session=session, message=message, family=family or SharedWindow(session))
-
-
-async def write(world, recording, name, content):
-    number, _ = await recording.before_write([Write(world.root / name, content.encode(), 0o644)], [])
-    world.write(name, content, mode=0o644)
-    await recording.after_write(number)
+from tests.support.snapshot.worktree import World, patch_of
 
 
 async def undo(world, *recordings):
-    results = [recording.result for recording in recordings]
-    patches = [Patch(hash=one.hash, after=one.after, files=one.files) for one in results if one is not None]
-    return await world.snapshots.revert(patches)
+    return await world.snapshots.revert([patch_of(one) for one in recordings if one.result is not None])
 
 
 def ledger(world):
@@ -31,7 +18,7 @@ def ledger(world):
 
 async def test_a_write_is_recorded_before_it_happens(world):
     world.write("a", "1")
-    recording = step(world)
+    recording = world.recording()
     await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
     assert recording.result is not None and world.inside(recording.result.files) == ["a"]
     assert (world.root / "a").read_text() == "1"
@@ -39,14 +26,14 @@ async def test_a_write_is_recorded_before_it_happens(world):
 
 async def test_a_write_that_did_not_happen_leaves_no_record(world):
     world.write("a", "1")
-    recording = step(world)
+    recording = world.recording()
     number, _ = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
     await recording.not_written(number)
     assert (recording.result, ledger(world).claims) == (None, [])
 
 
 async def test_an_abandoned_write_is_forgotten_when_the_step_settles(world):
-    recording = step(world)
+    recording = world.recording()
     number, _ = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
     recording.abandon(number)
     assert recording.is_open
@@ -56,16 +43,16 @@ async def test_an_abandoned_write_is_forgotten_when_the_step_settles(world):
 
 async def test_the_persons_change_between_two_writes_of_a_step_is_a_conflict(world):
     world.write("a", "1", mode=0o644)
-    recording = step(world)
-    await write(world, recording, "a", "2")
+    recording = world.recording()
+    await world.tool_write(recording, "a", "2")
     world.write("a", "the person's")
-    await write(world, recording, "a", "3")
+    await world.tool_write(recording, "a", "3")
     report = await undo(world, recording)
     assert (world.inside([one.path for one in report.conflicts]), (world.root / "a").read_text()) == (["a"], "3")
 
 
 async def test_a_write_under_way_counts_as_claimed_for_others(world):
-    busy, other = step(world, session="ses_1"), step(world, session="ses_2", message="msg_2")
+    busy, other = world.recording(session="ses_1"), world.recording(session="ses_2", message="msg_2")
     number, _ = await busy.before_write([Write(world.root / "a", b"2", 0o644)], [])
     await other.join()
     world.write("a", "2")
@@ -78,7 +65,7 @@ async def test_a_write_under_way_counts_as_claimed_for_others(world):
 async def test_a_large_file_that_a_tool_writes_over_is_brought_back(world):
     content = b"x" * (3 * 1024 * 1024)
     world.write("large", content, mode=0o640)
-    recording = step(world)
+    recording = world.recording()
     await recording.before_write([Write(world.root / "large", b"small", 0o640)], [])
     world.write("large", b"small")
     await undo(world, recording)
@@ -88,13 +75,13 @@ async def test_a_large_file_that_a_tool_writes_over_is_brought_back(world):
 async def test_a_cancelled_scan_before_a_command_leaves_nothing_open(world):
     for number in range(300):
         world.write(f"d{number}/f")
-    recording = step(world)
+    recording = world.recording()
     joining = asyncio.create_task(recording.join())
     await asyncio.sleep(0.005)
     joining.cancel()
     with pytest.raises(asyncio.CancelledError):
         await joining
-    later = step(world, session="ses_2", message="msg_2")
+    later = world.recording(session="ses_2", message="msg_2")
     await later.join()
     world.write("made")
     await later.leave()
@@ -103,7 +90,7 @@ async def test_a_cancelled_scan_before_a_command_leaves_nothing_open(world):
 
 
 async def test_a_cancelled_scan_after_a_command_is_done_again_when_the_step_settles(world):
-    recording = step(world)
+    recording = world.recording()
     await recording.join()
     for number in range(300):
         world.write(f"d{number}/f")
@@ -118,8 +105,8 @@ async def test_a_cancelled_scan_after_a_command_is_done_again_when_the_step_sett
 
 
 async def test_agents_of_one_request_share_the_stretch_in_which_their_commands_run(world):
-    family = SharedWindow("ses_0")
-    one, two = (step(world, session=f"ses_{n}", message=f"msg_{n}", family=family) for n in (1, 2))
+    window = SharedWindow("ses_0")
+    one, two = (world.recording(session=f"ses_{n}", message=f"msg_{n}", window=window) for n in (1, 2))
     before = world.facts()
     await one.join()
     world.write("a", "1")
@@ -137,10 +124,10 @@ async def test_without_room_a_command_is_refused_a_record_and_a_write_is_not(tmp
     world = World(tmp_path / "project", paths, settings=SnapshotSettings(bytes=2000))
     for number in range(50):
         world.write(f"f{number}", f"{number}" * 500)
-    recording = step(world)
+    recording = world.recording()
     with pytest.raises(SnapshotError, match="store is full"):
         await recording.join()
-    await write(world, recording, "f1", "new")
+    await world.tool_write(recording, "f1", "new")
     assert recording.result is not None and world.inside(recording.result.files) == ["f1"]
     assert ledger(world).shells[0].ended is not None
 
@@ -154,7 +141,7 @@ async def run(recording, *acts):
 
 async def test_a_folder_that_a_write_made_and_a_command_changed_goes_with_the_step(world):
     before = world.facts()
-    recording = step(world)
+    recording = world.recording()
     number, _ = await recording.before_write([Write(world.root / "d/x", b"1", 0o644)], [world.root / "d"])
     world.write("d/x", "1", mode=0o644)
     await recording.after_write(number)
@@ -166,7 +153,7 @@ async def test_a_folder_that_a_write_made_and_a_command_changed_goes_with_the_st
 async def test_what_is_not_recorded_is_named_even_when_nothing_else_was_done(world):
     world.write(".gitignore", "*.log\n")
     world.write("a", "1")
-    alone, beside = step(world), step(world, message="msg_2")
+    alone, beside = world.recording(), world.recording(message="msg_2")
     await run(alone, lambda: world.write("one.log"))
     await run(beside, (world.root / "a").unlink, lambda: world.write("two.log"))
     for recording, name in ((alone, "one.log"), (beside, "two.log")):
@@ -177,13 +164,13 @@ async def test_what_is_not_recorded_is_named_even_when_nothing_else_was_done(wor
 async def test_a_command_that_changes_nothing_leaves_no_record(world):
     world.write(".gitignore", "*.log\n")
     world.write("old.log")
-    recording = step(world)
+    recording = world.recording()
     await run(recording, lambda: world.write("old.log", "2"))
     assert recording.result is None
 
 
 async def test_what_else_a_command_did_in_an_ignored_folder_is_named_by_the_folder(world):
-    recording = step(world)
+    recording = world.recording()
     number, _ = await recording.before_write([Write(world.root / "d/x", b"1", 0o644)], [world.root / "d"])
     world.write("d/x", "1", mode=0o644)
     await recording.after_write(number)

@@ -10,7 +10,7 @@ import pytest
 
 from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
 from opencode_tui.schema.error import SnapshotError
-from tests.support.snapshot.worktree import Death, Fault, FaultyDisk, World
+from tests.support.snapshot.worktree import Death, Fault, FaultyDisk, World, patch_of
 from tests.support.world.repo import make_repo
 
 
@@ -205,31 +205,27 @@ async def test_the_mode_alone_is_brought_back_without_a_new_file(world: World):
     assert (stat.S_IMODE(file.stat().st_mode), file.stat().st_ino) == (0o640, inode)
 
 
-async def test_other_sessions_work_is_left_out(world: World):
+async def test_another_sessions_writes_are_left_out(world: World):
     world.write("mine", "0")
     world.write("theirs", "0")
-    since = world.clock()
-    before = await world.snapshots.track()
+    recording = world.recording(session="ses_mine")
+    await recording.join()
     world.write("mine", "1")
-    pre_image = await world.snapshots.track_paths(["theirs"])
-    world.write("theirs", "1")
-    done = await world.snapshots.track_paths(["theirs"])
-    await world.snapshots.claim("ses_other", world.root / "theirs", before=pre_image.id, after=done.id)
-    patch = await world.snapshots.patch(before.id, session="ses_mine", since=since)
-    await world.snapshots.revert([patch])
+    await world.tool_write(world.recording(session="ses_other", message="msg_2"), "theirs", "1")
+    await recording.leave()
+    await world.snapshots.revert([patch_of(recording)])
     assert texts(world) == {"mine": "0", "theirs": "1"}
 
 
-async def test_what_two_shells_may_have_changed_belongs_to_neither(world: World):
+async def test_what_two_shells_may_have_changed_is_a_conflict(world: World):
     world.write("a", "0")
-    since = world.clock()
-    before = await world.snapshots.track()
-    key = await world.snapshots.begin_shell("ses_other")
+    recording, other = world.recording(session="ses_mine"), world.recording(session="ses_other", message="msg_2")
+    await recording.join()
+    await other.join()
     world.write("a", "1")
-    patch = await world.snapshots.patch(before.id, session="ses_mine", since=since)
-    await world.snapshots.end_shell(key)
+    await recording.leave()
     world.reopen()
-    report = await world.snapshots.revert([patch])
+    report = await world.snapshots.revert([patch_of(recording)])
     assert named(world, report.conflicts) == [("a", "somebody else may have changed it at the same time")]
     assert texts(world) == {"a": "1"}
 

@@ -11,7 +11,7 @@ from opencode_tui.engine.snapshot.report import PathNote
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.storage.paths import Paths
-from tests.support.snapshot.worktree import World
+from tests.support.snapshot.worktree import World, patch_of
 from tests.support.world.repo import make_repo
 
 
@@ -175,34 +175,27 @@ async def test_an_unknown_snapshot_is_an_error_that_names_it(project: World, nam
         await project.snapshots.patch(name)
 
 
-async def test_paths_alone_are_recorded_with_the_rest_as_before(project: World):
-    base = await project.snapshots.track()
-    project.write("a.txt", "2")
-    project.write("new/c", "3")
-    (project.root / "b.txt").unlink()
-    touched = await project.snapshots.track_paths(["a.txt", "new/c", "b.txt"], base=base.id)
-    assert touched.id == (await project.snapshots.track()).id
-
-
-async def test_paths_alone_protect_what_a_scan_leaves_out(project: World):
+async def test_a_write_is_recorded_although_a_scan_leaves_the_file_out(project: World):
     project.write(".gitignore", "secret\n")
     project.write("secret", "1")
-    before = await project.snapshots.track_paths(["secret"])
-    project.write("secret", "2")
-    project.write("a.txt", "not looked at")
-    patch = await project.snapshots.patch(before.id)
+    recording = project.recording()
+    await project.tool_write(recording, "secret", "2")
+    project.write("a.txt", "not recorded")
+    patch = patch_of(recording)
     assert project.inside(patch.files) == ["secret"]
     await project.snapshots.revert([patch])
-    assert project.facts()["secret"][2] == b"1"
+    assert (project.facts()["secret"][2], project.facts()["a.txt"][2]) == (b"1", b"not recorded")
 
 
-async def test_a_scan_and_a_pre_image_make_one_state(project: World):
-    pre_image = await project.snapshots.track_paths(["a.txt"])
-    project.write("a.txt", "by the tool")
-    scan = await project.snapshots.track()
+async def test_a_write_before_a_command_and_the_command_make_one_state(project: World):
+    recording = project.recording()
+    await project.tool_write(recording, "a.txt", "by the tool")
+    await recording.join()
     project.write("b.txt", "by the shell")
-    before = await project.snapshots.overlay(scan.id, pre_image.id, ["a.txt"])
-    assert project.inside((await project.snapshots.patch(before.id)).files) == ["a.txt", "b.txt"]
+    await recording.leave()
+    assert project.inside(patch_of(recording).files) == ["a.txt", "b.txt"]
+    await project.snapshots.revert([patch_of(recording)])
+    assert (project.facts()["a.txt"][2], project.facts()["b.txt"][2]) == (b"a\n", b"b\n")
 
 
 async def test_diff_gives_texts_and_numbers_of_lines(project: World):

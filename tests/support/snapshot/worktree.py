@@ -7,6 +7,7 @@ from pathlib import Path
 
 from opencode_tui.engine.snapshot.disk import Disk, Place
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
+from opencode_tui.engine.snapshot.record.recording import SharedWindow, StepRecording, Write
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.storage.locks import Locks
@@ -76,9 +77,30 @@ class World:
             act()
         return await self.snapshots.patch(before.id)
 
+    def recording(
+        self, *, session: str = "ses_1", message: str = "msg_1", window: SharedWindow | None = None
+    ) -> StepRecording:
+        """Return the record of a new step."""
+        window = window or SharedWindow(session)
+        return StepRecording(self.snapshots.door, session=session, message=message, family=window)
+
+    async def tool_write(self, recording: StepRecording, name: str, content: str | bytes, *, mode: int = 0o644) -> None:
+        """Write a file as a file tool does."""
+        data = content.encode() if isinstance(content, str) else content
+        number, _ = await recording.before_write([Write(self.root / name, data, mode)], [])
+        self.write(name, data, mode=mode)
+        await recording.after_write(number)
+
     def facts(self) -> dict[str, Fact]:
         """Return what every path is: kind, mode bits, bytes or target; `.git` folders are left out."""
         return facts_of(self.root)
+
+
+def patch_of(recording: StepRecording) -> Patch:
+    """Return the patch of a recorded step."""
+    result = recording.result
+    assert result is not None
+    return Patch(hash=result.hash, after=result.after, files=result.files)
 
 
 def facts_of(root: Path) -> dict[str, Fact]:

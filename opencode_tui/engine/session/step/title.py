@@ -34,12 +34,6 @@ _MAX_WORDS = 4_000
 _THOUGHTS = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
 
-def message_title(parts: Sequence[AnyPart]) -> str | None:
-    """Return the first line of what the person wrote in a message, cut to 100 characters; None when they wrote nothing."""
-    texts = (part.text for part in parts if isinstance(part, TextPart) and not part.synthetic and not part.ignored)
-    return next((line[:MAX_TITLE] for text in texts if (line := _first_line(text))), None)
-
-
 def clean_title(text: str) -> str | None:
     """Return the title in a model's answer: its first line that is not empty, thoughts left out; None without one."""
     line = _first_line(_THOUGHTS.sub("", text))

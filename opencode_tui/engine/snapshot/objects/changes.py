@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from opencode_tui.engine.snapshot.entry import Entry, State
+from opencode_tui.engine.snapshot.entry import Entry, State, Unknown
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, FOLDER
 from opencode_tui.engine.snapshot.objects.view import View
@@ -27,6 +27,11 @@ def changed(old: View, new: View) -> dict[str, Change]:
 def known_paths(view: View) -> set[str]:
     """Return all paths of which a snapshot says something certain."""
     return {*_below(view.store, view.files, ""), *view.manifest.folders, *view.manifest.looked}
+
+
+def is_certain(change: Change) -> bool:
+    """Return whether both states of a change are known."""
+    return not any(isinstance(state, Unknown) for state in change)
 
 
 def is_partial(view: View) -> bool:

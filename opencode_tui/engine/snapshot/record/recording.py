@@ -14,7 +14,7 @@ from pathlib import Path
 
 from opencode_tui.engine.snapshot.change_log import ChangeHistory, ChangeLog, OpenStep
 from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OVER_QUOTA, Entry, State, Unknown, parents, permission_bits
-from opencode_tui.engine.snapshot.objects.changes import Change, is_partial
+from opencode_tui.engine.snapshot.objects.changes import Change, is_certain, is_partial
 from opencode_tui.engine.snapshot.objects.manifest import Defaults, Manifest
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
@@ -386,7 +386,7 @@ class StepRecording:
         ledger = opened.claims.read()
         foreign = {one.path for one in ledger.claims if one.session != self.session and one.time >= shared.since}
         written = self._tally.written_since(shared.begun) - foreign
-        changes = {path: change for path, change in found.items() if path not in foreign and _is_certain(change)}
+        changes = {path: change for path, change in found.items() if path not in foreign and is_certain(change)}
         stamps = stamp_skipped(tree.root, after.manifest.skipped)
         touched = find_touched(base.manifest.skipped, after.manifest.skipped, shared.stamps, stamps)
         touched = {path: reason for path, reason in touched.items() if path not in foreign | written}
@@ -432,10 +432,6 @@ def _whole(view: View) -> View:
     return view
 
 
-def _is_certain(change: Sequence[State]) -> bool:
-    return not any(isinstance(state, Unknown) for state in change)
-
-
 # What is known of the commands of a step whose process died: which files differ from the state before them.
 
 
@@ -478,5 +474,5 @@ def _files(opened: LockedWorktree, ledger: ChangeHistory, step: OpenStep, stop: 
     except SnapshotError:  # the state before was cleaned away
         return []
     foreign = {claim.path for claim in ledger.claims if claim.session != step.session and claim.time >= step.started}
-    certain = {path for path, change in changes.items() if not any(isinstance(state, Unknown) for state in change)}
+    certain = {path for path, change in changes.items() if is_certain(change)}
     return [opened.worktree.absolute(path) for path in sorted(certain - foreign)]

@@ -201,7 +201,15 @@ STRANGE: list[tuple[str, dict[str, Any], str, str]] = [
         "session_list",
         "session_new",
     ),
-    ("no key of this name", {"keybinds": {"session_new": "ctl+x"}}, "keybinds.session_new", "is no key"),
+    (
+        "the default key of another action",
+        {"keybinds": {"session_new": "<leader>L"}},
+        "session_new",
+        "of session_list;",
+    ),
+    ("the default leader key", {"keybinds": {"session_new": "ctrl+x"}}, "keybinds.session_new", "key of leader;"),
+    ("a default key of writing", {"keybinds": {"input_undo": "ctrl+k"}}, "input_undo", "of input_delete_to_line_end;"),
+    ("no key of this name", {"keybinds": {"session_new": "ctl+x"}}, "keybinds.session_new", "is not a key"),
     ("no key at all", {"keybinds": {"session_new": ""}}, "keybinds.session_new", "write none"),
     ("a capital letter", {"keybinds": {"session_new": "shift+a"}}, "keybinds.session_new", "reserved"),
     ("no key to send", {"keybinds": {"input_submit": "none"}}, "keybinds.input_submit", "cannot send"),
@@ -241,9 +249,11 @@ RIGHT: list[dict[str, Any]] = [
         }
     },
     {"keybinds": {"input_move_up": "up", "history_previous": "up", "app_exit": "ctrl+c", "input_clear": "ctrl+c"}},
+    {"keybinds": {"session_new": "<leader>l", "session_list": "<leader>n", "messages_first": "home"}},
+    {"keybinds": {"session_rename": "ctrl+p", "session_new": "ctrl+a", "leader": "ctrl+o", "history_next": "left"}},
     {"instructions": ["CONTRIBUTING.md", "docs/*.md", "https://example.com/a.md"]},
     {"disabled_providers": ["openai"], "model": "anthropic/claude"},
-    {"username": "a {b} c", "theme": "nord"},
+    {"agent": {"plan": {"name": "a {b} c"}}, "theme": "nord"},
 ]
 
 

@@ -1,39 +1,15 @@
-"""Actions that keys can be bound to, and bindings that take a key away from sending, stopping or typing.
+"""Checks of key bindings: unknown actions and keys, reserved keys, and one key for two actions."""
 
-Source: reference, section 38.
-"""
-
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from opencode_tui.config.notice import Notice
 from opencode_tui.config.sources.layer import Origins
+from opencode_tui.schema.api.keybinds import DEFAULT_KEYS
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
-
-ACTIONS = _names(
-    """
-    leader app_exit editor_open theme_list sidebar_toggle scrollbar_toggle username_toggle status_view session_export session_new
-    session_list session_timeline session_fork session_rename session_delete stash_delete model_provider_list
-    model_favorite_toggle session_share session_unshare session_interrupt session_compact session_child_cycle
-    session_child_cycle_reverse session_parent messages_page_up messages_page_down messages_line_up messages_line_down
-    messages_half_page_up messages_half_page_down messages_first messages_last messages_next messages_previous messages_last_user
-    messages_copy messages_undo messages_redo messages_toggle_conceal tool_details model_list model_cycle_recent
-    model_cycle_recent_reverse model_cycle_favorite model_cycle_favorite_reverse command_list agent_list agent_cycle
-    agent_cycle_reverse variant_cycle input_clear input_paste input_submit input_newline input_move_left input_move_right
-    input_move_up input_move_down input_select_left input_select_right input_select_up input_select_down input_line_home
-    input_line_end input_select_line_home input_select_line_end input_visual_line_home input_visual_line_end
-    input_select_visual_line_home input_select_visual_line_end input_buffer_home input_buffer_end input_select_buffer_home
-    input_select_buffer_end input_delete_line input_delete_to_line_end input_delete_to_line_start input_backspace input_delete
-    input_undo input_redo input_word_forward input_word_backward input_select_word_forward input_select_word_backward
-    input_delete_word_forward input_delete_word_backward history_previous history_next terminal_suspend terminal_title_toggle
-    tips_toggle display_thinking context_view diff_view help_view attachment_open messages_focus prompt_queue_edit prompt_stash
-    prompt_stash_pop trust_view
-    """
-)
-"""Actions that keys can be bound to; ours beside OpenCode's: `leader`, and from `context_view` on."""
 
 UNSUPPORTED_ACTIONS = _names(
     """
@@ -41,7 +17,10 @@ UNSUPPORTED_ACTIONS = _names(
     messages_toggle_conceal model_cycle_favorite model_cycle_favorite_reverse tips_toggle
     """
 )
-"""Those of OpenCode's actions that are no act here: what they are about is not there."""
+"""OpenCode's actions for features that this program does not have."""
+
+ACTIONS = frozenset(DEFAULT_KEYS) | UNSUPPORTED_ACTIONS
+"""Actions that the settings may name."""
 
 _RESERVED = {
     "enter": ("input_submit",),
@@ -50,11 +29,11 @@ _RESERVED = {
     "escape": ("session_interrupt",),
     "esc": ("session_interrupt",),
 }
-"""Keys that a person relies on, and the actions that may have them."""
+"""Keys that the user relies on, and the actions that may have them."""
 
 _NEEDED = {"input_submit": "send a prompt", "session_interrupt": "interrupt a run"}
 _LISTED = ("session_rename", "session_delete", "session_export")
-"""Actions whose keys hold on a page of their own, where they may be those of others."""
+"""Actions whose keys apply to a page of their own, where other actions may have the same keys."""
 
 _LEADER = "<leader>"
 _MODIFIERS = frozenset({"ctrl", "alt", "shift", "super", "meta", "option", "hyper"})
@@ -68,8 +47,9 @@ _KEY_NAMES = _names(
 
 
 def check_keybinds(keybinds: Mapping[str, str], origins: Origins) -> Iterator[Notice]:
-    """Yield what is wrong with bindings: unknown actions and keys, keys that are needed otherwise, one key for two actions."""
+    """Yield a warning for each unknown action or key, each reserved key, and each key that two actions have."""
     users: dict[tuple[str, bool], str] = {}
+    defaults = {action: _split(keys) for action, keys in DEFAULT_KEYS.items() if action not in keybinds}
     for action, binding in keybinds.items():
         path = ("keybinds", action)
         if action not in ACTIONS:
@@ -79,7 +59,7 @@ def check_keybinds(keybinds: Mapping[str, str], origins: Origins) -> Iterator[No
             if binding.strip().lower() != "none":
                 yield origins.notice(path, "not available here (ignored)")
             continue
-        for fault in (*_binding_faults(action, binding), *_shared_keys(action, binding, users)):
+        for fault in (*_binding_faults(action, binding), *_shared_keys(action, binding, users, defaults)):
             yield origins.notice(path, fault)
 
 
@@ -91,7 +71,7 @@ def _binding_faults(action: str, binding: str) -> Iterator[str]:
         if action in _NEEDED:
             yield f"without a key you cannot {_NEEDED[action]}; choose one"
         if action == "leader":
-            yield f"without a leader key nothing that begins with {_LEADER} works; choose a key"
+            yield f"without a leader key, no binding that starts with {_LEADER} works; choose a key"
         return
     if action == "leader" and (len(keys) > 1 or keys[0].startswith(_LEADER)):
         yield f"expected one key without {_LEADER}"
@@ -100,18 +80,33 @@ def _binding_faults(action: str, binding: str) -> Iterator[str]:
         if is_captured(action, key):
             yield f"{key} is reserved; choose another key"
         elif key and not _is_key(key.removeprefix(_LEADER)):
-            yield f"{key!r} is no key; write it as in ctrl+x, f2 or {_LEADER}n"
+            yield f"{key!r} is not a key; write it as in ctrl+x, f2 or {_LEADER}n"
 
 
-def _shared_keys(action: str, binding: str, users: dict[tuple[str, bool], str]) -> Iterator[str]:
-    """Yield a fault for each key that an action before has; while writing, keys mean something else than elsewhere."""
-    is_writing = action.startswith(("input_", "history_"))
+def _shared_keys(
+    action: str, binding: str, users: dict[tuple[str, bool], str], defaults: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Yield a fault for each key that another action has: `users` by an earlier setting, `defaults` without one."""
     for key in _split(binding):
-        if not key or key == "none" or action in _LISTED:
+        if not key or key == "none" or action in _LISTED or is_captured(action, key):
             continue
-        other = users.setdefault((key, is_writing), action)
-        if other != action and not (is_writing and "history_" in f"{other} {action}"):
+        other = users.setdefault((key, _is_writing(action)), action)
+        if other != action and not _may_share(action, other):
             yield f"{key} is the key of {other} too; choose another key"
+        elif key not in _split(DEFAULT_KEYS[action]):  # some actions share a key by default
+            for owner, keys in defaults.items():
+                if key in keys and owner not in _LISTED and not _may_share(action, owner):
+                    yield f"{key} is the default key of {owner}; choose another key, or set keybinds.{owner}"
+
+
+def _may_share(action: str, other: str) -> bool:
+    """Return whether two actions may have one key: one works in the prompt only, or both move up or down there."""
+    is_writing = _is_writing(action)
+    return is_writing != _is_writing(other) or (is_writing and "history_" in f"{other} {action}")
+
+
+def _is_writing(action: str) -> bool:
+    return action.startswith(("input_", "history_"))
 
 
 def _split(binding: str) -> list[str]:

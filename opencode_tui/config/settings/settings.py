@@ -179,8 +179,7 @@ class Settings(Section):
 UNSUPPORTED = (
     "mcp", "lsp", "formatter", "share", "autoupdate", "watcher", "enterprise", "layout", "shell", "skills.urls",
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
-    "experimental.disable_paste_summary", "logLevel", "provider.*.options.setCacheKey",
-    "provider.*.models.*.interleaved",
+    "provider.*.options.setCacheKey", "provider.*.models.*.interleaved", "username", "agent.*.color",
 )  # fmt: skip
 """Keys that are OpenCode's and have no effect here yet; each is named once when it asks for something."""
 

@@ -40,8 +40,8 @@ def quiet(strings: Sequence[str]) -> Sequence[str]:
 
 
 def providers(strings: Sequence[str]) -> Sequence[str]:
-    """Return the names of the providers; a model of theirs is called `by` and that name."""
-    return [one for one in quiet(strings)[1::5] if "/" not in one]
+    """Return the display names of the providers; the model of each is called `by` and that name."""
+    return quiet(strings)[1::5]
 
 
 def _settings(strings: Sequence[str], base_url: str) -> dict[str, Any]:
@@ -49,8 +49,8 @@ def _settings(strings: Sequence[str], base_url: str) -> dict[str, Any]:
     limit = {"context": 200_000, "output": 8_000}
     kept = quiet(strings)
     provider["fake"]["models"] |= {f"m{at}": {"name": one, "limit": limit} for at, one in enumerate(kept)}
-    for one in providers(strings):
-        provider[one] = {**provider["fake"], "name": one, "models": {one: {"name": f"by {one}", "limit": limit}}}
+    for at, one in enumerate(providers(strings)):  # an id may hold none of them, its model's id and both names may
+        provider[f"p{at}"] = {**provider["fake"], "name": one, "models": {one: {"name": f"by {one}", "limit": limit}}}
     return {
         "model": "fake/fake-model",
         "provider": provider,
@@ -75,7 +75,7 @@ def _write_skill(folder: Path, text: str) -> None:
 
 
 def _file_name(text: str) -> str:
-    return text.replace("/", "_").replace("\0", "")[:80]
+    return text.replace("/", "_").replace("\\", "_").replace("\0", "")[:80]  # no separators, a name refuses them
 
 
 def _yaml(text: str) -> str:

@@ -66,38 +66,38 @@ Stored = Callable[[str], None]
 class _Sessions:
     def __init__(self, engine: Engine, instance: Instance) -> None:
         self._instance = instance
-        self.create = instance.sessions.create
-        self.list = instance.sessions.all
-        self.get = instance.sessions.get
-        self.latest = instance.sessions.latest
+        self.create = instance.session.sessions.create
+        self.list = instance.session.sessions.all
+        self.get = instance.session.sessions.get
+        self.latest = instance.session.sessions.latest
         self.children = engine.store.children
-        self.update = instance.sessions.update
-        self.remove = instance.sessions.remove
+        self.update = instance.session.sessions.update
+        self.remove = instance.session.sessions.remove
         self.wait_copied = engine.core.copies.wait_until_copied
-        self.totals = instance.sessions.totals
-        self.todos = instance.todos.read
+        self.totals = instance.session.sessions.totals
+        self.todos = instance.folder.todos.read
 
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
-        return await self._instance.summaries.get().diff(session_id, message_id)
+        return await self._instance.session.summaries.get().diff(session_id, message_id)
 
     async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
-        return await self._instance.forks.get().fork(session_id, request)
+        return await self._instance.session.forks.get().fork(session_id, request)
 
     async def preview_fork(self, session_id: str, request: ForkSession) -> "ForkPreview":
-        return await self._instance.forks.get().preview(session_id, request)
+        return await self._instance.session.forks.get().preview(session_id, request)
 
     async def costs(self) -> dict[str, float]:
-        return await self._instance.costs.get().read()
+        return await self._instance.session.costs.get().read()
 
     async def recover_all(self) -> int:
-        return await self._instance.sessions.recover_all(self._instance.maintenance.recover)
+        return await self._instance.session.sessions.recover_all(self._instance.session.maintenance.recover)
 
 
 class _Messages:
     def __init__(self, engine: Engine, instance: Instance) -> None:
         self._store = engine.store
-        self.update_part = instance.parts.update
-        self.remove_part = instance.parts.remove
+        self.update_part = instance.session.parts.update
+        self.remove_part = instance.session.parts.remove
 
     async def list(self, session_id: str, limit: int | None = None) -> Sequence[MessageWithParts]:
         return await (self._store.messages(session_id) if limit is None else self._store.tail(session_id, limit))
@@ -112,11 +112,11 @@ class _Messages:
 class _Prompts:
     def __init__(self, engine: Engine, instance: Instance, policy: Policy) -> None:
         self._statuses = engine.core.statuses
-        self._prompts = instance.prompts
+        self._prompts = instance.session.prompts
         self._policy = policy
-        self.shell = instance.shell.run
+        self.shell = instance.session.shell.run
         self.expand = instance.expand
-        self.withdraw = instance.prompts.withdraw
+        self.withdraw = instance.session.prompts.withdraw
 
     async def check(self, request: PromptInput) -> None:
         self._prompts.check(request)
@@ -136,8 +136,8 @@ class _Prompts:
 
 class _Permissions:
     def __init__(self, instance: Instance) -> None:
-        self._permissions = instance.permissions
-        self.reply = instance.permissions.reply
+        self._permissions = instance.folder.permissions
+        self.reply = instance.folder.permissions.reply
 
     async def pending(self) -> Sequence[PermissionRequest]:
         return self._permissions.pending()
@@ -145,7 +145,7 @@ class _Permissions:
 
 class _Questions:
     def __init__(self, instance: Instance) -> None:
-        self._questions = instance.questions
+        self._questions = instance.folder.questions
 
     async def pending(self) -> Sequence[QuestionRequest]:
         return self._questions.pending()
@@ -163,24 +163,26 @@ class _Context:
         self._policy = policy
 
     async def items(self, session_id: str) -> "ContextView":
-        return await self._instance.context.get().view(session_id)
+        return await self._instance.session.context.get().view(session_id)
 
     async def request(self, session_id: str) -> "RequestView":
-        return await self._instance.context.get().request(session_id)
+        return await self._instance.session.context.get().request(session_id)
 
     async def prune(
         self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> "PruneReport":
-        return await self._instance.pruning.get().prune(session_id, part_ids, dry_run=dry_run)
+        return await self._instance.session.pruning.get().prune(session_id, part_ids, dry_run=dry_run)
 
     async def restore(
         self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> "PruneReport":
-        return await self._instance.pruning.get().restore(session_id, part_ids, dry_run=dry_run)
+        return await self._instance.session.pruning.get().restore(session_id, part_ids, dry_run=dry_run)
 
     async def compact(self, session_id: str, request: "CompactSession") -> "CompactionReport":
-        compaction = self._instance.compaction.get()
-        return await compaction.compact(session_id, request, prompter=self._instance.prompts, policy=self._policy)
+        compaction = self._instance.session.compaction.get()
+        return await compaction.compact(
+            session_id, request, prompter=self._instance.session.prompts, policy=self._policy
+        )
 
 
 class _Catalog:
@@ -189,32 +191,34 @@ class _Catalog:
 
     async def models(self) -> Sequence[Model]:
         instance = self._instance
-        return await asyncio.to_thread(lambda: instance.context.get().with_room(instance.catalog.models()))
+        return await asyncio.to_thread(
+            lambda: instance.session.context.get().with_room(instance.folder.catalog.models())
+        )
 
     async def all_models(self) -> Sequence[Model]:
-        return await asyncio.to_thread(self._instance.catalog.all_models)
+        return await asyncio.to_thread(self._instance.folder.catalog.all_models)
 
     async def providers(self, *, only_ready: bool = False) -> Sequence[ProviderSummary]:
-        return await asyncio.to_thread(self._instance.catalog.providers, only_ready=only_ready)
+        return await asyncio.to_thread(self._instance.folder.catalog.providers, only_ready=only_ready)
 
     async def commands(self) -> Sequence[CommandSummary]:
-        return self._instance.commands.all()
+        return self._instance.folder.commands.all()
 
     async def tools(self) -> Sequence[ToolSummary]:
-        specs = await asyncio.to_thread(self._instance.tools.specs, lambda _name: True)
+        specs = await asyncio.to_thread(self._instance.folder.tools.specs, lambda _name: True)
         return [ToolSummary(id=spec.name, description=spec.description, parameters=spec.parameters) for spec in specs]
 
     async def skills(self) -> Sequence[SkillSummary]:
-        return await asyncio.to_thread(lambda: [_skill(skill) for skill in self._instance.skills.all()])
+        return await asyncio.to_thread(lambda: [_skill(skill) for skill in self._instance.folder.skills.all()])
 
     async def default_model(self) -> ModelRef:
-        return self._instance.catalog.default_model()
+        return self._instance.folder.catalog.default_model()
 
     async def agents(self) -> Sequence[AgentSummary]:
-        return [AgentSummary.model_validate(agent.to_dict()) for agent in self._instance.agents.all()]
+        return [AgentSummary.model_validate(agent.to_dict()) for agent in self._instance.folder.agents.all()]
 
     async def describe_agent(self, name: str) -> JsonObject:
-        return self._instance.rules.describe(name)
+        return self._instance.folder.rules.describe(name)
 
 
 class _Settings:
@@ -224,9 +228,9 @@ class _Settings:
         self._auth = AuthStore(paths=engine.core.paths)
 
     async def notices(self) -> Notices:
-        instance, config = self._instance, self._instance.config
+        instance, config = self._instance, self._instance.folder.config
         settings = (str(notice) for notice in config.warnings)
-        warnings = [*settings, *instance.warnings, *instance.skills.warnings, *instance.plugins.warnings]
+        warnings = [*settings, *instance.warnings, *instance.folder.skills.warnings, *instance.folder.plugins.warnings]
         return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored])
 
     async def store_key(self, provider_id: str, key: str) -> None:
@@ -236,7 +240,7 @@ class _Settings:
         return await asyncio.to_thread(self._auth.logout, provider_id)
 
     async def effective(self) -> JsonObject:
-        return redact_settings(self._instance.config.effective)
+        return redact_settings(self._instance.folder.config.effective)
 
     async def trust_report(self) -> "TrustReport":
         from opencode_tui.config.trust.inspection import report_trust  # loaded only to decide about trust
@@ -254,7 +258,7 @@ class _Files:
 
     def __init__(self, engine: Engine, instance: Instance) -> None:
         self._core = engine.core
-        self._project = instance.project
+        self._project = instance.folder.project
 
     @cached_property
     def _finder(self) -> "FileFinder":
@@ -309,10 +313,10 @@ class _Project:
         self.all = engine.core.projects.all
 
     async def current(self) -> ProjectInfo:
-        return (await self._core.projects.open(self._instance.project)).info
+        return (await self._core.projects.open(self._instance.folder.project)).info
 
     async def places(self) -> Places:
-        paths, project = self._core.paths, self._instance.project
+        paths, project = self._core.paths, self._instance.folder.project
         return Places(
             home=str(paths.home),
             state=str(paths.state),
@@ -323,12 +327,12 @@ class _Project:
         )
 
     async def branch(self) -> str | None:
-        return await asyncio.to_thread(lambda: self._instance.project.branch)
+        return await asyncio.to_thread(lambda: self._instance.folder.project.branch)
 
 
 class _Undo:
     def __init__(self, instance: Instance) -> None:
-        self._revert = instance.revert
+        self._revert = instance.session.revert
 
     async def recover(self, session_id: str) -> None:
         await self._revert.get().recover(session_id)
@@ -361,7 +365,7 @@ class LocalFacets:
         self.context: ContextFacet = forward(_Context(instance, policy), calls)
         self.undo: UndoFacet = forward(_Undo(instance), calls)
         self.permissions: PermissionsFacet = forward(_Permissions(instance), calls)
-        self.rules: RulesFacet = forward(instance.rules, calls)
+        self.rules: RulesFacet = forward(instance.folder.rules, calls)
         self.questions: QuestionsFacet = forward(_Questions(instance), calls)
         self.catalog: CatalogFacet = forward(_Catalog(instance), calls)
         self.settings: SettingsFacet = forward(_Settings(engine, instance), calls)

@@ -9,89 +9,44 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from opencode_tui.config.load import LoadedConfig, load_config
-from opencode_tui.engine.agent.registry import AgentRegistry
-from opencode_tui.engine.agent.rules import AgentRules
 from opencode_tui.engine.command.commands import Commands, collect_commands
 from opencode_tui.engine.lazy import Lazy
-from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.discovery import find_plugins
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.branch_watch import BranchWatch
 from opencode_tui.engine.project.discover import Project, discover
-from opencode_tui.engine.provider.catalog import Catalog
-from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.services.sessions import SessionServices
-from opencode_tui.engine.session.background import Background
-from opencode_tui.engine.session.maintenance import SessionMaintenance
-from opencode_tui.engine.session.prompt import SessionPrompt
-from opencode_tui.engine.session.question import QuestionService
-from opencode_tui.engine.session.references import ReferencePlace, expand_prompt
-from opencode_tui.engine.session.session_lock import PartEdits
-from opencode_tui.engine.session.sessions import Sessions
-from opencode_tui.engine.session.shell import SessionShell
-from opencode_tui.engine.session.todo_store import SessionTodos
+from opencode_tui.engine.session.references import expand_prompt
 from opencode_tui.engine.skill.skills import Skills, discover_skills, search_of
 from opencode_tui.engine.snapshot.worktree_paths import find_place
-from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.schema.api.request import PromptPart
 from opencode_tui.schema.error import OpencodeError
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.session.compaction.prune import SessionPruning
-    from opencode_tui.engine.session.context.report import SessionContext
-    from opencode_tui.engine.session.costs import SessionCosts
-    from opencode_tui.engine.session.fork.fork import SessionForks
-    from opencode_tui.engine.session.manual_compaction import ManualCompaction
     from opencode_tui.engine.session.revert.revert import SessionRevert
-    from opencode_tui.engine.session.revert.summary import SessionSummaries
 
 logger = logging.getLogger(__name__)
 
 
 class Instance(Struct, frozen=True):
-    """One folder's services, made by `open_instance`; `config` are the settings as the plugins change them."""
+    """The services of one folder, opened by `open_instance`."""
 
     directory: Path
-    project: Project
-    config: LoadedConfig
     warnings: list[str]
-    plugins: Plugins
-    skills: Skills
-    commands: Commands
-    agents: AgentRegistry
-    rules: AgentRules
-    catalog: Catalog
-    providers: Providers
-    tools: ToolRegistry
-    references: ReferencePlace
-    permissions: PermissionService
-    questions: QuestionService
-    todos: SessionTodos
-    sessions: Sessions
-    parts: PartEdits
-    prompts: SessionPrompt
-    shell: SessionShell
-    maintenance: SessionMaintenance
-    summaries: "Lazy[SessionSummaries]"
-    revert: "Lazy[SessionRevert]"
-    forks: "Lazy[SessionForks]"
-    costs: "Lazy[SessionCosts]"
-    compaction: "Lazy[ManualCompaction]"
-    pruning: "Lazy[SessionPruning]"
-    context: "Lazy[SessionContext]"
-    background: Background
+    folder: FolderServices
+    session: SessionServices
 
     async def expand(self, text: str) -> list[PromptPart]:
         """Return the parts of a prompt's text: the text, and the files and agents that it refers to."""
-        return await asyncio.to_thread(expand_prompt, text, self.references)
+        return await asyncio.to_thread(expand_prompt, text, self.folder.references)
 
     async def close(self) -> None:
         """End what runs beside the turns, the providers' connections and processes, and the plugins' view of the events."""
-        await self.background.close()
-        await self.plugins.close()
-        await self.providers.close()
+        await self.folder.background.close()
+        await self.folder.plugins.close()
+        await self.folder.providers.close()
 
 
 _PROGRAM_LOG = logging.getLogger("opencode_tui")
@@ -107,11 +62,12 @@ async def open_instance(core: Core, directory: Path) -> Instance:
     skills, commands = await asyncio.to_thread(_collect_commands, core, config, directory)
     folder = FolderServices(core, project, config, plugins=plugins, skills=skills, commands=commands)
     services = SessionServices(folder)
+    services.build()
     plugins.follow(core.bus, str(directory))
     _watch_branch(core, directory, folder)
     if has_leftovers:
         await _recover(services.revert)
-    return _instance(directory, folder, services, [*warnings, *project.warnings, *opened.warnings])
+    return Instance(directory, [*warnings, *project.warnings, *opened.warnings], folder, services)
 
 
 def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bool]:
@@ -131,9 +87,8 @@ async def _load_plugins(
     sources = await asyncio.to_thread(find_plugins, config, paths=core.paths, flags=core.flags, directory=directory)
     if not sources:
         return Plugins(), config
-    from opencode_tui.engine.plugin.config_hook import change_config
     from opencode_tui.engine.plugin.definition import PluginContext
-    from opencode_tui.engine.plugin.loader import load_plugins
+    from opencode_tui.engine.plugin.loader import change_config, load_plugins
 
     context = PluginContext(directory=directory, worktree=project.worktree, project_id=project.id)
     plugins = await load_plugins(sources, context)
@@ -161,37 +116,3 @@ async def _recover(revert: "Lazy[SessionRevert]") -> None:
         await revert.get().recover_all()
     except OpencodeError as error:
         logger.warning("an undo that was cut short is not completed yet, the next undo tries again: %s", error)
-
-
-def _instance(directory: Path, folder: FolderServices, services: SessionServices, warnings: list[str]) -> Instance:
-    return Instance(
-        directory=directory,
-        project=folder.project,
-        config=folder.config,
-        warnings=warnings,
-        plugins=folder.plugins,
-        skills=folder.skills,
-        commands=folder.commands,
-        agents=folder.agents,
-        rules=folder.rules,
-        catalog=folder.catalog,
-        providers=folder.providers,
-        tools=folder.tools,
-        references=folder.references,
-        permissions=folder.permissions,
-        questions=folder.questions,
-        todos=folder.todos,
-        sessions=services.sessions,
-        parts=services.parts,
-        prompts=services.prompts,
-        shell=services.shell,
-        maintenance=services.maintenance,
-        summaries=services.summaries,
-        revert=services.revert,
-        forks=services.forks,
-        costs=services.costs,
-        compaction=services.compaction,
-        pruning=services.pruning,
-        context=services.context,
-        background=folder.background,
-    )

@@ -60,8 +60,7 @@ class AgentRules:
 
         `subject` is a command line for `bash`, a path for `read` and `edit`, else a pattern.
         """
-        from opencode_tui.engine.permission.explain import explain  # what it needs loads the shell tool
-        from opencode_tui.engine.tool.queries import queries_of
+        from opencode_tui.engine.agent.explain import explain, queries_of  # imports the bash tool
 
         chosen, project = self._agent(agent), self._project
         return explain(

@@ -4,7 +4,7 @@ Later wins in that order, but a skill never takes a command's name. Source: refe
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,43 @@ def hints(template: str) -> list[str]:
     """Return the placeholders of a template: the numbered ones in order, then `$ARGUMENTS`."""
     numbers = sorted({int(match[1]) for match in _PLACEHOLDER.finditer(template) if match[1]})
     return [*(f"${number}" for number in numbers), *(["$ARGUMENTS"] if "$ARGUMENTS" in template else [])]
+
+
+SNIPPET_TIMEOUT_MS = 60_000
+_SNIPPET_WAIT_S = 3_600.0
+
+
+class SnippetShell(Struct, frozen=True):
+    """Runs the shell snippets of a template in a folder, as the bash tool does but with a short timeout.
+
+    The output goes into the prompt, errors included; an exit code other than 0 is not an error. `reserve_output` returns the
+    file for a long output. Source: reference, section 29.
+    """
+
+    environ: Mapping[str, str]
+    home: Path
+    folder: Path
+    reserve_output: Callable[[], Path]
+    timeout_ms: int = SNIPPET_TIMEOUT_MS
+
+    async def run(self, command: str) -> str:
+        """Return the output of the command, both ends of a long one, or a line with the reason why it could not start."""
+        # imported only for a command that has snippets
+        from opencode_tui.engine.tool.process.process import Command, find_shell
+        from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
+
+        output = CommandOutput(self.reserve_output)
+        line = Command(command, self.folder, self.environ, self.timeout_ms, find_shell(self.environ))
+        try:
+            async with RunningCommand(line, output) as running:
+                while (ended := await running.wait(_SNIPPET_WAIT_S)) is None:
+                    pass
+        except OSError as error:
+            return f"(`{command}` could not be started in {self.folder}: {error.strerror})"
+        text = output.excerpt(is_final=True).for_model(may_delegate=False)
+        if ended.reason == "timeout":
+            return f"{text.rstrip()}\n(`{command}` was stopped after {self.timeout_ms / 1000:g} s)"
+        return text
 
 
 INIT = "init"

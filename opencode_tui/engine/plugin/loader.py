@@ -13,6 +13,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from msgspec.structs import replace
+
+from opencode_tui.config.check.types import SettingsCheck
+from opencode_tui.config.load import LoadedConfig
+from opencode_tui.config.merge import sources_after
+from opencode_tui.config.sources.layer import Layer
 from opencode_tui.engine.plugin.definition import (
     PluginContext,
     PluginDefinition,
@@ -24,6 +30,7 @@ from opencode_tui.engine.plugin.definition import (
 from opencode_tui.engine.plugin.discovery import PluginSource
 from opencode_tui.engine.plugin.hooks import HOOK_LIMIT_S, Hooks, PluginHooks, call_limited, describe_failure
 from opencode_tui.engine.plugin.plugins import Plugins
+from opencode_tui.schema.error import ConfigError
 
 # Imports the modules of plugins: files under names of their own, installed modules under theirs. Everything blocks.
 
@@ -135,3 +142,19 @@ async def _load(source: PluginSource, context: PluginContext, limit_s: float) ->
 
 def _import(source: PluginSource) -> ModuleType:
     return import_file(source.path) if source.path is not None else import_installed(source.name)
+
+
+async def change_config(hooks: Hooks, config: LoadedConfig) -> LoadedConfig:
+    """Return the settings as the hook `config` changes them; drop and report a change that has invalid types."""
+    if not hooks.has("config"):
+        return config
+    changed = await hooks.run("config", {}, config.effective)
+    if changed == config.effective:
+        return config
+    try:
+        settings = SettingsCheck().validate(Layer("plugins", "person", config.worktree, changed))
+    except ConfigError as error:
+        hooks.refuse("config", str(error))
+        return config
+    sources = sources_after(config.effective, changed, config.sources, "a plugin")
+    return replace(config, settings=settings, effective=changed, sources=sources)

@@ -3,7 +3,7 @@
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from opencode_tui.engine.command.snippet import SnippetShell
+from opencode_tui.engine.command.commands import SnippetShell
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
@@ -54,6 +54,10 @@ class SessionServices:
         self.pruning = Lazy(self._make_pruning)
         self.context = Lazy(self._make_context)
         self._compactions = Lazy(self._make_compactions)
+
+    def build(self) -> None:
+        """Build everything that is not lazy. Raises ConfigError for settings that cannot be used."""
+        _ = self.prompts, self.shell, self.parts, self._folder.rules, self._folder.permissions
 
     @cached_property
     def sessions(self) -> Sessions:

@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
-from opencode_tui.engine.command.commands import INIT, Command, Commands, Piece, Prose, Snippet, fill
-from opencode_tui.engine.command.snippet import SnippetShell
+from opencode_tui.engine.command.commands import INIT, Command, Commands, Piece, Prose, Snippet, SnippetShell, fill
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.permission.service import PermissionService

@@ -5,7 +5,7 @@ from itertools import count
 import pytest
 from msgspec.structs import replace
 
-from opencode_tui.engine.command.snippet import SnippetShell
+from opencode_tui.engine.command.commands import SnippetShell
 
 
 @pytest.fixture

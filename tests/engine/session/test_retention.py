@@ -85,6 +85,6 @@ async def test_the_first_change_has_the_store_cleaned_in_the_background(environ,
     async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
         await world.prompt("write")
         instance = await world.client._engine.instance(folder)
-        await instance.background.wait_until_idle()
+        await instance.folder.background.wait_until_idle()
     with pytest.raises(SnapshotError):
         await open_snapshots(environ, folder).patch(old.id)

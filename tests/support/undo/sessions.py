@@ -87,11 +87,11 @@ class UndoWorld:
 
     async def fork(self, session: SessionInfo, request: ForkSession) -> SessionInfo:
         instance = await self.engine.instance(self.root)
-        return await instance.forks.get().fork(session.id, request)
+        return await instance.session.forks.get().fork(session.id, request)
 
     async def delete(self, session: SessionInfo) -> None:
         instance = await self.engine.instance(self.root)
-        await instance.sessions.remove(session.id)
+        await instance.session.sessions.remove(session.id)
 
     async def turn(self, session: SessionInfo, *acts: Act, text: str = "do it") -> str:
         """Store a request and an answer whose step did these acts; returns the request's id."""

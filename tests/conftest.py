@@ -1,11 +1,15 @@
-"""What every test gets: an environment of its own below tmp_path, and nothing of the person's."""
+"""Fixtures and settings of all tests: an isolated environment below tmp_path, and Hypothesis without time limits."""
 
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from opencode_tui.storage.paths import Paths, find_paths
+
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH", "TZ")
 
@@ -33,13 +37,13 @@ def isolated_environment(home: Path) -> dict[str, str]:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two processes a core: the tests wait for terminals, servers and commands as long as they compute."""
+    """Return two processes per core: tests wait for terminals, servers and commands about as long as they compute."""
     return 2 * (os.cpu_count() or 1)
 
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """An environment of its own."""
+    """Return an environment whose folders exist for this test only."""
     home = tmp_path / "home"
     home.mkdir()
     return isolated_environment(home)
@@ -47,5 +51,5 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def paths(environ: dict[str, str]) -> Paths:
-    """The program's folders in that environment."""
+    """Return the program's folders in that environment."""
     return find_paths(environ)

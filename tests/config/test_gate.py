@@ -176,7 +176,7 @@ def test_a_folder_that_is_a_link_to_everything_is_refused_at_once(world: Setting
         world.load()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SETTINGS_OF_ANY_SHAPE, st.sampled_from(["allow", "auto", "http://x.example", "a !`id`", "/etc/passwd"]))
 def test_nothing_that_needs_trust_is_left_without_it(world: SettingsWorld, content: dict[str, Any], named: str) -> None:
     world.repository(content)

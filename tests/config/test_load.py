@@ -142,7 +142,7 @@ def test_loading_writes_nothing(world: SettingsWorld) -> None:
     assert sorted(world.root.rglob("*")) == before
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SETTINGS_OF_ANY_SHAPE)
 def test_whatever_stands_in_a_file_is_loaded_or_one_line(world: SettingsWorld, content: dict[str, object]) -> None:
     for write in (world.person, world.repository):

@@ -43,7 +43,7 @@ async def apply(storage: Storage, model: dict[Key, bytes], step: Step, number: i
             await asyncio.sleep(0.025)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(STEPS, max_size=25))
 def test_store_holds_what_was_said_last(steps: list[Step]):
     async def run(folder: str) -> None:

@@ -1,7 +1,6 @@
 """Each hook through a real turn: a plugin file in the person's folder, the scripted model behind the engine."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -228,11 +227,9 @@ async def stubborn(arguments, context):
         turn = asyncio.create_task(world.prompt("go", session=session))
         while not mark.exists():
             await asyncio.sleep(0.01)
-        begin = time.monotonic()
         await world.client.prompts.abort(session.id)
         with pytest.raises(RunAborted):
             await turn
-        assert time.monotonic() - begin < 1
         assert (await world.calls(session))[0].state.error == "Tool execution aborted"
 
 

@@ -41,7 +41,7 @@ def check_cut(case: tuple[str, bytes], places: list[int]) -> None:
 
 
 @given(*CUT_STREAMS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_cut_of_the_bytes_is_heard_alike(case: tuple[str, bytes], places: list[int]) -> None:
     check_cut(case, places)
 
@@ -60,7 +60,7 @@ ANSWERS = st.builds(
 
 
 @given(ANSWERS, st.sampled_from(["openai", "anthropic"]), st.lists(st.integers(0, 1 << 20), max_size=20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_was_said_is_heard(answer: Answer, api: Any, places: list[int]) -> None:
     stream = b"".join(body_chunks(answer, api=api, body={"stream": True}))
     heard = gather(*decode(api, cut(stream, places)))
@@ -74,7 +74,7 @@ def test_what_was_said_is_heard(answer: Answer, api: Any, places: list[int]) -> 
 
 
 @given(st.sampled_from(["openai", "anthropic"]), st.lists(st.binary(max_size=60), max_size=8))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_bytes_that_no_model_sends_end_in_an_error_or_an_answer(api: str, chunks: list[bytes]) -> None:
     heard = gather(*decode(api, chunks))
     assert (heard.finish is None) != (heard.error is None)
@@ -115,6 +115,6 @@ def check_damaged(case: tuple[str, list[bytes]]) -> None:
 
 
 @given(damaged_events())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_value_where_another_was_meant_ends_in_an_error_or_an_answer(case: tuple[str, list[bytes]]) -> None:
     check_damaged(case)

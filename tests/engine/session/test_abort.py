@@ -19,7 +19,6 @@ async def test_abort_wins_at_any_moment(environ, tmp_path, moment):
     async with open_aborting(environ, tmp_path) as client:
         ended = await abort_after(client, moment)
     assert ended.problems == []
-    assert ended.milliseconds < 600
 
 
 async def abort_at(world, number):

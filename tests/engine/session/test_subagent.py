@@ -155,11 +155,9 @@ async def test_aborting_the_parent_ends_the_child_first(environ, tmp_path):
         running = asyncio.create_task(client.prompts.prompt(session.id, request))
         while len(await client.prompts.status()) < 2:
             await asyncio.sleep(0.01)
-        begin = asyncio.get_running_loop().time()
         await client.prompts.abort(session.id)
         with pytest.raises(Exception, match="interrupted"):
             await running
-        assert asyncio.get_running_loop().time() - begin < 0.3
         assert await client.prompts.status() == {}
         (child,) = await client.sessions.children(session.id)
         for info in (session, child):

@@ -1,5 +1,4 @@
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -32,13 +31,10 @@ async def test_a_new_session_is_named_from_its_first_request(environ: dict[str, 
 
 async def test_a_title_delays_nothing(environ: dict[str, str], tmp_path: Path) -> None:
     async with opened(environ, tmp_path) as world:
-        world.server.title_answers.append(Answer(text="a slow one", delay_ms=350))
-        begin = time.monotonic()
+        world.server.title_answers.append(Answer(text="a slow one", delay_ms=600))
         session = await world.prompt("hello")
-        took = time.monotonic() - begin
         assert is_default_title((await world.client.sessions.get(session.id)).title)
         assert (await titled(world, session)).title == "a slow one"
-    assert took < 0.7
 
 
 async def test_only_the_first_request_names_a_session(environ: dict[str, str], tmp_path: Path) -> None:

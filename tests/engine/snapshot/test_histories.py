@@ -8,7 +8,6 @@ SnapshotMachine.TestCase.settings = settings(
     max_examples=60,
     stateful_step_count=6,
     derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 

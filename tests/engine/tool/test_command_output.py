@@ -40,7 +40,7 @@ UNITS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     unit=st.sampled_from(sorted(UNITS)),
     size=st.integers(0, 100_000),

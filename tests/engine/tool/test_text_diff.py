@@ -24,7 +24,7 @@ def test_hunks_are_those_of_a_unified_diff() -> None:
     assert (diff.additions, diff.deletions) == (1, 2)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(TEXTS, TEXTS)
 def test_patch_makes_the_one_text_of_the_other(tmp_path_factory, before: str, after: str) -> None:
     folder: Path = tmp_path_factory.mktemp("diff")

@@ -85,6 +85,8 @@ class ModelServer:
     def __init__(self, *, port: int = 0, log: Path | None = None, window: Window | None = None) -> None:
         self.requests: list[Received] = []
         self.titles: list[Received] = []
+        self.answered: list[Received] = []
+        """Those whose answer was sent to its end, in that order."""
         self.title_answers: deque[Answer] = deque()
         self.summary_answers: deque[Answer] = deque()
         """Answers for requests for a summary, which may come beside a turn; without any they take the next scripted answer."""
@@ -202,10 +204,13 @@ class ModelServer:
             await _send_answer(writer, failure(400, "the body is not JSON"), [])
             return True
         tokens = 0 if self._counter is None else self._counter.request(body, api=api)
-        self._record(Received(api, request.path, request.headers, body, time.monotonic(), tokens))
+        received = Received(api, request.path, request.headers, body, time.monotonic(), tokens)
+        self._record(received)
         answer = self._next_answer(body, tokens, api)
         try:
-            return await self._stream(answer, writer, api=api, body=body, reader=reader)
+            is_kept_open = await self._stream(answer, writer, api=api, body=body, reader=reader)
+            self.answered.append(received)
+            return is_kept_open
         except ConnectionError:
             self.disconnects.release()
             raise

@@ -1,7 +1,5 @@
 """Whatever the text is: an answer comes, soon, and what was not looked at is opaque."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +13,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max_size=40))
 def test_no_text_raises(text: str) -> None:
     scan = scanned(text)
@@ -43,10 +41,8 @@ def test_no_text_raises(text: str) -> None:
     ],
     ids=lambda text: text[:12],
 )
-def test_a_monstrous_text_is_opaque_within_seconds(text: str) -> None:
-    began = time.monotonic()
-    scan = scanned(text)
-    assert (scan.opaque, time.monotonic() - began < 8) == (True, True)
+def test_a_text_beyond_the_limits_is_opaque(text: str) -> None:
+    assert scanned(text).opaque is True
 
 
 def test_a_large_argument_is_nothing_special() -> None:
@@ -54,7 +50,7 @@ def test_a_large_argument_is_nothing_special() -> None:
     assert (scan.opaque, scan.always) == (False, ["echo *"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(st.characters(min_codepoint=0xFF), max_size=60))
 def test_wide_characters_reach_the_texts_unchanged(text: str) -> None:
     word = "".join(letter for letter in text if letter.isalpha())

@@ -15,12 +15,12 @@ from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.theme import Theme
 
+from opencode_tui.tui.chat.screen import ChatScreen
 from opencode_tui.tui.key_router import KeyRouter
 from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen_guards import log_path
-from opencode_tui.tui.screens.chat import ChatScreen
 from opencode_tui.tui.terminal_title import TerminalTitle
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.look import Look, first_look
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 class OpenCodeApp(App[Ending], inherit_bindings=False):
     """Paints first; `attach` hands the door in when the engine is open. Returns an `Ending`."""
 
-    CSS_PATH = "screens/chat.tcss"
+    CSS_PATH = "chat/chat.tcss"
     ENABLE_COMMAND_PALETTE = False
     look: Look
 
@@ -54,7 +54,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self._is_dark = self.look.palette.dark
         self.painted = asyncio.Event()
         self.router = KeyRouter(Keymap())
-        self.chat = ChatScreen(options, clock)
+        self.chat = ChatScreen(options, self, clock)
         self.title_line = TerminalTitle(self._write)
         self._early: list[events.Key | events.Paste] | None = []
         self._apply_palette(self.look.palette)
@@ -129,13 +129,29 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         if palette != self.look.palette:
             self.apply_look(replace(self.look, palette=palette))
 
+    @property
+    def keymap(self) -> Keymap:
+        """The active keys."""
+        return self.router.keymap
+
+    @property
+    def last_key(self) -> str:
+        """The key that is being handled, as the terminal reported it; empty during a click."""
+        return self.router.last_key
+
+    def use_themes(self, themes: "Themes") -> None:
+        """Set the themes that can be applied."""
+        self.themes = themes
+
     def use_keys(self, changed: Mapping[str, str]) -> None:
         """Take over the keys of the settings."""
         self.router.keymap = Keymap(changed)
 
     def notify_terminal(self, words: str) -> None:
-        """Have the terminal show a note of its own (OSC 9), as far as it can."""
-        self._write(f"\x1b]9;{words}\x07")
+        """Ring the bell and show a notification of the terminal (OSC 9) while its window has no focus."""
+        if not self.app_focus:
+            self.bell()
+            self._write(f"\x1b]9;{words}\x07")
 
     def _write(self, data: str) -> None:
         """Send something to the terminal beside the frames, if it is one that would understand it."""
@@ -160,8 +176,8 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         """The filters without the one that mutes."""
         return super().get_line_filters()
 
-    def open_overlay(self, offer: "ListContent", done: Callable[[str | None], object]) -> None:
-        """Offer something over the muted screen; `done` gets the id that was chosen."""
+    def open_overlay(self, content: "ListContent", done: Callable[[str | None], object]) -> None:
+        """Show a list over the muted screen; `done` gets the chosen id, or None."""
         from opencode_tui.tui.dialogs.overlay import Flatten, Overlay
 
         flatten = Flatten(self.look.palette.style("guide"))
@@ -176,7 +192,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             self.pop_overlay()
         self._flatten = flatten
         self.chat.refresh_all()
-        self.push_screen(Overlay(offer), close)
+        self.push_screen(Overlay(content), close)
 
     def pop_overlay(self) -> None:
         """Close the overlay without a choice."""

@@ -7,10 +7,11 @@ MODULES = (
     "opencode_tui.tui.state.pump",
     "opencode_tui.tui.actions.table",
     "opencode_tui.tui.dialogs.overlay",
-    "opencode_tui.tui.screens.panel_host",
+    "opencode_tui.tui.chat.panel_host",
     "opencode_tui.tui.chrome.sidebar",
     "opencode_tui.tui.conversation.view",
     "opencode_tui.tui.chrome.refresh",
+    "opencode_tui.tui.chrome.welcome",
     "opencode_tui.tui.start",
 )
 _LANGUAGES = ("python", "bash", "json", "javascript", "typescript", "diff", "yaml")

@@ -1,42 +1,26 @@
-"""The first minutes: settings and keys in force, the session that was asked for, what stands ready in the prompt."""
+"""Start of the screen on an open engine: settings, the session of the command line, the prompt."""
 
 import asyncio
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from rich.style import Style
-from textual.strip import Strip
-
-from opencode_tui import __version__
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.text.cells import breaks, pad
-from opencode_tui.text.quantity import age
-from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chrome.welcome import EXAMPLES
 from opencode_tui.tui.prompt.history import read_history
-from opencode_tui.tui.session_tree import name_of
+from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.themes import Themes, theme_folders
-from opencode_tui.tui.widgets.row import Piece, Rows, row
 from opencode_tui.tui.widgets.wheel import LINES, Wheel
 
-if TYPE_CHECKING:
-    from opencode_tui.tui.app import OpenCodeApp
-    from opencode_tui.tui.screens.chat import ChatScreen
 
-
-EXAMPLES = ("create notes.md with a plan", "find TODO in this project", "list the files here")
-"""What the demo model can do, as prompts that `up` brings; the first one is the last."""
-
-
-async def begin(screen: "ChatScreen", control: SessionController) -> None:
+async def begin(screen: ChatApi, app: AppApi, control: SessionController) -> None:
     """Make the screen as the settings want it, and open what the command line asked for. Raises OpencodeError."""
-    places = await put_in_force(screen, control)
+    places = await apply_settings(screen, app, control)
     await control.start(screen.options)
     if screen.options.is_forked and control.session_id is not None:
         made = await control.client.sessions.fork(control.session_id, ForkSession())
@@ -46,14 +30,13 @@ async def begin(screen: "ChatScreen", control: SessionController) -> None:
     screen.do(_finish(screen, control))
 
 
-async def put_in_force(screen: "ChatScreen", control: SessionController) -> Places:
+async def apply_settings(screen: ChatApi, app: AppApi, control: SessionController) -> Places:
     """Make keys, themes and signs those of the settings; returns the folder's places. Raises OpencodeError."""
-    app = cast("OpenCodeApp", screen.app)
     settings = await control.client.settings.effective()
     app.use_keys(_keybinds(settings))
     places = await control.client.project.places()
     own = os.environ.get("OPENCODE_CONFIG_DIR") if screen.options.server is None else None
-    app.themes = await asyncio.to_thread(Themes, theme_folders(places, own))
+    app.use_themes(await asyncio.to_thread(Themes, theme_folders(places, own)))
     tui = settings.get("tui")
     wishes = cast("JsonObject", tui) if isinstance(tui, dict) else {}
     if wishes.get("reduced_motion") or wishes.get("ascii"):
@@ -68,7 +51,7 @@ async def put_in_force(screen: "ChatScreen", control: SessionController) -> Plac
     return places
 
 
-async def _prepare_prompt(screen: "ChatScreen", control: SessionController, state: Path) -> None:
+async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Path) -> None:
     box = screen.prompt
     path = state / "prompt-history.jsonl"
     earlier = await asyncio.to_thread(read_history, path)
@@ -81,7 +64,7 @@ async def _prepare_prompt(screen: "ChatScreen", control: SessionController, stat
     box.editor.refresh()
 
 
-async def _finish(screen: "ChatScreen", control: SessionController) -> None:
+async def _finish(screen: ChatApi, control: SessionController) -> None:
     """Read what only later frames need."""
     await control.choice.load_models()
     screen.refresh_chrome()
@@ -102,129 +85,3 @@ def _keybinds(settings: JsonObject) -> dict[str, str]:
     found = settings.get("keybinds")
     pairs = cast("JsonObject", found) if isinstance(found, dict) else {}
     return {name: keys for name, keys in pairs.items() if isinstance(keys, str)}
-
-
-# What stands in an empty conversation: one sentence that says what to do next, and a few things to try.
-
-NOTE = 38
-"""Column in which notes begin, from the left edge of the text."""
-
-Group = tuple[str, str, Sequence[tuple[str, str]]]
-"""A muted head with a note, and lines with notes."""
-
-
-class Welcome(Rows):
-    """Calm: nothing blinks, no logo."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._sentence: Sequence[tuple[str, bool]] = ()
-        self._groups: Sequence[Group] = ()
-
-    def show(self, control: SessionController) -> None:
-        """Say what fits: a first run without a key, a folder that is not trusted, or what was done here before."""
-        is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
-        groups: list[Group] = []
-        if is_demo:
-            self._sentence = (
-                ("No model key was found: try the built-in ", False),
-                ("demo model", True),
-                (", or add a key.", False),
-            )
-            notes = {"create notes.md with a plan": "undo takes it back"}
-            tries = [(one, notes.get(one, "")) for one in reversed(EXAMPLES)]
-            groups.append(("Try", "the demo works offline, on real files", tries))
-            keys = [
-                ("opencode-tui auth login anthropic", "asks for the key, stores it once"),
-                ("export OPENAI_API_KEY=…", "or the variable of any provider"),
-            ]
-            groups.append(("Add a key", "", keys))
-        else:
-            self._sentence = (("Ask for something, or press up for what you asked before.", False),)
-        groups += self._recent(control, is_demo=is_demo)
-        groups += _warnings(control)
-        if groups != self._groups:
-            self._groups = groups
-            self.redraw()
-
-    def _recent(self, control: SessionController, *, is_demo: bool) -> list[Group]:
-        infos = [one for one in control.folder.sessions.values() if one.parent_id is None and one.time.archived is None]
-        if is_demo or not infos:
-            return []
-        newest = sorted(infos, key=lambda one: one.time.updated, reverse=True)[:4]
-        now = control.now()
-        return [("Lately here", "", [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
-
-    def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """The text block, a little above the middle."""
-        block = min(width - 6, 78)
-        left = max(3, (width - 66) // 2 if block == 78 else 3)
-        lines = self._lines(min(block, width - left - 2))
-        above = max(0, (height - len(lines)) // 2 - 1)
-        palette = self.look.palette
-        fill = palette.area("background")
-        empty = Strip.blank(width, fill)
-        drawn = [
-            row(width, [(" " * left, fill), *pieces], fill=fill, mark=self.look.glyphs.ellipsis) for pieces in lines
-        ]
-        return [empty] * above + drawn
-
-    def _lines(self, block: int) -> list[Sequence[Piece]]:
-        palette = self.look.palette
-        muted, text = palette.style("muted"), palette.style("text")
-        bold = palette.style("text", bold=True)
-        lines: list[Sequence[Piece]] = [[("opencode_tui", bold), (f"  {__version__}", muted)], []]
-        lines += self._wrapped_sentence(block)
-        lines.append([])
-        for head, note, entries in self._groups:
-            lines += [[], self._entry(head, note, muted, muted, block)]
-            for words, told in entries:
-                lines += [self._entry(words, told, text, muted, block)] if told else self._wrapped(words, text, block)
-        return lines
-
-    def _wrapped(self, words: str, style: Style, block: int) -> list[Sequence[Piece]]:
-        """Return all of a text: what helps often stands at its end."""
-        words = self.look.words(words)
-        rows = [words[start:end] for start, end in breaks(words, block - 2, first=block)]
-        return [[(f"  {one}" if number else one, style)] for number, one in enumerate(rows)]
-
-    def _wrapped_sentence(self, block: int) -> list[Sequence[Piece]]:
-        palette = self.look.palette
-        lines: list[list[Piece]] = [[]]
-        used = 0
-        for words, is_bold in self._sentence:
-            for word in words.replace(" ", " \0").split("\0"):
-                if used + len(word.rstrip()) > block and lines[-1]:
-                    lines.append([])
-                    used = 0
-                lines[-1].append((word, palette.style("text", bold=is_bold)))
-                used += len(word)
-        return list(lines)
-
-    def _entry(self, words: str, note: str, style: Style, muted: Style, block: int) -> list[Piece]:
-        if not note:
-            return [(self.look.words(words), style)]
-        if block < NOTE + 20:
-            return [(self.look.words(words), style)]
-        return [(pad(self.look.words(words), NOTE), style), (note, muted)]
-
-
-def _without_effect(text: str, control: SessionController) -> str:
-    """What would be started or loosened, without the words that the head says already."""
-    line = screen_line(" ".join(text.split()))
-    return line.partition(": ignored until")[0].removeprefix(f"{control.client.directory}/")
-
-
-def _warnings(control: SessionController) -> list[Group]:
-    """Warnings about settings, and what waits for trust."""
-    groups: list[Group] = []
-    if control.is_read_only:
-        groups.append(("This folder cannot be written to", "", [("The agent can read, explain and plan here.", "")]))
-    if control.ignored:
-        lines = [(_without_effect(one, control), "") for one in control.ignored[:5]]
-        groups.append(
-            ("Not in force before you trust this folder", "", [*lines, ("/trust", "shows all of it, and asks you")])
-        )
-    if control.warnings:
-        groups.append(("Settings", "", [(screen_line(" ".join(one.split())), "") for one in control.warnings[:5]]))
-    return groups

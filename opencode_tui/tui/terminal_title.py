@@ -2,13 +2,8 @@
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from opencode_tui.text.safe_text import screen_line
-
-if TYPE_CHECKING:
-    from opencode_tui.tui.app import OpenCodeApp
-
 
 NAME = "opencode_tui"
 MOST = 60
@@ -57,10 +52,10 @@ LONG_MS = 20_000
 
 
 class Notifier:
-    """Silent while the window has the focus."""
+    """Notifies through `notify` when a long turn ends or an answer is needed."""
 
-    def __init__(self, app: "OpenCodeApp") -> None:
-        self._app = app
+    def __init__(self, notify: Callable[[str], object]) -> None:
+        self._notify = notify
         self._asking = 0
 
     def follow(self, asking: int) -> None:
@@ -73,8 +68,3 @@ class Notifier:
         """A turn has ended."""
         if took_ms >= LONG_MS:
             self._notify("is done")
-
-    def _notify(self, words: str) -> None:
-        if not self._app.app_focus:
-            self._app.bell()
-            self._app.notify_terminal(f"opencode_tui {words}")

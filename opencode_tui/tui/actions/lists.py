@@ -1,7 +1,6 @@
 """Acts that open a list over the screen: commands, sessions, models, agents, themes, keys."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
 
 from opencode_tui.schema.api.catalog import CommandSummary
 from opencode_tui.schema.model import parse_model_ref
@@ -9,15 +8,10 @@ from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.keymap import ACTIONS, BY_ID, SESSION_PAGE, Action, Keymap
+from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
 from opencode_tui.tui.theme.themes import Themes
-
-if TYPE_CHECKING:
-    from opencode_tui.tui.actions.table import Acts
-    from opencode_tui.tui.app import OpenCodeApp
-    from opencode_tui.tui.screens.chat import ChatScreen
-
 
 # What the lists offer, made of what is known; every text is safe.
 
@@ -116,13 +110,23 @@ def _line(text: str | None) -> str:
     return screen_line(" ".join((text or "").split()))
 
 
-class ListActs:
+class ListActions:
     """Each act opens one list; what is chosen is done at once."""
 
-    def __init__(self, screen: "ChatScreen", control: SessionController, acts: "Acts") -> None:
+    def __init__(
+        self,
+        screen: ChatApi,
+        app: AppApi,
+        control: SessionController,
+        *,
+        can: Callable[[Action], bool],
+        run: Callable[[str], object],
+    ) -> None:
         self._screen = screen
         self._control = control
-        self._acts = acts
+        self._app = app
+        self._can = can
+        self._run = run
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """By action id."""
@@ -139,32 +143,28 @@ class ListActs:
             "variant_cycle": self._cycle_variant,
         }
 
-    @property
-    def _app(self) -> "OpenCodeApp":
-        return cast("OpenCodeApp", self._screen.app)
-
     def _open(self, offer: ListContent, done: Callable[[str], object]) -> None:
         self._app.open_overlay(offer, lambda chosen: done(chosen) if chosen is not None else None)
 
     async def _commands(self) -> None:
         own = await self._control.client.catalog.commands()
-        choices = command_choices(self._screen.keymap, self._acts.can, own)
+        choices = command_choices(self._app.keymap, self._can, own)
 
         def run(chosen: str) -> None:
             if chosen.startswith("/"):
                 self._screen.prompt.editor.put(f"{chosen} ")
             else:
-                self._acts.do(chosen)
+                self._run(chosen)
 
         self._open(ListContent(choices, hint="What do you want to do?", enter="run"), run)
 
     def _help(self) -> None:
-        choices = help_choices(self._screen.keymap)
+        choices = help_choices(self._app.keymap)
 
         def run(chosen: str) -> None:
             action = BY_ID.get(chosen)
-            if action is not None and self._acts.can(action):
-                self._acts.do(chosen)
+            if action is not None and self._can(action):
+                self._run(chosen)
 
         self._open(ListContent(choices, hint="Keys in force", enter="do it"), run)
 

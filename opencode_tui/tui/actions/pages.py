@@ -2,23 +2,30 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from opencode_tui import __version__
+from opencode_tui.tui.actions.session import SessionActions
+from opencode_tui.tui.actions.undo import UndoActions
+from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
 
-if TYPE_CHECKING:
-    from opencode_tui.tui.actions.table import Acts
-    from opencode_tui.tui.screens.chat import ChatScreen
 
-
-class PageActs:
+class PageActions:
     """Each page is read first and opened when there is something on it."""
 
-    def __init__(self, screen: "ChatScreen", control: SessionController, acts: "Acts") -> None:
+    def __init__(
+        self,
+        screen: ChatApi,
+        app: AppApi,
+        control: SessionController,
+        session: SessionActions,
+        undo: UndoActions,
+    ) -> None:
         self._screen = screen
         self._control = control
-        self._acts = acts
+        self._app = app
+        self._session = session
+        self._undo = undo
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """By action id."""
@@ -33,11 +40,11 @@ class PageActs:
     def _sessions(self) -> None:
         from opencode_tui.tui.screens.sessions import SessionsScreen  # only when it is asked for, as the next ones
 
-        self._screen.app.push_screen(SessionsScreen(self._control, self._from_sessions))
+        self._screen.open_page(SessionsScreen(self._control, self._app.keymap, self._from_sessions))
 
     def _from_sessions(self, what: str, chosen: str) -> None:
         info = self._control.folder.sessions.get(chosen)
-        acts = self._acts.session
+        acts = self._session
         if info is None:
             return
         match what:
@@ -55,20 +62,20 @@ class PageActs:
     async def _context(self) -> None:
         from opencode_tui.tui.screens.context import ContextScreen
 
-        session_id = self._session()
+        session_id = self._session_id()
         if session_id is not None:
             view = await self._control.client.context.items(session_id)
-            self._screen.app.push_screen(ContextScreen(self._control, view, self._jump))
+            self._screen.open_page(ContextScreen(self._control, view, self._jump))
 
     async def _diff(self) -> None:
         from opencode_tui.tui.screens.diff import DiffScreen
 
-        session_id = self._session()
+        session_id = self._session_id()
         if session_id is None:
             return
         diffs = await self._control.client.sessions.diff(session_id)
         if diffs:
-            self._screen.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked))
+            self._screen.open_page(DiffScreen(diffs, is_stacked=self._control.is_stacked))
         else:
             self._screen.show_note("note", "No file changes", "in this session so far")
 
@@ -76,14 +83,14 @@ class PageActs:
         from opencode_tui.tui.screens.timeline import TimelineScreen
         from opencode_tui.tui.screens.timeline_moments import branches_of, moments
 
-        session_id = self._session()
+        session_id = self._session_id()
         if session_id is None:
             return
         branches = branches_of(self._control.folder.sessions, session_id)
         root = str(self._control.client.directory)
         messages = await self._control.client.messages.list(session_id)
         found = await asyncio.to_thread(moments, messages, branches, root=root)
-        self._screen.app.push_screen(TimelineScreen(self._control, found, self._from_timeline))
+        self._screen.open_page(TimelineScreen(self._control, found, self._from_timeline))
 
     def _from_timeline(self, what: str, chosen: str) -> None:
         session_id = self._control.session_id
@@ -91,13 +98,13 @@ class PageActs:
             case "jump":
                 self._jump(chosen)
             case "revert":
-                self._screen.do(self._acts.undo.ask(chosen))
+                self._screen.do(self._undo.ask(chosen))
             case "fork" if session_id is not None:
-                self._screen.do(self._acts.session.fork(session_id, chosen))
+                self._screen.do(self._session.fork(session_id, chosen))
             case "diff":
                 self._screen.do(self._diff())
             case "open":
-                self._acts.session.open(chosen)
+                self._session.open(chosen)
             case _:
                 pass
 
@@ -112,7 +119,7 @@ class PageActs:
         text = await folder_status(self._control)
         self._screen.open_text(FullText("Status", text))
 
-    def _session(self) -> str | None:
+    def _session_id(self) -> str | None:
         if self._control.session_id is None:
             self._screen.show_note("note", "Nothing here yet", "the session begins with your first request")
         return self._control.session_id

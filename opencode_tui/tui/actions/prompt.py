@@ -7,7 +7,6 @@ import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.message import AssistantMessage
@@ -15,20 +14,19 @@ from opencode_tui.schema.session.part import FilePart, TextPart
 from opencode_tui.tui.prompt.desktop import read_image, read_text
 from opencode_tui.tui.prompt.draft import Attachment, Draft
 from opencode_tui.tui.prompt.slash import SLASH, parse
+from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
-
-if TYPE_CHECKING:
-    from opencode_tui.tui.screens.chat import ChatScreen
 
 TOLD_S = 0.05
 """Seconds that events of a failed turn may take to get here."""
 
 
-class WritingActs:
+class PromptActions:
     """Acts of the prompt."""
 
-    def __init__(self, screen: "ChatScreen", control: SessionController, do: Callable[[str], object]) -> None:
+    def __init__(self, screen: ChatApi, app: AppApi, control: SessionController, do: Callable[[str], object]) -> None:
         self._screen = screen
+        self._app = app
         self._control = control
         self._do = do
 
@@ -115,7 +113,7 @@ class WritingActs:
             view=lambda: self._screen.do(self._view(one)),
             remove=lambda: box.detach(marker),
         )
-        self._screen.app.push_screen(AttachmentScreen(marker, one, acts))
+        self._screen.open_page(AttachmentScreen(marker, one, acts))
 
     async def _view(self, one: Attachment) -> None:
         from opencode_tui.tui.prompt.desktop import view_image
@@ -182,7 +180,7 @@ class WritingActs:
         import subprocess  # only for this
 
         try:
-            with self._screen.app.suspend():
+            with self._app.suspend():
                 return subprocess.run(command, check=False).returncode
         except OSError as error:
             raise OpencodeError(
@@ -196,7 +194,7 @@ class WritingActs:
         for message in reversed(await self._control.client.messages.list(self._control.session_id)):
             texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()]
             if isinstance(message.info, AssistantMessage) and texts:
-                self._screen.app.copy_to_clipboard("\n\n".join(texts))
+                self._app.copy_to_clipboard("\n\n".join(texts))
                 self._screen.show_note("done", "Copied", "the last answer")
                 return
         self._screen.show_note("note", "There is no answer to copy yet")

@@ -1,26 +1,24 @@
 """Interrupting a run, and leaving the program: both ask for a second press, or before they end a run."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
 
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
-
-if TYPE_CHECKING:
-    from opencode_tui.tui.app import OpenCodeApp
-    from opencode_tui.tui.screens.chat import ChatScreen
 
 ARMED_MS = 5_000
 """Milliseconds within which a second press interrupts or quits."""
 
 
-class RunActs:
+class RunActions:
     """Acts on the run and on the program."""
 
-    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
+    def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
         self._screen = screen
+        self._app = app
+        self._panels = panels
         self._control = control
         self._armed: dict[str, int] = {}
 
@@ -38,8 +36,8 @@ class RunActs:
         elif self._is_second("interrupt"):
             self._screen.do(self._abort())
         else:
-            key = self._screen.keymap.first("session_interrupt")
-            self._screen.activity.show_aside(Activity(key=key, act="again to interrupt"))
+            key = self._app.keymap.first("session_interrupt")
+            self._screen.show_aside(Activity(key=key, act="again to interrupt"))
             self._screen.set_timer(ARMED_MS / 1000, self._disarm)
 
     async def _abort(self) -> None:
@@ -48,12 +46,11 @@ class RunActs:
 
     def _press_quit(self) -> None:
         """Quit; ctrl+c alone is also pressed for other things, so it needs a second press."""
-        app = cast("OpenCodeApp", self._screen.app)
-        if app.router.last_key != "ctrl+c" or self._is_second("quit"):
+        if self._app.last_key != "ctrl+c" or self._is_second("quit"):
             self._disarm()
             self.quit()
         else:
-            self._screen.activity.show_aside(Activity(key="ctrl+c", act="again to quit", action_id="app_exit"))
+            self._screen.show_aside(Activity(key="ctrl+c", act="again to quit", action_id="app_exit"))
             self._screen.set_timer(ARMED_MS / 1000, self._disarm)
 
     def quit(self) -> None:
@@ -63,8 +60,7 @@ class RunActs:
             self._screen.leave()
             return
         titles = [self._control.folder.sessions[one].title for one in busy]
-        assert self._screen.panels is not None
-        self._screen.panels.open(
+        self._panels.open(
             ConfirmPanel(
                 Question(
                     "Quit while the agent works?",
@@ -72,7 +68,7 @@ class RunActs:
                     "The turn ends in order: what is done stays, what runs is stopped. You can come back to it.",
                     (
                         PanelKey("y", "end the turn and quit", lambda: self._screen.do(self._end_and_leave())),
-                        PanelKey("escape", "stay", self._screen.panels.close),
+                        PanelKey("escape", "stay", self._panels.close),
                     ),
                 )
             )
@@ -84,11 +80,11 @@ class RunActs:
         self._screen.leave()
 
     def _suspend(self) -> None:
-        self._screen.app.action_suspend_process()
+        self._app.action_suspend_process()
 
     def _disarm(self) -> None:
         self._armed.clear()
-        self._screen.activity.show_aside(Activity())
+        self._screen.show_aside(Activity())
 
     def _is_second(self, what: str) -> bool:
         """Tell whether this is the second press, and remember it as the first when it is not."""

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession, UpdateSession
@@ -13,17 +12,16 @@ from opencode_tui.text.quantity import amount, plural
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+from opencode_tui.tui.screen_api import ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
 
-if TYPE_CHECKING:
-    from opencode_tui.tui.screens.chat import ChatScreen
 
-
-class SessionActs:
+class SessionActions:
     """Acts on the shown session, or on one that a list names."""
 
-    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
+    def __init__(self, screen: ChatApi, panels: PanelApi, control: SessionController) -> None:
         self._screen = screen
+        self._panels = panels
         self._control = control
 
     def table(self) -> Mapping[str, Callable[[], object]]:
@@ -49,11 +47,13 @@ class SessionActs:
         """Ask for another title."""
 
         def done(title: str) -> None:
-            self._close()
+            self._panels.close()
             if title and title != info.title:
                 self._screen.do(self._rename(info.id, title))
 
-        self._open(TextPanel(TextAsk("Rename this session", "rename", text=info.title), done=done, back=self._close))
+        self._panels.open(
+            TextPanel(TextAsk("Rename this session", "rename", text=info.title), done=done, back=self._panels.close)
+        )
 
     async def _rename(self, session_id: str, title: str) -> None:
         await self._control.client.sessions.update(session_id, UpdateSession(title=title))
@@ -70,13 +70,13 @@ class SessionActs:
             about[-1] += f", and {plural(below, 'session')} of its agents"
         answers = (
             PanelKey("y", "delete for good", lambda: self._screen.do(self._delete(info))),
-            PanelKey("escape", "keep it", self._close),
+            PanelKey("escape", "keep it", self._panels.close),
         )
         told = "Your files stay as they are. This cannot be taken back; `opencode-tui export` keeps a copy."
-        self._open(ConfirmPanel(Question("Delete this session?", about, told, answers)))
+        self._panels.open(ConfirmPanel(Question("Delete this session?", about, told, answers)))
 
     async def _delete(self, info: SessionInfo) -> None:
-        self._close()
+        self._panels.close()
         await self._control.client.sessions.remove(info.id)
         if self._control.session_id == info.id:
             self._control.leave()
@@ -103,14 +103,14 @@ class SessionActs:
         """Ask for a file name and write the conversation there as Markdown."""
 
         def done(name: str) -> None:
-            self._close()
+            self._panels.close()
             if name:
                 self._screen.do(self._export(info, name))
 
         ask = TextAsk(
             "Export as Markdown", "write", text=f"session-{info.id[:8]}.md", hint="a new file, below this folder"
         )
-        self._open(TextPanel(ask, done=done, back=self._close))
+        self._panels.open(TextPanel(ask, done=done, back=self._panels.close))
 
     async def _export(self, info: SessionInfo, name: str) -> None:
         from opencode_tui.text.conversation import to_markdown
@@ -142,14 +142,6 @@ class SessionActs:
             self._screen.show_note("note", "Nothing here yet", "the session begins with your first request")
         else:
             act(self._control.facts.info)
-
-    def _open(self, panel: ConfirmPanel | TextPanel) -> None:
-        assert self._screen.panels is not None
-        self._screen.panels.open(panel)
-
-    def _close(self) -> None:
-        assert self._screen.panels is not None
-        self._screen.panels.close()
 
 
 def _write_new(folder: Path, name: str, text: str) -> Path:

@@ -1,59 +1,51 @@
-"""All acts of the chat in one table, and which of them make sense now."""
+"""All actions of the chat in one table, and whether each is available now."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
-from opencode_tui.tui.actions.lists import ListActs
-from opencode_tui.tui.actions.pages import PageActs
-from opencode_tui.tui.actions.prompt import WritingActs
-from opencode_tui.tui.actions.run import RunActs
-from opencode_tui.tui.actions.session import SessionActs
-from opencode_tui.tui.actions.trust import TrustActs
-from opencode_tui.tui.actions.undo import UndoActs
-from opencode_tui.tui.actions.view import ChatScroll, LookActs
+from opencode_tui.tui.actions.lists import ListActions
+from opencode_tui.tui.actions.pages import PageActions
+from opencode_tui.tui.actions.prompt import PromptActions
+from opencode_tui.tui.actions.run import RunActions
+from opencode_tui.tui.actions.session import SessionActions
+from opencode_tui.tui.actions.trust import TrustActions
+from opencode_tui.tui.actions.undo import UndoActions
+from opencode_tui.tui.actions.view import DisplayActions, ScrollActions
 from opencode_tui.tui.keymap import Action
+from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
 
-if TYPE_CHECKING:
-    from opencode_tui.tui.screens.chat import ChatScreen
 
-Act = Callable[[], object]
+class ActionTable:
+    """The actions of one chat screen."""
 
-
-class Acts:
-    """The acts of one chat screen."""
-
-    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
-        self.run = RunActs(screen, control)
-        self.session = SessionActs(screen, control)
-        self.undo = UndoActs(screen, control)
-        self.writing = WritingActs(screen, control, self.do)
-        self.lists = ListActs(screen, control, self)
-        self.pages = PageActs(screen, control, self)
-        self.scroll = ChatScroll(screen)
-        self.look = LookActs(screen)
-        self._table: Mapping[str, Act] = {
+    def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
+        self.run = RunActions(screen, app, panels, control)
+        self.session = SessionActions(screen, panels, control)
+        self.undo = UndoActions(screen, panels, control)
+        self.prompt = PromptActions(screen, app, control, self.do)
+        self._scroll = ScrollActions(screen)
+        self._table: Mapping[str, Callable[[], object]] = {
             **self.run.table(),
             **self.session.table(),
             **self.undo.table(),
-            **self.writing.table(),
-            **self.lists.table(),
-            **self.pages.table(),
-            **self.scroll.table(),
-            **self.look.table(),
-            **TrustActs(screen, control).table(),
+            **self.prompt.table(),
+            **ListActions(screen, app, control, can=self.can, run=self.do).table(),
+            **PageActions(screen, app, control, self.session, self.undo).table(),
+            **self._scroll.table(),
+            **DisplayActions(screen, app).table(),
+            **TrustActions(screen, app, panels, control).table(),
         }
 
     def can(self, action: Action) -> bool:
-        """Whether there is such an act, and anything for it to do."""
-        if action.id in self.scroll.table():
-            return self.scroll.can(action.id)
+        """Return whether the action exists and is available now."""
+        if action.id in self._scroll.table():
+            return self._scroll.can(action.id)
         return action.id in self._table
 
     def knows(self, action_id: str) -> bool:
-        """Whether there is such an act."""
+        """Return whether the action exists."""
         return action_id in self._table
 
     def do(self, action_id: str) -> None:
-        """Do it."""
+        """Run the action."""
         self._table[action_id]()

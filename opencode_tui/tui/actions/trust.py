@@ -1,22 +1,22 @@
 """The act of trusting a folder: everything that it would start is listed, then it is a yes or a no."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.tui.dialogs.confirm import ConfirmPanel, Question
 from opencode_tui.tui.dialogs.panel import PanelKey
+from opencode_tui.tui.screen_api import AppApi, ChatApi, PanelApi
+from opencode_tui.tui.start import apply_settings
 from opencode_tui.tui.state.controller import SessionController
 
-if TYPE_CHECKING:
-    from opencode_tui.tui.screens.chat import ChatScreen
 
-
-class TrustActs:
+class TrustActions:
     """Asks the engine for the list, the person for the answer."""
 
-    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
+    def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
         self._screen = screen
+        self._app = app
+        self._panels = panels
         self._control = control
 
     def table(self) -> Mapping[str, Callable[[], object]]:
@@ -29,25 +29,21 @@ class TrustActs:
         if not waiting:
             self._screen.show_note("note", "Nothing here needs your trust")
             return
-        assert self._screen.panels is not None
         answers = (
             PanelKey("y", "trust exactly this", lambda: self._screen.do(self._trust(report))),
-            PanelKey("escape", "leave it without effect", self._screen.panels.close),
+            PanelKey("escape", "leave it without effect", self._panels.close),
         )
         told = "It can start programs as you. What changes later has to be trusted again."
-        self._screen.panels.open(ConfirmPanel(Question("Trust this folder?", lines_of(waiting), told, answers)))
+        self._panels.open(ConfirmPanel(Question("Trust this folder?", lines_of(waiting), told, answers)))
 
     async def _trust(self, report: TrustReport) -> None:
-        from opencode_tui.tui.start import put_in_force
-
-        assert self._screen.panels is not None
-        self._screen.panels.close()
+        self._panels.close()
         if self._control.folder.statuses:
             self._screen.show_note("note", "A session is at work", "interrupt it, then trust the folder")
             return
         await self._control.client.settings.trust(report.seen)
         await self._control.client.reopen()
-        await put_in_force(self._screen, self._control)
+        await apply_settings(self._screen, self._app, self._control)
         await self._control.load(self._screen.options)
         self._screen.show_conversation()
         self._screen.show_note("done", "Trusted", "as it is now")

@@ -1,23 +1,21 @@
 """Undo and redo: first what it would do, in the chat itself and in a panel, then the act."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles
 from opencode_tui.text.undo import undone_files
 from opencode_tui.tui.dialogs.undo import UndoPanel
+from opencode_tui.tui.screen_api import ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
 
-if TYPE_CHECKING:
-    from opencode_tui.tui.screens.chat import ChatScreen
 
-
-class UndoActs:
+class UndoActions:
     """Undo of the shown session."""
 
-    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
+    def __init__(self, screen: ChatApi, panels: PanelApi, control: SessionController) -> None:
         self._screen = screen
+        self._panels = panels
         self._control = control
         self._brought_back = ""
         """The request that the last undo put into the prompt."""
@@ -41,7 +39,7 @@ class UndoActs:
         transcript = self._control.transcript
         transcript.preview_undo(preview.scope.message_id, preview.scope.part_id)
         self._screen.show_cut()
-        self._open(
+        self._panels.open(
             UndoPanel(
                 preview,
                 root=self._control.client.directory,
@@ -64,16 +62,16 @@ class UndoActs:
 
         diffs = await self._control.client.sessions.diff(session_id, message_id)
         if diffs:
-            self._screen.app.push_screen(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=TURN))
+            self._screen.open_page(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=TURN))
         else:
             self._screen.show_note("note", "No file changes are known", "of this turn")
 
     def _keep(self) -> None:
-        self._close()
+        self._panels.close()
         self._control.transcript.end_preview()
 
     async def _undo(self, session_id: str, preview: RevertPreview) -> None:
-        self._close()
+        self._panels.close()
         assert preview.scope is not None
         text = await self._request_text(session_id, preview.scope.message_id)
         try:
@@ -106,20 +104,20 @@ class UndoActs:
             return
         preview = await self._control.client.undo.preview_unrevert(session_id)
         if preview.kept or preview.unprotected:
-            self._open(
+            self._panels.open(
                 UndoPanel(
                     preview,
                     root=self._control.client.directory,
                     span="",
                     act=lambda: self._screen.do(self._redo(session_id)),
-                    back=self._close,
+                    back=self._panels.close,
                 )
             )
         else:
             await self._redo(session_id)
 
     async def _redo(self, session_id: str) -> None:
-        self._close()
+        self._panels.close()
         report: RevertReport = await self._control.client.undo.unrevert(session_id)
         editor = self._screen.prompt.editor
         if self._brought_back and editor.text == self._brought_back:
@@ -135,11 +133,3 @@ class UndoActs:
         if scope is None:
             return ""
         return self._control.span(scope.messages or [scope.message_id])
-
-    def _open(self, panel: UndoPanel) -> None:
-        assert self._screen.panels is not None
-        self._screen.panels.open(panel)
-
-    def _close(self) -> None:
-        assert self._screen.panels is not None
-        self._screen.panels.close()

@@ -1,18 +1,15 @@
 """Moving in the conversation by keys."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
 
-if TYPE_CHECKING:
-    from opencode_tui.tui.app import OpenCodeApp
-    from opencode_tui.tui.conversation.view import ConversationView
-    from opencode_tui.tui.screens.chat import ChatScreen
+from opencode_tui.tui.conversation.view import ConversationView
+from opencode_tui.tui.screen_api import AppApi, ChatApi
 
 
-class ChatScroll:
+class ScrollActions:
     """Scrolls the conversation; what the view cannot do is no act."""
 
-    def __init__(self, screen: "ChatScreen") -> None:
+    def __init__(self, screen: ChatApi) -> None:
         self._screen = screen
         self._at = ""
 
@@ -37,11 +34,11 @@ class ChatScroll:
         """Whether there is a conversation to move in."""
         return self._screen.view is not None and self._screen.view.display
 
-    def _with(self, act: "Callable[[ConversationView], object]") -> None:
+    def _with(self, act: Callable[[ConversationView], object]) -> None:
         if self._screen.view is not None:
             act(self._screen.view)
 
-    def _step(self, view: "ConversationView", step: int) -> None:
+    def _step(self, view: ConversationView, step: int) -> None:
         """Go to the request after the one that was gone to last, or before it."""
         users = [item.id for item in view.transcript.items if item.kind == "user"]
         if not users:
@@ -51,7 +48,7 @@ class ChatScroll:
         view.scroll_to_item(self._at)
 
     @staticmethod
-    def _last_user(view: "ConversationView") -> None:
+    def _last_user(view: ConversationView) -> None:
         if view.transcript.last_user is not None:
             view.scroll_to_item(view.transcript.last_user.id)
 
@@ -59,11 +56,12 @@ class ChatScroll:
 # Acts on what is shown of the conversation, and on the terminal's title.
 
 
-class LookActs:
+class DisplayActions:
     """Each switches something on or off until the program ends."""
 
-    def __init__(self, screen: "ChatScreen") -> None:
+    def __init__(self, screen: ChatApi, app: AppApi) -> None:
         self._screen = screen
+        self._app = app
 
     def table(self) -> Mapping[str, Callable[[], object]]:
         """By action id."""
@@ -79,7 +77,7 @@ class LookActs:
             self._screen.show_note("note", on if view.switch_details(kind) else off)
 
     def _switch_title(self) -> None:
-        title = cast("OpenCodeApp", self._screen.app).title_line
+        title = self._app.title_line
         title.switch()
         self._screen.show_note(
             "note", "The terminal's title is set" if title.is_on else "The terminal's title stays as it was"

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from textual.strip import Strip
 
-from opencode_tui.tui.theme.look import Look
-from opencode_tui.tui.widgets.row import Piece, Rows, row
+from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, row
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +45,3 @@ class Header(Rows):
         words = f"  {facts.files} file{'' if facts.files == 1 else 's'}" if width >= 70 else ""
         counts = change_counts(self.look, facts.additions, facts.deletions, "background")
         return [*counts, (words, palette.style("muted")), ("  ", palette.area("background"))]
-
-
-def change_counts(look: Look, additions: int, deletions: int, area: str) -> list[Piece]:
-    """`+18 −1` in their colours; what is zero is left out."""
-    pieces: list[Piece] = []
-    if additions:
-        pieces.append((f"{look.glyphs.plus}{additions}", look.palette.style("diff_add", area)))
-    if deletions:
-        gap = " " if pieces else ""
-        pieces.append((f"{gap}{look.glyphs.minus}{deletions}", look.palette.style("diff_del", area)))
-    return pieces

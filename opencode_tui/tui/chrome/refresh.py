@@ -2,28 +2,27 @@
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import Protocol
 
+from textual.geometry import Size
 from textual.timer import Timer
 
 from opencode_tui.schema.session.session import RetryStatus, SessionInfo
 from opencode_tui.text.quantity import amount, duration, money
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.chrome.activity import Activity
-from opencode_tui.tui.chrome.header import Title
-from opencode_tui.tui.chrome.sidebar import sidebar_facts
-from opencode_tui.tui.chrome.status_line import Status
+from opencode_tui.tui.chrome.activity import Activity, ActivityLine
+from opencode_tui.tui.chrome.header import Header, Title
+from opencode_tui.tui.chrome.sidebar import Sidebar, sidebar_facts
+from opencode_tui.tui.chrome.status_line import Status, StatusLine
+from opencode_tui.tui.chrome.welcome import Welcome
+from opencode_tui.tui.keymap import Keymap
+from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import HINTS
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import RetryItem
 from opencode_tui.tui.state.session_facts import SessionFacts
-from opencode_tui.tui.terminal_title import Notifier
-
-if TYPE_CHECKING:
-    from opencode_tui.tui.app import OpenCodeApp
-    from opencode_tui.tui.screens.chat import ChatScreen
-
+from opencode_tui.tui.terminal_title import Notifier, TerminalTitle
 
 # What stands around the conversation, made of what is known: title row, activity line, status line.
 
@@ -137,13 +136,58 @@ SETTLE_S = 0.25
 """Seconds between two looks at numbers that grow with every token."""
 
 
+class _ChromeHost(Protocol):
+    """The screen whose chrome is refreshed."""
+
+    header: Header
+    activity: ActivityLine
+    prompt: PromptBox
+    status: StatusLine
+    sidebar: Sidebar | None
+    welcome: Welcome | None
+
+    @property
+    def is_mounted(self) -> bool: ...
+
+    @property
+    def is_folded(self) -> bool: ...
+
+    @property
+    def keymap(self) -> Keymap: ...
+
+    @property
+    def size(self) -> Size: ...
+
+    def set_interval(self, interval: float, callback: Callable[[], object]) -> Timer: ...
+
+    def set_timer(self, delay: float, callback: Callable[[], object]) -> Timer: ...
+
+
+class _WaitingPanels(Protocol):
+    """The panels of the questions that wait for an answer."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    def sync(self) -> None: ...
+
+
 class ChromeRefresh:
     """Compares and tells; what did not change is not drawn again."""
 
-    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
+    def __init__(
+        self,
+        screen: _ChromeHost,
+        control: SessionController,
+        panels: _WaitingPanels,
+        title: TerminalTitle,
+        notify: Callable[[str], object],
+    ) -> None:
         self._screen = screen
         self._control = control
-        self._notifier = Notifier(cast("OpenCodeApp", screen.app))
+        self._panels = panels
+        self._title = title
+        self._notifier = Notifier(notify)
         self._note: Activity | None = None
         self._busy: tuple[str, int] | None = None
         self._timer: Timer | None = None
@@ -171,10 +215,9 @@ class ChromeRefresh:
         if not screen.is_mounted:
             return
         self._follow_run(now)
-        assert screen.panels is not None
-        screen.panels.sync()
+        self._panels.sync()
         self._notifier.follow(len(control.questions()))
-        cast("OpenCodeApp", screen.app).title_line.show(control.facts.title if control.facts is not None else "")
+        self._title.show(control.facts.title if control.facts is not None else "")
         screen.header.show(title_of(control, is_folded=screen.is_folded))
         doing = activity_of(control, now, interrupt_key=screen.keymap.first("session_interrupt"))
         screen.activity.show(doing if self._note is None else self._note)
@@ -193,7 +236,7 @@ class ChromeRefresh:
             status_of(
                 self._control,
                 is_folded=screen.is_folded,
-                is_asking=screen.panels is not None and screen.panels.is_open,
+                is_asking=self._panels.is_open,
                 width=screen.size.width,
                 key=screen.keymap.first,
             )

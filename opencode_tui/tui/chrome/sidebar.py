@@ -14,12 +14,11 @@ from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import clip_front
 from opencode_tui.text.quantity import age, amount, money
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.chrome.header import change_counts
 from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.theme.look import Look
-from opencode_tui.tui.widgets.row import Piece, Rows, row, strip
+from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, row, strip
 
 # What the sidebar says, as plain values.
 

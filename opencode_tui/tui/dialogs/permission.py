@@ -16,10 +16,9 @@ from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.text.cells import breaks, clip, pad, width
 from opencode_tui.text.permission import REJECT, always_of, once_of, reason_of, reasons_of, subject_of, title_of
 from opencode_tui.text.safe_text import screen_line, screen_lines
-from opencode_tui.tui.chrome.header import change_counts
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
 from opencode_tui.tui.diff.cells import code_rows, one_column, two_columns
-from opencode_tui.tui.widgets.row import Piece, measure
+from opencode_tui.tui.widgets.row import Piece, change_counts, measure
 
 # What a permission question is about, with what the rules say of it: read before it is shown.
 

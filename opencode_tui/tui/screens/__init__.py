@@ -1,1 +1,1 @@
-"""Whole screens; each with its `.tcss` beside it."""
+"""Full pages over the chat: sessions, timeline, context, changes, long texts."""

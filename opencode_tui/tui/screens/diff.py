@@ -14,12 +14,11 @@ from textual.strip import Strip
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.cells import clip_front, pad
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.chrome.header import change_counts
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half_of, unified
 from opencode_tui.tui.diff.layout import DiffForm, DiffLayout
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.screens.page import PageFoot, PageHead, PageKey, Preview
-from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
+from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, measure, row
 
 # One file's change on the changes page: scrolled by rows, one column or two, long lines cut or wrapped.
 

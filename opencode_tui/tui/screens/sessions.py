@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -27,10 +26,6 @@ from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece, measure, row
-
-if TYPE_CHECKING:
-    from opencode_tui.tui.app import OpenCodeApp
-
 
 # Rows of the page of sessions: the filter above, a heading for each day, a session with its state, changes, cost and
 # age.
@@ -207,19 +202,16 @@ class SessionsScreen(PageScreen):
 
     DEFAULT_CSS = "SessionsScreen Preview { width: 31.5%; }"
 
-    def __init__(self, control: SessionController, act: Callable[[str, str], object]) -> None:
+    def __init__(self, control: SessionController, keymap: Keymap, act: Callable[[str, str], object]) -> None:
         super().__init__()
         self.head = SessionsHead()
         self._control = control
+        self._keymap = keymap
         self._act = act
         self._typed = ""
         self._glimpses: dict[str, Glimpse] = {}
         self._costs: dict[str, float] = {}
         self._is_led = False
-
-    @property
-    def _keymap(self) -> Keymap:
-        return cast("OpenCodeApp", self.app).router.keymap
 
     def fill(self) -> None:
         """Draw all sessions, the shown one chosen, and go on following what they do."""

@@ -33,6 +33,17 @@ def strip(pieces: Iterable[Piece], width: int | None = None) -> Strip:
     return Strip([Segment(text, style) for text, style in pieces if text], width)
 
 
+def change_counts(look: Look, additions: int, deletions: int, area: str) -> list[Piece]:
+    """Return `+18 −1` in their colors, without what is zero."""
+    pieces: list[Piece] = []
+    if additions:
+        pieces.append((f"{look.glyphs.plus}{additions}", look.palette.style("diff_add", area)))
+    if deletions:
+        gap = " " if pieces else ""
+        pieces.append((f"{gap}{look.glyphs.minus}{deletions}", look.palette.style("diff_del", area)))
+    return pieces
+
+
 def measure(pieces: Iterable[Piece]) -> int:
     """How many cells the pieces take."""
     return sum(cells(text) for text, _ in pieces)

@@ -1,8 +1,9 @@
 """What stands in the prompt's place: one panel at a time, the person's own acts before the questions of agents."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Protocol
 
+from textual.containers import Container
 from textual.widget import Widget
 
 from opencode_tui.schema.api.question import QuestionRequest
@@ -11,19 +12,32 @@ from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.dialogs.permission import PermissionPanel, load_case
 from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.folder import Asking
 
-if TYPE_CHECKING:
-    from opencode_tui.tui.screens.chat import ChatScreen
-
 AskingPanel = PermissionPanel | QuestionPanel
+
+
+class _PanelScreen(Protocol):
+    """The screen that has the panels in its `ask` container."""
+
+    ask: Container
+    prompt: PromptBox
+
+    def do(self, work: Coroutine[object, object, None]) -> None: ...
+
+    def clear_note(self) -> None: ...
+
+    def refresh_chrome(self) -> None: ...
+
+    def refresh_chrome_soon(self) -> None: ...
 
 
 class PanelHost:
     """Shows panels in the chat's `#ask` and gives the place back to the prompt."""
 
-    def __init__(self, screen: "ChatScreen", control: SessionController) -> None:
+    def __init__(self, screen: _PanelScreen, control: SessionController) -> None:
         self._screen = screen
         self._control = control
         self._own: Widget | None = None

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
@@ -23,115 +23,20 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.schema.event.screen_event import ScreenToastShown
-    from opencode_tui.tui.actions.table import Acts
-    from opencode_tui.tui.app import OpenCodeApp
+    from opencode_tui.tui.actions.table import ActionTable
+    from opencode_tui.tui.chat.panel_host import PanelHost
     from opencode_tui.tui.chrome.refresh import ChromeRefresh
     from opencode_tui.tui.chrome.sidebar import Sidebar
     from opencode_tui.tui.chrome.status_line import Pressed
+    from opencode_tui.tui.chrome.welcome import Welcome
     from opencode_tui.tui.conversation import requests
     from opencode_tui.tui.conversation.tools.tool import FullText
     from opencode_tui.tui.conversation.view import ConversationView
     from opencode_tui.tui.dialogs.panel import Panel
     from opencode_tui.tui.prompt.editor import Editor
-    from opencode_tui.tui.screens.panel_host import PanelHost
-    from opencode_tui.tui.start import Welcome
+    from opencode_tui.tui.screen_api import AppApi
     from opencode_tui.tui.state.controller import SessionController
     from opencode_tui.tui.state.pump import Pump
-
-
-# What the conversation and the sidebar ask of the chat screen.
-
-
-class ViewRequests:
-    """Handlers of the chat screen; each hands on to an act."""
-
-    @property
-    def _chat(self) -> "ChatScreen":
-        return cast("ChatScreen", self)
-
-    def on_follow_changed(self, event: "requests.FollowChanged") -> None:
-        """Say how much is new below, or no longer."""
-        glyph = self._chat.header.look.glyphs.down
-        key = min(self._chat.keymap.keys("messages_last"), key=len, default="")
-        aside = Activity(word=f"{glyph} {event.new_lines} new", key=key, action_id="messages_last")
-        self._chat.activity.show_aside(Activity() if event.is_following or not event.new_lines else aside)
-
-    def on_session_requested(self, event: "requests.SessionRequested") -> None:
-        """Open the session of a task's agent."""
-        self._open(event.session_id)
-
-    def on_sidebar_chosen(self, event: "Sidebar.Chosen") -> None:
-        """Go to a session."""
-        self._open(event.session_id)
-
-    def on_revert_requested(self, event: "requests.RevertRequested") -> None:
-        """Show what an undo from there on would do."""
-        if self._chat.acts is not None:
-            self._chat.do(self._chat.acts.undo.ask(event.message_id, event.part_id))
-
-    def on_redo_requested(self, _event: "requests.RedoRequested") -> None:
-        """Bring back what was undone."""
-        if self._chat.acts is not None:
-            self._chat.acts.do("messages_redo")
-
-    def on_fork_requested(self, event: "requests.ForkRequested") -> None:
-        """Fork from a message."""
-        chat = self._chat
-        if chat.acts is not None and chat.control is not None and chat.control.session_id is not None:
-            chat.do(chat.acts.session.fork(chat.control.session_id, event.message_id))
-
-    def on_restore_requested(self, event: "requests.RestoreRequested") -> None:
-        """Have a pruned output sent again."""
-        if self._chat.acts is not None:
-            self._chat.do(self._chat.acts.session.restore(event.item.part.id))
-
-    def on_copy_requested(self, event: "requests.CopyRequested") -> None:
-        """Copy through the terminal."""
-        self._chat.app.copy_to_clipboard(event.text)
-        self._chat.show_note("done", "Copied")
-
-    def on_link_requested(self, event: "requests.LinkRequested") -> None:
-        """Copy an address: what opens it is the person's choice."""
-        self._chat.app.copy_to_clipboard(event.href)
-        self._chat.show_note("done", "Copied", event.href)
-
-    def on_full_text_requested(self, event: "requests.FullTextRequested") -> None:
-        """Show a long text in a view of its own."""
-        self._chat.open_text(event.full)
-
-    def on_pressed(self, event: "Pressed") -> None:
-        """Do what the key of a hint does."""
-        action = BY_ID[event.action_id]
-        if self._chat.can(action):
-            self._chat.act(action.id)
-
-    def on_left(self, _event: "requests.Left") -> None:
-        """Write again."""
-        self._chat.prompt.editor.focus()
-
-    def on_panel_typed(self, event: "Panel.Typed") -> None:
-        """Keep what was typed for the prompt while a question appeared."""
-        self._chat.prompt.editor.put_in(event.character)
-
-    def show_toast(self, event: "ScreenToastShown") -> None:
-        """Say what somebody has to say to all screens: a lost connection, a plugin's note."""
-        kind: Kind = {"success": "done", "error": "failed"}.get(event.variant, "note")  # pyright: ignore[reportAssignmentType] - all three are kinds
-        self._chat.show_note(kind, event.title or event.message, event.message if event.title else "")
-
-    def on_completions_chosen(self) -> None:
-        """Write the row that was clicked."""
-        self._chat.prompt.accept_completion(send=False)
-
-    def on_editor_opened(self, event: "Editor.Opened") -> None:
-        """Show the attachment whose marker was clicked; text that only looks like a marker is none."""
-        event.stop()
-        if self._chat.acts is not None and self._chat.prompt.open_attachment(event.marker) is not None:
-            self._chat.acts.writing.open_attachment(event.marker)
-
-    def _open(self, session_id: str) -> None:
-        if self._chat.acts is not None:
-            self._chat.acts.session.open(session_id)
-
 
 _log = logging.getLogger(__name__)
 
@@ -139,20 +44,21 @@ WIDE, NARROW = 140, 120
 """Cells from which the sidebar is wide, and below which it is folded."""
 
 
-class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=False):
+class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
     """What one looks at all day. What stands behind the first frame comes with `attach`."""
 
     control: "SessionController | None" = None
-    acts: "Acts | None" = None
+    acts: "ActionTable | None" = None
     panels: "PanelHost | None" = None
     sidebar: "Sidebar | None" = None
     view: "ConversationView | None" = None
     welcome: "Welcome | None" = None
-    _settling: "ChromeRefresh | None" = None
+    _chrome: "ChromeRefresh | None" = None
 
-    def __init__(self, options: StartOptions, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, options: StartOptions, app_api: "AppApi", clock: Callable[[], float] = time.time) -> None:
         super().__init__()
         self.options = options
+        self._app_api = app_api
         self._clock = clock
         self.header = Header()
         self.activity = ActivityLine()
@@ -165,7 +71,7 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
     @property
     def keymap(self) -> Keymap:
         """The keys in force."""
-        return cast("OpenCodeApp", self.app).router.keymap
+        return self._app_api.keymap
 
     @property
     def is_folded(self) -> bool:
@@ -186,7 +92,7 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
     def on_mount(self) -> None:
         """Take keys from the first frame on."""
         self.prompt.editor.focus()
-        cast("OpenCodeApp", self.app).begin_keys()
+        self._app_api.begin_keys()
 
     def on_resize(self, event: events.Resize) -> None:
         """Give up empty rows and the sidebar where there is little room."""
@@ -205,11 +111,11 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
 
     def attach(self, client: "Client") -> None:
         """Begin to work with the engine's door."""
-        from opencode_tui.tui.actions.table import Acts  # all of these only after the first frame
+        from opencode_tui.tui.actions.table import ActionTable  # all of these only after the first frame
+        from opencode_tui.tui.chat.panel_host import PanelHost
+        from opencode_tui.tui.chat.remote_commands import on_screen_event
         from opencode_tui.tui.chrome.refresh import ChromeRefresh
         from opencode_tui.tui.chrome.sidebar import Sidebar
-        from opencode_tui.tui.screens.panel_host import PanelHost
-        from opencode_tui.tui.screens.remote_commands import on_screen_event
         from opencode_tui.tui.state.controller import SessionController
         from opencode_tui.tui.state.pump import Pump
 
@@ -217,9 +123,10 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
         self.mount(self.sidebar)
         opened, lagged, told = self.show_conversation, self._reload, self.show_toast
         control = self.control = SessionController(client, opened=opened, lagged=lagged, told=told, clock=self._clock)
-        self.acts = Acts(self, control)
-        self.panels = PanelHost(self, control)
-        self._settling = ChromeRefresh(self, control)
+        panels = self.panels = PanelHost(self, control)
+        self.acts = ActionTable(self, self._app_api, panels, control)
+        title, notify = self._app_api.title_line, self._app_api.notify_terminal
+        self._chrome = ChromeRefresh(self, control, panels, title, notify)
         pump = Pump(client, take=on_screen_event(self, control.apply), settle=self.refresh_chrome_soon)
         self.run_worker(self._begin(control, pump), exit_on_error=False)
 
@@ -227,7 +134,7 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
         from opencode_tui.tui.start import begin
 
         try:
-            await begin(self, control)
+            await begin(self, self._app_api, control)
         except Exception as error:  # noqa: BLE001 - whoever started us says what it was
             self.leave(error)
             return
@@ -235,11 +142,11 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
         self.refresh_chrome()
         assert self.acts is not None
         if self._is_submitted:
-            self.acts.writing.submit()
+            self.acts.prompt.submit()
         if self.options.prompt:
             typed = self.prompt.pop_draft()
             self.prompt.editor.put(self.options.prompt)
-            self.acts.writing.submit()
+            self.acts.prompt.submit()
             self.prompt.put_back(typed)
 
     def _reload(self) -> None:
@@ -248,8 +155,8 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
 
     def show_conversation(self) -> None:
         """Show the control's transcript, or how to begin when there is none."""
+        from opencode_tui.tui.chrome.welcome import Welcome
         from opencode_tui.tui.conversation.view import ConversationView
-        from opencode_tui.tui.start import Welcome
 
         control = self.control
         assert control is not None
@@ -293,7 +200,15 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
         """Show a long text on a screen of its own."""
         from opencode_tui.tui.screens.full_text import FullTextScreen
 
-        self.app.push_screen(FullTextScreen(full))
+        self.open_page(FullTextScreen(full))
+
+    def open_page(self, page: Screen[None] | Screen[str | None]) -> None:
+        """Open a full page over the chat."""
+        self.app.push_screen(page)
+
+    def show_aside(self, aside: Activity) -> None:
+        """Show something at the right end of the activity line; an empty activity removes it."""
+        self.activity.show_aside(aside)
 
     def do(self, work: Coroutine[object, object, None]) -> None:
         """Do something beside the screen; what goes wrong is one line above the prompt, and costs nothing else."""
@@ -314,23 +229,23 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
         """Say something in the activity line until the next key that does something."""
         from opencode_tui.text.safe_text import screen_line
 
-        if self._settling is not None:
-            self._settling.show_note(Activity(kind, screen_line(" ".join(words.split())), screen_line(facts)))
+        if self._chrome is not None:
+            self._chrome.show_note(Activity(kind, screen_line(" ".join(words.split())), screen_line(facts)))
 
     def clear_note(self) -> None:
         """Take away what was told."""
-        if self._settling is not None:
-            self._settling.show_note(None)
+        if self._chrome is not None:
+            self._chrome.show_note(None)
 
     def refresh_chrome_soon(self) -> None:
         """Make everything around the conversation current within a moment."""
-        if self._settling is not None:
-            self._settling.soon()
+        if self._chrome is not None:
+            self._chrome.soon()
 
     def refresh_chrome(self) -> None:
         """Make everything around the conversation current."""
-        if self._settling is not None:
-            self._settling.refresh()
+        if self._chrome is not None:
+            self._chrome.refresh()
 
     def restyle(self) -> None:
         """Draw everything anew in another look."""
@@ -359,7 +274,7 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
         if self.acts is None:
             return action.id == "app_exit"
-        if action.id == "help_view" and cast("OpenCodeApp", self.app).router.last_key == "question_mark":
+        if action.id == "help_view" and self._app_api.last_key == "question_mark":
             return False  # the prompt knows what was typed before it
         if action.id == "session_interrupt" and self._is_reading:
             return False
@@ -402,7 +317,7 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
     def submit(self) -> None:
         """Send what stands in the prompt, or as soon as the engine is there."""
         if self.acts is not None:
-            self.acts.writing.submit()
+            self.acts.prompt.submit()
         else:
             self._is_submitted = True
 
@@ -416,6 +331,89 @@ class ChatScreen(ViewRequests, ErrorBoundary, Screen[None], inherit_bindings=Fal
 
     def show_leader(self, is_pending: bool) -> None:
         """Say that a second key is awaited."""
-        self.activity.show_aside(
-            Activity(key=self.keymap.leader, act="and then?", action_id="") if is_pending else Activity()
-        )
+        self.show_aside(Activity(key=self.keymap.leader, act="and then?", action_id="") if is_pending else Activity())
+
+    # Requests of the conversation, the sidebar and the prompt.
+
+    def on_follow_changed(self, event: "requests.FollowChanged") -> None:
+        """Say how much is new below, or no longer."""
+        glyph = self.header.look.glyphs.down
+        key = min(self.keymap.keys("messages_last"), key=len, default="")
+        aside = Activity(word=f"{glyph} {event.new_lines} new", key=key, action_id="messages_last")
+        self.show_aside(Activity() if event.is_following or not event.new_lines else aside)
+
+    def on_session_requested(self, event: "requests.SessionRequested") -> None:
+        """Open the session of a task's agent."""
+        self.open_session(event.session_id)
+
+    def on_sidebar_chosen(self, event: "Sidebar.Chosen") -> None:
+        """Go to a session."""
+        self.open_session(event.session_id)
+
+    def on_revert_requested(self, event: "requests.RevertRequested") -> None:
+        """Show what an undo from there on would do."""
+        if self.acts is not None:
+            self.do(self.acts.undo.ask(event.message_id, event.part_id))
+
+    def on_redo_requested(self, _event: "requests.RedoRequested") -> None:
+        """Bring back what was undone."""
+        if self.acts is not None:
+            self.acts.do("messages_redo")
+
+    def on_fork_requested(self, event: "requests.ForkRequested") -> None:
+        """Fork from a message."""
+        if self.acts is not None and self.control is not None and self.control.session_id is not None:
+            self.do(self.acts.session.fork(self.control.session_id, event.message_id))
+
+    def on_restore_requested(self, event: "requests.RestoreRequested") -> None:
+        """Have a pruned output sent again."""
+        if self.acts is not None:
+            self.do(self.acts.session.restore(event.item.part.id))
+
+    def on_copy_requested(self, event: "requests.CopyRequested") -> None:
+        """Copy through the terminal."""
+        self.app.copy_to_clipboard(event.text)
+        self.show_note("done", "Copied")
+
+    def on_link_requested(self, event: "requests.LinkRequested") -> None:
+        """Copy an address: what opens it is the person's choice."""
+        self.app.copy_to_clipboard(event.href)
+        self.show_note("done", "Copied", event.href)
+
+    def on_full_text_requested(self, event: "requests.FullTextRequested") -> None:
+        """Show a long text in a view of its own."""
+        self.open_text(event.full)
+
+    def on_pressed(self, event: "Pressed") -> None:
+        """Do what the key of a hint does."""
+        action = BY_ID[event.action_id]
+        if self.can(action):
+            self.act(action.id)
+
+    def on_left(self, _event: "requests.Left") -> None:
+        """Write again."""
+        self.prompt.editor.focus()
+
+    def on_panel_typed(self, event: "Panel.Typed") -> None:
+        """Keep what was typed for the prompt while a question appeared."""
+        self.prompt.editor.put_in(event.character)
+
+    def show_toast(self, event: "ScreenToastShown") -> None:
+        """Say what somebody has to say to all screens: a lost connection, a plugin's note."""
+        kind: Kind = {"success": "done", "error": "failed"}.get(event.variant, "note")  # pyright: ignore[reportAssignmentType] - all three are kinds
+        self.show_note(kind, event.title or event.message, event.message if event.title else "")
+
+    def on_completions_chosen(self) -> None:
+        """Write the row that was clicked."""
+        self.prompt.accept_completion(send=False)
+
+    def on_editor_opened(self, event: "Editor.Opened") -> None:
+        """Show the attachment whose marker was clicked; text that only looks like a marker is none."""
+        event.stop()
+        if self.acts is not None and self.prompt.open_attachment(event.marker) is not None:
+            self.acts.prompt.open_attachment(event.marker)
+
+    def open_session(self, session_id: str) -> None:
+        """Show another session, once the engine is open."""
+        if self.acts is not None:
+            self.acts.session.open(session_id)

@@ -5,14 +5,13 @@ a question of the agent is answered by none of these orders.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from opencode_tui.schema.event.event import Event
 from opencode_tui.schema.event.screen_event import ScreenCommandGiven, ScreenSessionSelected, ScreenTextAppended
-from opencode_tui.tui.keymap import BY_ID
-
-if TYPE_CHECKING:
-    from opencode_tui.tui.screens.chat import ChatScreen
+from opencode_tui.tui.chrome.activity import Kind
+from opencode_tui.tui.keymap import BY_ID, Action
+from opencode_tui.tui.prompt.box import PromptBox
 
 ACTS: Mapping[str, str] = {
     "help.show": "help_view",
@@ -40,7 +39,23 @@ ACTS: Mapping[str, str] = {
 """OpenCode's names of what can be ordered, and the acts that they stand for."""
 
 
-def on_screen_event(chat: "ChatScreen", take: Callable[[Event], None]) -> Callable[[Event], None]:
+class _RemoteScreen(Protocol):
+    """The screen that remote clients command."""
+
+    prompt: PromptBox
+
+    def can(self, action: Action) -> bool: ...
+
+    def act(self, action_id: str) -> None: ...
+
+    def submit(self) -> None: ...
+
+    def open_session(self, session_id: str) -> None: ...
+
+    def show_note(self, kind: Kind, words: str, facts: str = "") -> None: ...
+
+
+def on_screen_event(chat: _RemoteScreen, take: Callable[[Event], None]) -> Callable[[Event], None]:
     """Return what takes events: orders are obeyed, all others are handed on to `take`."""
 
     def handle(event: Event) -> None:
@@ -49,15 +64,15 @@ def on_screen_event(chat: "ChatScreen", take: Callable[[Event], None]) -> Callab
                 chat.prompt.paste(event.text)
             case ScreenCommandGiven():
                 _carry_out(chat, event.command)
-            case ScreenSessionSelected() if chat.acts is not None:
-                chat.acts.session.open(event.session_id)
+            case ScreenSessionSelected():
+                chat.open_session(event.session_id)
             case _:
                 take(event)
 
     return handle
 
 
-def _carry_out(chat: "ChatScreen", command: str) -> None:
+def _carry_out(chat: _RemoteScreen, command: str) -> None:
     """Do what was ordered; what there is not, or cannot be done now, is told."""
     action = BY_ID.get(ACTS.get(command, ""))
     if command == "prompt.submit":

@@ -1,0 +1,1 @@
+"""The chat screen, its panels, and the commands that remote clients send to it."""

@@ -4,7 +4,6 @@ import importlib
 
 MODULES = (
     "opencode_tui.tui.state.controller",
-    "opencode_tui.tui.state.pump",
     "opencode_tui.tui.actions.table",
     "opencode_tui.tui.dialogs.overlay",
     "opencode_tui.tui.chat.panel_host",

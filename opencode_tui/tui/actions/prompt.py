@@ -101,14 +101,14 @@ class PromptActions:
 
     def open_attachment(self, marker: str) -> None:
         """Show an attachment of the prompt on a screen of its own, where it can be written out or removed."""
-        from opencode_tui.tui.screens.attachment import AttachmentActs, AttachmentScreen  # only when it is asked for
+        from opencode_tui.tui.screens.full_text import AttachmentActions, AttachmentScreen  # only when it is asked for
 
         box = self._screen.prompt
         one = box.open_attachment(marker)
         if one is None:
             self._screen.show_note("note", "Nothing is attached")
             return
-        acts = AttachmentActs(
+        acts = AttachmentActions(
             write_out=lambda: box.unfold(marker),
             view=lambda: self._screen.do(self._view(one)),
             remove=lambda: box.detach(marker),

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from opencode_tui.tui.dialogs.panel import Panel
     from opencode_tui.tui.prompt.editor import Editor
     from opencode_tui.tui.screen_api import AppApi
-    from opencode_tui.tui.state.controller import SessionController
-    from opencode_tui.tui.state.pump import Pump
+    from opencode_tui.tui.state.controller import Pump, SessionController
 
 _log = logging.getLogger(__name__)
 
@@ -116,8 +115,6 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         from opencode_tui.tui.chat.remote_commands import on_screen_event
         from opencode_tui.tui.chrome.refresh import ChromeRefresh
         from opencode_tui.tui.chrome.sidebar import Sidebar
-        from opencode_tui.tui.state.controller import SessionController
-        from opencode_tui.tui.state.pump import Pump
 
         self.sidebar = Sidebar()
         self.mount(self.sidebar)
@@ -127,7 +124,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.acts = ActionTable(self, self._app_api, panels, control)
         title, notify = self._app_api.title_line, self._app_api.notify_terminal
         self._chrome = ChromeRefresh(self, control, panels, title, notify)
-        pump = Pump(client, take=on_screen_event(self, control.apply), settle=self.refresh_chrome_soon)
+        pump = Pump(client, apply=on_screen_event(self, control.apply), drained=self.refresh_chrome_soon)
         self.run_worker(self._begin(control, pump), exit_on_error=False)
 
     async def _begin(self, control: "SessionController", pump: "Pump") -> None:

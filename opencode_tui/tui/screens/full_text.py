@@ -1,6 +1,7 @@
-"""A text that is too long for the conversation, on a screen of its own; drawn line by line, however long it is."""
+"""Pages for one long text or one attachment, drawn line by line."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from textual import events
@@ -10,15 +11,17 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line, screen_line
 from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.prompt.draft import Attachment
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.screens.page import PageFoot, PageKey
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import Rows, row
 
 MAX_LINE = 20_000
-"""Letters of a line that are looked at."""
+"""Characters of a line that are drawn."""
 
 
 class _Text(ScrollView, can_focus=True):
@@ -36,17 +39,17 @@ class _Text(ScrollView, can_focus=True):
         self._lines = text.split("\n")
 
     def on_mount(self) -> None:
-        """Say how long it is."""
+        """Set the scrollable height."""
         self.virtual_size = Size(1, len(self._lines))
 
     def scroll_to(
         self, x: float | None = None, y: float | None = None, *, animate: bool = False, **options: Any
     ) -> None:
-        """Be there with the next frame: gliding would draw every page a dozen times, which a slow line feels."""
+        """Scroll without animation, which would draw each page a dozen times over a slow connection."""
         super().scroll_to(x, y, animate=False, **options)
 
     def render_line(self, y: int) -> Strip:
-        """One line, made safe when it comes into sight."""
+        """Return one line; its text is made safe when it is drawn."""
         palette = look_of(self).palette
         at = self.scroll_offset.y + y
         text = output_line(self._lines[at][:MAX_LINE]) if at < len(self._lines) else ""
@@ -61,7 +64,7 @@ class _Head(Rows):
         self._words = (left, right)
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Empty, the words, empty."""
+        """Return an empty row, the title and an empty row."""
         palette = self.look.palette
         fill = palette.area("background")
         left, right = self._words
@@ -71,7 +74,7 @@ class _Head(Rows):
 
 
 class FullTextScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
-    """Escape goes back."""
+    """A page with one text; escape closes it."""
 
     DEFAULT_CSS = """
     FullTextScreen { background: $background; }
@@ -85,27 +88,27 @@ class FullTextScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         self._foot = PageFoot()
 
     def compose(self) -> ComposeResult:
-        """Title, text, keys."""
+        """Yield the title, the text and the keys."""
         yield _Head(screen_line(self._full.title), self.subtitle())
         yield _Text(self._full.text)
         yield self._foot
 
     def subtitle(self) -> str:
-        """What stands beside the title."""
+        """Return the text next to the title."""
         lines = self._full.text.count("\n") + 1
-        return f"{lines} lines" + (f"   whole: {screen_line(self._full.path)}" if self._full.path else "")
+        return plural(lines, "line") + (f"   full text: {screen_line(self._full.path)}" if self._full.path else "")
 
     def page_keys(self) -> Sequence[PageKey]:
-        """The keys beside escape."""
+        """Return the keys other than escape."""
         return ()
 
     def on_mount(self) -> None:
-        """Scroll by keys at once."""
+        """Focus the text and show the keys."""
         self._foot.show([*self.page_keys(), PageKey("escape", "back", lambda: self.dismiss(None))])
         self.query_one(_Text).focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Act, or go back."""
+        """Run the action of a key, or close the page."""
         found = next((one for one in self.page_keys() if one.key == event.key), None)
         if found is not None:
             event.stop()
@@ -113,3 +116,52 @@ class FullTextScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         elif event.key in ("escape", "q", "ctrl+c"):
             event.stop()
             self.dismiss(None)
+
+
+WRITABLE = 100_000
+"""Characters up to which a paste can be expanded: the editor lays out every line of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentActions:
+    """Callbacks for the keys of the page."""
+
+    write_out: Callable[[], object]
+    view: Callable[[], object]
+    remove: Callable[[], object]
+
+
+class AttachmentScreen(FullTextScreen):
+    """An attachment of the prompt: its text, or the facts of an image, and keys to expand or remove it."""
+
+    def __init__(self, marker: str, one: Attachment, actions: AttachmentActions) -> None:
+        super().__init__(FullText(marker.strip("[]"), one.text if not one.data else "\n".join(image_facts(one))))
+        self._one = one
+        self._actions = actions
+
+    def subtitle(self) -> str:
+        """Return what happens to the attachment."""
+        return "sent with the prompt"
+
+    def page_keys(self) -> Sequence[PageKey]:
+        """Return the keys other than escape."""
+        keys = [PageKey("d", "remove", lambda: self._done(self._actions.remove))]
+        if self._one.data:
+            return [PageKey("o", "open in your viewer", lambda: self._done(self._actions.view)), *keys]
+        if len(self._one.text) <= WRITABLE:
+            return [PageKey("e", "expand into the prompt", lambda: self._done(self._actions.write_out)), *keys]
+        return keys
+
+    def _done(self, action: Callable[[], object]) -> None:
+        action()
+        self.dismiss(None)
+
+
+def image_facts(one: Attachment) -> Sequence[str]:
+    """Return the facts of an image, one per line."""
+    size = len(one.data)
+    lines = [one.name or "image", f"{one.mime}, {plural(size, 'byte') if size < 2048 else f'{size // 1024} kB'}"]
+    if one.data.startswith(b"\x89PNG") and len(one.data) >= 24:
+        width, height = (int.from_bytes(one.data[at : at + 4], "big") for at in (16, 20))
+        lines.append(f"{width} × {height} pixels")
+    return lines

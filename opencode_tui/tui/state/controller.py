@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from opencode_tui.client.client import Client
+from opencode_tui.client.client import Client, EventReader
 from opencode_tui.schema.api.request import (
     CommandInput,
     CreateSession,
@@ -319,3 +320,30 @@ def _as_a_whole(event: Event) -> Event:
 def _is_read_only(folder: Path) -> bool:
     """A folder that is not here, but on a server's machine, counts as one that can be written to."""
     return folder.is_dir() and not os.access(folder, os.W_OK)
+
+
+SLICE_S = 0.008
+"""Seconds for which events are read before other tasks run."""
+
+
+class Pump:
+    """The only reader of the engine's events; subscribes at once, `run` reads until it is canceled."""
+
+    def __init__(self, client: Client, *, apply: Callable[[Event], None], drained: Callable[[], None]) -> None:
+        self._events: EventReader = client.events()
+        self._apply = apply
+        self._drained = drained
+
+    async def run(self) -> None:
+        """Pass events on in order; call `drained` once after all that waited."""
+        with self._events as events:
+            async for envelope in events:
+                self._apply(envelope.event)
+                self._drain(events)
+                self._drained()
+                await asyncio.sleep(0)
+
+    def _drain(self, events: EventReader) -> None:
+        end = time.monotonic() + SLICE_S
+        while time.monotonic() < end and (envelope := events.poll()) is not None:
+            self._apply(envelope.event)

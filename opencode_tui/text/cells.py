@@ -35,8 +35,8 @@ _VISIBLE_FORMATS = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000
 _IDEOGRAPHS = range(0x20000, 0x3FFFE)
 """Planes in which unassigned characters are wide too."""
 
-_JOINED = re.compile("(?<![\u2190-\U0010ffff])\u200d.?", re.DOTALL)
-"""A joiner between two letters of a script, with the second letter: both are drawn in the cell before them."""
+_JOINED = re.compile("\u200d.?", re.DOTALL)
+"""A joiner and the character after it: both are drawn in the cell of the character before them."""
 
 _WIDE = r"\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe6f\uff00-\uffef"
 """Scripts that are written without blanks: a line may end after each letter."""
@@ -52,7 +52,7 @@ _MIN_PATH = 12
 
 
 def width(text: str) -> int:
-    """Return how many cells a text takes; joined emoji count one by one, as most terminals draw them."""
+    """Return how many cells a text takes, by the rule of the library that draws the screen."""
     if text.isascii():
         return len(text)
     return _cached_width(text) if len(text) < _CACHED_LENGTH else _width(text)

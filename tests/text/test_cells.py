@@ -73,6 +73,12 @@ def test_every_line_of_a_screen_is_as_wide_as_the_screens_library_says(text: str
     assert width(line) == cell_len(line)
 
 
+@pytest.mark.parametrize("text", ["漢\u200d\u200da", "漢\u200b\u200da", "👩\ufe0f\u200d\u200d👩", "क\u200d\u200dष"])
+def test_repeated_joiners_do_not_change_the_width_of_a_line(text: str) -> None:
+    line = screen_line(text)
+    assert width(line) == cell_len(line)
+
+
 @given(LETTERS, st.integers(2, 20))
 def test_padded_text_fills_its_room(text: str, room: int) -> None:
     assert width(pad(clip(text, room), room)) == room

@@ -151,7 +151,7 @@ class ScriptedClient:
         )
         self.project = _Facet(places=places, branch=lambda: script.branch)
         self.files = _Facet(find=lambda _query, **_: script.files)
-        self.undo = _Facet(preview=lambda *_: script.undo, mend=None)
+        self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: script.context)
 
     def events(self) -> _Events:

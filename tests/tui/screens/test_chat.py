@@ -26,13 +26,13 @@ def folder(tmp_path: Path) -> Path:
     return work
 
 
-async def test_each_part_of_a_command_stands_with_its_verdict(environ: dict[str, str], folder: Path) -> None:
+async def test_each_part_of_a_command_is_shown_with_its_verdict(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(TOUCH,)), settings=ASKS) as page:
         await page.send("make it")
         text = await page.sees("run once")
-        assert "! touch made     asks" in text and " in OPENCODE_CONFIG_CONTENT" in text
+        assert "! touch made     needs approval   bash: ask, OPENCODE_CONFIG_CONTENT" in text
         assert "✓ ls -la         allowed" in text
-        assert "One part asks, so the whole command asks." in text
+        assert "1 of 2 commands needs approval. Working directory:" in text
 
 
 async def test_always_is_written_out_before_it_counts(environ: dict[str, str], folder: Path) -> None:

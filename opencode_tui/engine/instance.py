@@ -20,7 +20,7 @@ from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.services.sessions import SessionServices
 from opencode_tui.engine.session.references import expand_prompt
 from opencode_tui.engine.skill.skills import Skills, discover_skills, search_of
-from opencode_tui.engine.snapshot.worktree_paths import find_place
+from opencode_tui.engine.snapshot.worktree_paths import find_store
 from opencode_tui.schema.api.request import PromptPart
 from opencode_tui.schema.error import OpencodeError
 
@@ -76,7 +76,7 @@ def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bo
     if config.settings.logLevel is not None and not any(handler.level for handler in _PROGRAM_LOG.handlers):
         _PROGRAM_LOG.setLevel(config.settings.logLevel)
     project = discover(directory, paths=core.paths, environ=core.environ)
-    place = find_place(core.paths, project_id=project.id, worktree=project.worktree)
+    place = find_store(core.paths, project_id=project.id, worktree=project.worktree)
     return config, project, place.has_leftovers
 
 

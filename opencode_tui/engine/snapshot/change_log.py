@@ -24,7 +24,7 @@ _TRIM_AGE_MS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ToolWrite:
     """A session's file tool gave a path another state: ids of contents, "" for none or one that was not recorded."""
 
     session: str
@@ -56,7 +56,7 @@ class OpenStep:
 class ChangeHistory:
     """What the journal says."""
 
-    claims: list[Claim] = field(default_factory=list[Claim])
+    writes: list[ToolWrite] = field(default_factory=list[ToolWrite])
     shells: list[ShellRun] = field(default_factory=list[ShellRun])
     contested: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     """Paths that may be somebody else's change, by the id of the snapshot after it."""
@@ -104,13 +104,13 @@ class ChangeLog:
         """Note that a shell has ended; raises StorageError."""
         self._append({"shell": key, "ended": time})
 
-    def contest(self, after: str, paths: Iterable[str], *, time: int) -> None:
+    def mark_contested(self, after: str, paths: Iterable[str], *, time: int) -> None:
         """Note that these changes, up to a snapshot, may be somebody else's as well; raises StorageError."""
         self._append({"contested": after, "paths": sorted(paths), "time": time})
 
     def read(self) -> ChangeHistory:
         """Return what was noted; raises StorageError. A shell whose process died counts as ended when it began."""
-        reading = _Reading()
+        reading = _LogParser()
         for line in self._lines():
             try:
                 reading.apply(line)
@@ -171,11 +171,11 @@ class ChangeLog:
                 yield content
 
 
-class _Reading:
-    """Makes a ledger of the lines."""
+class _LogParser:
+    """Makes a history of the lines."""
 
     def __init__(self) -> None:
-        self._ledger = ChangeHistory()
+        self._history = ChangeHistory()
         self._writes: dict[str, dict[str, Any]] = {}
         self._shells: dict[str, dict[str, Any]] = {}
 
@@ -183,12 +183,12 @@ class _Reading:
         """Take the next line; raises KeyError, TypeError, ValueError when something is missing."""
         match line:
             case {"contested": after, "paths": paths}:
-                self._ledger.contested.setdefault(str(after), set()).update(paths)
+                self._history.contested.setdefault(str(after), set()).update(paths)
             case {"step": message, "before": before}:
                 step = OpenStep(str(line["session"]), str(before), int(line["time"]))
-                self._ledger.steps.setdefault(str(message), step)
+                self._history.steps.setdefault(str(message), step)
             case {"step": message}:
-                self._ledger.steps.pop(str(message), None)
+                self._history.steps.pop(str(message), None)
             case {"shell": key, "started": _}:
                 self._shells[str(key)] = line
             case {"shell": key, "ended": ended}:
@@ -205,19 +205,19 @@ class _Reading:
                 return
 
     def finish(self) -> ChangeHistory:
-        """Return the ledger; what has no end is judged by its process and its time."""
+        """Return the history; what has no end is judged by its process and its time."""
         for line in self._writes.values():
             self._claim(line, int(line["time"]) + _WRITE_LASTS_MS)
         for line in self._shells.values():
             self._end_shell(line, None if _is_alive(line.get("process")) else int(line["started"]))
-        return self._ledger
+        return self._history
 
     def _claim(self, line: dict[str, Any], time: int) -> None:
         for path, (before, after) in line["paths"].items():
-            self._ledger.claims.append(Claim(str(line["session"]), path, before, after, time))
+            self._history.writes.append(ToolWrite(str(line["session"]), path, before, after, time))
 
     def _end_shell(self, line: dict[str, Any], ended: int | None) -> None:
-        self._ledger.shells.append(ShellRun(str(line["session"]), int(line["started"]), ended))
+        self._history.shells.append(ShellRun(str(line["session"]), int(line["started"]), ended))
 
 
 def _content(state: State) -> str:

@@ -29,7 +29,7 @@ _CREATE = (
 _CHUNK = 1 << 20
 
 
-class Place:
+class OpenFolder:
     """An open folder of the worktree; names are those of its entries. Each method is one call and raises OSError as it comes."""
 
     def __init__(self, path: str, descriptor: int | None) -> None:
@@ -117,10 +117,10 @@ class Disk:
         self.root = root
 
     @contextmanager
-    def open(self, folder: str) -> Generator[Place]:
+    def open(self, folder: str) -> Generator[OpenFolder]:
         """Hold a folder open, "" for the worktree itself; raises NotADirectoryError when a link or file is on the way."""
         if not _HAS_DESCRIPTORS:
-            yield self.place(self._plain_path(folder), None)
+            yield self.wrap(self._plain_path(folder), None)
             return
         descriptor = os.open(self.root, _FOLDER)
         try:
@@ -128,13 +128,13 @@ class Disk:
                 child = _open_child(name, descriptor)
                 os.close(descriptor)
                 descriptor = child
-            yield self.place(f"{self.root}/{folder}" if folder else self.root, descriptor)
+            yield self.wrap(f"{self.root}/{folder}" if folder else self.root, descriptor)
         finally:
             os.close(descriptor)
 
-    def place(self, path: str, descriptor: int | None) -> Place:
+    def wrap(self, path: str, descriptor: int | None) -> OpenFolder:
         """Return the calls for an open folder; tests give calls that fail."""
-        return Place(path, descriptor)
+        return OpenFolder(path, descriptor)
 
     def _plain_path(self, folder: str) -> str:
         path = f"{self.root}/{folder}" if folder else self.root

@@ -47,14 +47,14 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Pr
     for step in steps:
         is_leaf = step.target is not None and step.target.kind != "folder"
         target = tree.store.read(step.target.id, "blob") if step.target is not None and is_leaf else b""
-        before, after = text_of(tree.now(step.path).data), text_of(target)
+        before, after = text_of(tree.observe_path(step.path).data), text_of(target)
         if before is not None and after is not None:
             added, deleted = count_lines(before, after)
             additions, deletions = additions + added, deletions + deleted
     return Preview(
         restored=[tree.absolute(step.path) for step in steps if step.target is not None],
         deleted=[tree.absolute(step.path) for step in steps if step.target is None],
-        conflicts=_absolute(tree, {**plan.conflicts, **plan.refused}),
+        conflicts=_absolute(tree, {**plan.conflicts, **plan.unreadable}),
         unprotected=_absolute(tree, {**unprotected, **plan.unprotected}),
         additions=additions,
         deletions=deletions,
@@ -72,7 +72,7 @@ def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]
         deleted=sorted(tree.absolute(step.path) for step in done if step.target is None),
         conflicts=_absolute(tree, {**reverted.plan.conflicts, **outcome.conflicts}),
         unprotected=_absolute(tree, {**unprotected, **reverted.plan.unprotected}),
-        failed=_absolute(tree, {**reverted.plan.refused, **outcome.failed}),
+        failed=_absolute(tree, {**reverted.plan.unreadable, **outcome.failed}),
     )
 
 

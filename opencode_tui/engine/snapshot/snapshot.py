@@ -48,7 +48,7 @@ class Snapshots:
         self.worktree = worktree
         self._clock = clock
         self._settings = settings or SnapshotSettings()
-        self.door = WorktreeLock(
+        self.lock = WorktreeLock(
             worktree=worktree,
             project_id=project_id,
             paths=paths,
@@ -61,11 +61,11 @@ class Snapshots:
     @property
     def unavailable(self) -> str | None:
         """Why there is no undo here, None when there is."""
-        return self.door.unavailable
+        return self.lock.unavailable
 
     async def track(self) -> Snapshot:
         """Record the whole worktree as it is now. Raises SnapshotError, StorageError."""
-        return await self.door.do(lambda opened, stop: opened.recorded(opened.worktree.scan(stop=stop)))
+        return await self.lock.run(lambda opened, stop: opened.log_snapshot(opened.worktree.scan(stop=stop)))
 
     async def patch(self, before: str) -> Patch:
         """Return what changed since a snapshot; where it holds only some paths, of these. Raises SnapshotError, StorageError."""
@@ -73,20 +73,22 @@ class Snapshots:
         def work(opened: LockedWorktree, stop: threading.Event) -> Patch:
             view = open_view(opened.worktree.store, before)
             after, found = opened.worktree.changes(view, stop=stop)
-            opened.log.note(after.id, self._clock())
+            opened.snapshot_log.add(after.id, self._clock())
             files = [opened.worktree.absolute(path) for path, change in found.items() if is_certain(change)]
             return Patch(hash=before, after=after.id, files=files)
 
-        return await self.door.do(work)
+        return await self.lock.run(work)
 
     async def preview(self, patches: Sequence[Patch]) -> Preview:
         """Return what `revert` would do now, without doing it; raises SnapshotError, StorageError."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> Preview:
             tree = opened.worktree
-            return preview_of(tree, tree.plan(patches, opened.claims.read().contested), unrecorded_paths(tree, patches))
+            return preview_of(
+                tree, tree.plan(patches, opened.change_log.read().contested), unrecorded_paths(tree, patches)
+            )
 
-        return await self.door.do(work)
+        return await self.lock.run(work)
 
     async def missing(self, names: Iterable[str]) -> set[str]:
         """Return those of these snapshots that the store does not hold, or not whole enough to read them."""
@@ -99,7 +101,7 @@ class Snapshots:
                 return False
             return True
 
-        return await self.door.do(lambda opened, stop: {name for name in wanted if not is_there(opened, name)})
+        return await self.lock.run(lambda opened, stop: {name for name in wanted if not is_there(opened, name)})
 
     async def revert(self, patches: Sequence[Patch], *, active: Report | None = None, key: str = "") -> Report:
         """Undo patches, given oldest first; `active` is the report of a revert that is in force, whose changes go first.
@@ -116,28 +118,28 @@ class Snapshots:
                 report = report_of(tree, reverted, unrecorded_paths(tree, all_patches))
                 report = report if active is None else combine(tree, active, report)
                 for name in {report.before, reverted.before.id, report.after}:
-                    opened.log.note(name, self._clock())
+                    opened.snapshot_log.add(name, self._clock())
                 return report
 
-            return tree.revert(tree.plan(all_patches, opened.claims.read().contested), key=key, tell=report)
+            return tree.revert(tree.plan(all_patches, opened.change_log.read().contested), key=key, make_report=report)
 
-        return await self.door.do(work)
+        return await self.lock.run(work)
 
     async def unrevert(self, report: Report, *, key: str = "") -> Report:
         """Bring back what a revert undid, and return what was done; arguments and errors as for `revert`."""
         return await self.revert([report.as_patch()], key=key)
 
-    async def finished(self, key: str) -> Report | None:
+    async def completed_revert(self, key: str) -> Report | None:
         """Return what the revert with this key did, None when it was not done or has been taken back."""
-        return await self.door.do(lambda opened, stop: opened.worktree.finished.read(key))
+        return await self.lock.run(lambda opened, stop: opened.worktree.completed_reverts.read(key))
 
-    async def finished_keys(self) -> list[str]:
+    async def completed_keys(self) -> list[str]:
         """Return the keys of finished reverts whose notes are still there; one that was cut short is taken back first."""
-        return await self.door.do(lambda opened, stop: opened.worktree.finished.keys())
+        return await self.lock.run(lambda opened, stop: opened.worktree.completed_reverts.keys())
 
-    async def delete_revert_record(self, key: str) -> None:
+    async def delete_completed(self, key: str) -> None:
         """Drop the note of a finished revert, when its report is kept elsewhere."""
-        await self.door.do(lambda opened, stop: opened.worktree.finished.delete(key))
+        await self.lock.run(lambda opened, stop: opened.worktree.completed_reverts.delete(key))
 
     async def diff(self, before: str, after: str, files: Iterable[str] | None = None) -> list[FileDiff]:
         """Return the changes between two snapshots, or those of some files; raises SnapshotError."""
@@ -150,15 +152,15 @@ class Snapshots:
             kept = {path: change for path, change in found.items() if chosen is None or path in chosen}
             return file_diffs(tree.store, without_made_folders(kept))
 
-        return await self.door.do(work)
+        return await self.lock.run(work)
 
     async def verify(self) -> VerifyResult:
         """Read every stored object and compare it with its id."""
-        return await self.door.do(lambda opened, stop: opened.worktree.store.verify())
+        return await self.lock.run(lambda opened, stop: opened.worktree.store.verify())
 
     async def size(self) -> Usage:
         """Return what the store takes."""
-        return await self.door.do(lambda opened, stop: usage_of(opened.worktree.store, opened.place, self._settings))
+        return await self.lock.run(lambda opened, stop: usage_of(opened.worktree.store, opened.paths, self._settings))
 
     def has_outdated(self, usage: Usage) -> bool:
         """Tell whether a store holds a snapshot that `clean` may drop."""
@@ -174,9 +176,9 @@ class Snapshots:
         def work(opened: LockedWorktree, stop: threading.Event) -> Usage:
             store, before = opened.worktree.store, self._clock() - self._settings.age_ms
             if is_dry_run:
-                return left_by_clean(store, opened.place, self._settings, before=before, keep=kept)
-            clean(store, opened.place, before=before, keep=kept)
-            opened.claims.expire(before=before, kept=opened.log.read())
-            return usage_of(store, opened.place, self._settings)
+                return left_by_clean(store, opened.paths, self._settings, before=before, keep=kept)
+            clean(store, opened.paths, before=before, keep=kept)
+            opened.change_log.expire(before=before, kept=opened.snapshot_log.read())
+            return usage_of(store, opened.paths, self._settings)
 
-        return await self.door.do(work)
+        return await self.lock.run(work)

@@ -18,7 +18,7 @@ from opencode_tui.schema.error import SnapshotError
 _TEMPORARY = ".opencode-tui-unpack.tmp"
 
 
-async def unpack(door: WorktreeLock, snapshot: str, folder: Path) -> int:
+async def unpack(lock: WorktreeLock, snapshot: str, folder: Path) -> int:
     """Fill a folder with everything that a snapshot holds and return the number of paths; verified by reading again.
 
     Raises SnapshotError, naming the first path, when something could not be put there.
@@ -35,7 +35,7 @@ async def unpack(door: WorktreeLock, snapshot: str, folder: Path) -> int:
             raise SnapshotError(f"{folder / path} cannot be written: {reason}")
         return len(plan.steps)
 
-    return await door.do(work)
+    return await lock.run(work)
 
 
 def _plan(view: View) -> Plan:

@@ -26,13 +26,13 @@ from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
 from opencode_tui.engine.snapshot.objects.view import View, open_view
 from opencode_tui.engine.snapshot.report import Patch, Report
 from opencode_tui.engine.snapshot.revert.journal import CompletedReverts, Journal, RevertIntent
-from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, Link, Plan, make_plan
+from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, PathChange, Plan, make_plan
 from opencode_tui.engine.snapshot.revert.restore import Outcome, Restore
-from opencode_tui.engine.snapshot.scan.forced_paths import TrackedPaths, Wanted
+from opencode_tui.engine.snapshot.scan.forced_paths import ForcedPaths, TrackedPaths
 from opencode_tui.engine.snapshot.scan.scan import Scan
 from opencode_tui.engine.snapshot.scan.stat_cache import StatCache, load_cache, save_cache
 from opencode_tui.engine.snapshot.scan.stat_file import Observation, observe
-from opencode_tui.engine.snapshot.worktree_paths import StorePlace
+from opencode_tui.engine.snapshot.worktree_paths import StorePaths
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.files import FileSystem
 
@@ -59,19 +59,19 @@ class Worktree:
         self,
         root: str,
         *,
-        place: StorePlace,
+        paths: StorePaths,
         own_folders: Sequence[str] = (),
         quota_bytes: int,
         files: FileSystem | None = None,
         disk: Disk | None = None,
     ) -> None:
         self.root = root
-        self.place = place
-        self.store = ObjectStore(place.objects, files=files)
+        self.paths = paths
+        self.store = ObjectStore(paths.objects, files=files)
         self._files = files or FileSystem()
         self._disk = disk or Disk(root)
-        self.finished = CompletedReverts(place.finished, files=files)
-        self._journal = Journal(place.journal, files=files)
+        self.completed_reverts = CompletedReverts(paths.completed, files=files)
+        self._journal = Journal(paths.journal, files=files)
         self._own_folders = own_folders
         self._quota_bytes = quota_bytes
         self._tracked = TrackedPaths(root)
@@ -92,12 +92,12 @@ class Worktree:
         When the store is full the snapshot says nothing of any path. Raises as `Scan.run`.
         """
         if self._cache is None:
-            self._cache = load_cache(self.place.cache, self._files)
+            self._cache = load_cache(self.paths.cache, self._files)
         scan = Scan(
             self.root,
             store=self.store,
             cache=self._cache,
-            wanted=Wanted(self._tracked, views=wanted),
+            wanted=ForcedPaths(self._tracked, views=wanted),
             own_folders=self._own_folders,
             stop=stop,
             room=self._quota_bytes - self.store.size(),
@@ -109,7 +109,7 @@ class Worktree:
         self._is_unsaved |= cache.folders != self._cache.folders
         self._cache = cache
         if self._is_unsaved and time.monotonic() >= self._next_save:
-            save_cache(cache, self.place.cache, self._files)
+            save_cache(cache, self.paths.cache, self._files)
             self._is_unsaved, self._next_save = False, time.monotonic() + _SAVE_EVERY_S
         return view
 
@@ -148,7 +148,7 @@ class Worktree:
 
         `contested` are paths, by the id of the snapshot after them, that may be somebody else's as well.
         """
-        chains: dict[str, list[Link]] = {}
+        chains: dict[str, list[PathChange]] = {}
         outside: dict[str, str] = {}
         asked: set[str] = set()
         for patch in patches:
@@ -162,15 +162,15 @@ class Worktree:
             files = {path for path in inner.values() if path is not None}
             asked |= files
             for path in with_parents(files):
-                chains.setdefault(path, []).append(Link(before, after, path in doubtful))
-        plan = make_plan(chains, lambda path: self.now(path).state, asked=frozenset(asked))
+                chains.setdefault(path, []).append(PathChange(before, after, path in doubtful))
+        plan = make_plan(chains, lambda path: self.observe_path(path).state, asked=frozenset(asked))
         plan.unprotected.update(outside)
         for step in plan.steps:
             if step.target is not None and step.target.kind != "folder":
                 self.store.read(step.target.id, "blob")
         return plan
 
-    def revert(self, plan: Plan, *, key: str, tell: Callable[[Reverted], Report]) -> Report:
+    def revert(self, plan: Plan, *, key: str, make_report: Callable[[Reverted], Report]) -> Report:
         """Do what a plan says, with a journal, and return its report, which `tell` makes.
 
         With a key the report is kept under it: from then on the revert is done, whatever happens.
@@ -180,21 +180,21 @@ class Worktree:
         before = self.record(plan.paths)
         self._check_now(plan, before)
         if not plan.steps:
-            return self._done(tell(Reverted(plan, Outcome(), before, before)), key)
-        undertaking = self._undertaking(plan, before, key)
-        self._journal.begin(undertaking)
+            return self._record_completed(make_report(Reverted(plan, Outcome(), before, before)), key)
+        intent = self._make_intent(plan, before, key)
+        self._journal.begin(intent)
         try:
-            outcome = Restore(plan, disk=self._disk, store=self.store, temporary=undertaking.temporary).apply()
-            report = self._done(tell(Reverted(plan, outcome, before, self.record(plan.paths))), key)
+            outcome = Restore(plan, disk=self._disk, store=self.store, temporary=intent.temporary).apply()
+            report = self._record_completed(make_report(Reverted(plan, outcome, before, self.record(plan.paths))), key)
         except BaseException:
             if key:
-                self.finished.delete(key)
+                self.completed_reverts.delete(key)
             self._roll_back()
             raise
         self._journal.end()
         return report
 
-    def now(self, path: str) -> Observation:
+    def observe_path(self, path: str) -> Observation:
         """Return what stands at a path."""
         return observe(self._disk, path)
 
@@ -220,16 +220,16 @@ class Worktree:
             plan.steps.remove(step)
             if step.path not in plan.implied:
                 is_refused = now == Unknown(UNREADABLE)
-                (plan.refused if is_refused else plan.conflicts)[step.path] = (
+                (plan.unreadable if is_refused else plan.conflicts)[step.path] = (
                     UNREADABLE if is_refused else CHANGED_SINCE
                 )
 
-    def _done(self, report: Report, key: str) -> Report:
+    def _record_completed(self, report: Report, key: str) -> Report:
         if key:
-            self.finished.write(key, report)
+            self.completed_reverts.write(key, report)
         return report
 
-    def _undertaking(self, plan: Plan, before: View, key: str) -> RevertIntent:
+    def _make_intent(self, plan: Plan, before: View, key: str) -> RevertIntent:
         above = {folder for step in plan.steps for folder in parents(step.path)}
         states = {folder: before.state(folder) for folder in above}
         modes = {
@@ -240,17 +240,15 @@ class Worktree:
 
     def _roll_back(self) -> None:
         """Undo what an unfinished revert did; what somebody changed since is left as it is."""
-        undertaking = self._journal.read()
-        if undertaking is None:
+        intent = self._journal.read()
+        if intent is None:
             return
-        if self.finished.has(undertaking.key):
+        if self.completed_reverts.has(intent.key):
             self._journal.end()
             return
-        for folder in {split(step.path)[0] for step in undertaking.steps}:
-            self._remove_temporary(folder, undertaking.temporary)
-        outcome = Restore(
-            undertaking.reversed(), disk=self._disk, store=self.store, temporary=undertaking.temporary
-        ).apply()
+        for folder in {split(step.path)[0] for step in intent.steps}:
+            self._remove_temporary(folder, intent.temporary)
+        outcome = Restore(intent.reversed(), disk=self._disk, store=self.store, temporary=intent.temporary).apply()
         if outcome.failed:
             path, reason = next(iter(outcome.failed.items()))
             raise SnapshotError(
@@ -261,11 +259,11 @@ class Worktree:
 
     def _remove_temporary(self, folder: str, name: str) -> None:
         try:
-            with self._disk.open(folder) as place:
-                if stat.S_ISDIR(place.status(name).st_mode):
-                    place.remove_folder(name)
+            with self._disk.open(folder) as parent:
+                if stat.S_ISDIR(parent.status(name).st_mode):
+                    parent.remove_folder(name)
                 else:
-                    place.remove(name)
+                    parent.remove(name)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:

@@ -15,7 +15,7 @@ from opencode_tui.engine.snapshot.objects.view import View
 from opencode_tui.engine.snapshot.report import Snapshot
 from opencode_tui.engine.snapshot.reporting import path_notes
 from opencode_tui.engine.snapshot.work import Worktree
-from opencode_tui.engine.snapshot.worktree_paths import SWITCHED_OFF, StorePlace, find_place, own_folders, refusal
+from opencode_tui.engine.snapshot.worktree_paths import SWITCHED_OFF, StorePaths, find_store, own_folders, refusal
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.storage.locks import Locks
@@ -31,15 +31,15 @@ LOCK_WAIT_MS = 60_000
 class LockedWorktree:
     """What work is done with, while the worktree's lock is held."""
 
-    place: StorePlace
+    paths: StorePaths
     worktree: Worktree
-    claims: ChangeLog
-    log: SnapshotLog
+    change_log: ChangeLog
+    snapshot_log: SnapshotLog
     clock: Clock
 
-    def recorded(self, view: View) -> Snapshot:
+    def log_snapshot(self, view: View) -> Snapshot:
         """Note a snapshot that was made, and return what is told of it."""
-        self.log.note(view.id, self.clock())
+        self.snapshot_log.add(view.id, self.clock())
         return Snapshot(id=view.id, unprotected=path_notes(view.manifest.skipped))
 
 
@@ -71,7 +71,7 @@ class WorktreeLock:
         self._disk = disk
         self._opened: LockedWorktree | None = None
 
-    async def do(self, work: Work[T]) -> T:
+    async def run(self, work: Work[T]) -> T:
         """Do blocking work in a thread under the worktree's lock; a cancel sets the stop flag and waits for the thread.
 
         Raises SnapshotError, StorageError, LockTimeoutError after a minute, and what the work raises.
@@ -80,7 +80,7 @@ class WorktreeLock:
             raise SnapshotError(self.unavailable)
         opened = self._opened or await asyncio.to_thread(self._open)
         self._opened = opened
-        lock = self._locks.worktree(opened.place.name)
+        lock = self._locks.worktree(opened.paths.name)
         await lock.acquire(LOCK_WAIT_MS)
         stop = threading.Event()
         try:
@@ -88,23 +88,23 @@ class WorktreeLock:
         finally:
             lock.release()
 
-    async def note(self, work: Callable[[ChangeLog], T]) -> T:
+    async def append(self, work: Callable[[ChangeLog], T]) -> T:
         """Append to the claims in a thread, without the lock; raises SnapshotError, StorageError."""
         if self._opened is None:
-            return await self.do(lambda opened, stop: work(opened.claims))
-        return await asyncio.to_thread(work, self._opened.claims)
+            return await self.run(lambda opened, stop: work(opened.change_log))
+        return await asyncio.to_thread(work, self._opened.change_log)
 
     def _open(self) -> LockedWorktree:
-        place = find_place(self.paths, project_id=self.project_id, worktree=self._root)
-        ensure(place.folder)
+        paths = find_store(self.paths, project_id=self.project_id, worktree=self._root)
+        ensure(paths.folder)
         worktree = Worktree(
             str(self._root),
-            place=place,
+            paths=paths,
             own_folders=own_folders(self._root, self.paths),
             quota_bytes=self._settings.bytes,
             disk=self._disk,
         )
-        return LockedWorktree(place, worktree, ChangeLog(place.claims), SnapshotLog(place.log), self.clock)
+        return LockedWorktree(paths, worktree, ChangeLog(paths.change_log), SnapshotLog(paths.log), self.clock)
 
 
 def _prepared(opened: LockedWorktree, work: Work[T]) -> Callable[[threading.Event], T]:

@@ -11,7 +11,7 @@ from opencode_tui.storage.paths import Paths
 SWITCHED_OFF = "`snapshot` is false in your settings, so undo is off; `opencode-tui config show` tells where"
 
 
-class StorePlace(Struct, frozen=True):
+class StorePaths(Struct, frozen=True):
     """The folder of one worktree's snapshots with what lies in it; `name` is made from the worktree's real path."""
 
     name: str
@@ -28,7 +28,7 @@ class StorePlace(Struct, frozen=True):
         return str(self.folder / "scan-cache")
 
     @property
-    def claims(self) -> str:
+    def change_log(self) -> str:
         """Who changed what."""
         return str(self.folder / "claims.jsonl")
 
@@ -38,7 +38,7 @@ class StorePlace(Struct, frozen=True):
         return str(self.folder / "revert.json")
 
     @property
-    def finished(self) -> str:
+    def completed(self) -> str:
         """The folder of reverts that are done and not yet written down by those who asked for them."""
         return str(self.folder / "finished")
 
@@ -46,7 +46,7 @@ class StorePlace(Struct, frozen=True):
     def has_leftovers(self) -> bool:
         """Tell whether a revert is under way, or was cut short, or was done and nobody wrote it down; blocks."""
         try:
-            return os.path.exists(self.journal) or bool(os.listdir(self.finished))
+            return os.path.exists(self.journal) or bool(os.listdir(self.completed))
         except OSError:  # there never was one
             return False
 
@@ -56,7 +56,7 @@ class StorePlace(Struct, frozen=True):
         return str(self.folder / "snapshots.jsonl")
 
 
-def find_place(paths: Paths, *, project_id: str, worktree: Path) -> StorePlace:
+def find_store(paths: Paths, *, project_id: str, worktree: Path) -> StorePaths:
     """Return the place for a worktree, below its project's folder.
 
     A store that was made while the project had another id (before its first commit) stays where it is.
@@ -65,8 +65,8 @@ def find_place(paths: Paths, *, project_id: str, worktree: Path) -> StorePlace:
     own = paths.snapshot / project_id / name
     if not own.exists():
         for other in sorted(paths.snapshot.glob(f"*/{name}")):
-            return StorePlace(name, other)
-    return StorePlace(name, own)
+            return StorePaths(name, other)
+    return StorePaths(name, own)
 
 
 def refusal(worktree: Path, paths: Paths) -> str | None:

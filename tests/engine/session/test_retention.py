@@ -79,7 +79,7 @@ async def test_another_folders_sessions_need_nothing_here(environ, folder, paths
 async def test_the_first_change_has_the_store_cleaned_in_the_background(environ, folder, monkeypatch):
     monkeypatch.setattr(retention, "PAUSE_S", 0.01)
     long_ago = open_snapshots(environ, folder)
-    long_ago.door.clock = lambda: system_clock() - MONTHS_MS
+    long_ago.lock.clock = lambda: system_clock() - MONTHS_MS
     old = await long_ago.track()
     (folder / "a.txt").write_text("a2\n")
     async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.snapshot.disk import Place
+from opencode_tui.engine.snapshot.disk import OpenFolder
 from opencode_tui.schema.error import BusyError, NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.event.event import MessageRemoved, PartRemoved, SessionDiff, SessionUpdated
 from opencode_tui.schema.session.part import TextPart
@@ -239,18 +239,18 @@ async def test_a_report_outlives_the_process(world: UndoWorld, environ):
 async def test_a_disk_that_refuses_is_named_and_tried_again(world: UndoWorld, monkeypatch: pytest.MonkeyPatch):
     session, turns = await three_turns(world)
 
-    def refuse(place: Place, name: str) -> int:
+    def refuse(place: OpenFolder, name: str) -> int:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as full:
-        full.setattr(Place, "create", refuse)
+        full.setattr(OpenFolder, "create", refuse)
         report = await world.undo.revert(session.id, turns[0])
         assert [file.reason for file in report.failed] == ["No space left on device"] * 3
         assert contents(world) == ["a1", "b2", "c3"]
     assert (await world.undo.revert(session.id, turns[0])).failed == []
     assert contents(world) == ["a0", "b0", "c0"]
     with monkeypatch.context() as full:
-        full.setattr(Place, "create", refuse)
+        full.setattr(OpenFolder, "create", refuse)
         assert len((await world.undo.unrevert(session.id)).failed) == 3
     assert (await world.info(session)).revert is not None
     await world.undo.unrevert(session.id)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
-from opencode_tui.engine.snapshot.worktree_paths import find_place
+from opencode_tui.engine.snapshot.worktree_paths import find_store
 from opencode_tui.schema.api.request import ShellInput
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.schema.event.event import PartGrowth
@@ -43,8 +43,8 @@ def write(path: str, content: str) -> Call:
 def worktree_held(environ, folder):
     """Hold the lock of the worktree, so that nothing can be recorded of it, as a slow scan of another process would."""
     snapshots = open_snapshots(environ, folder)
-    paths = snapshots.door.paths
-    place = find_place(paths, project_id=snapshots.door.project_id, worktree=Path(os.path.realpath(folder)))
+    paths = snapshots.lock.paths
+    place = find_store(paths, project_id=snapshots.lock.project_id, worktree=Path(os.path.realpath(folder)))
     with Locks(paths).worktree(place.name):
         yield
 

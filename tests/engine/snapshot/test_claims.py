@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.change_log import ChangeHistory, ChangeLog, Claim, ShellRun
+from opencode_tui.engine.snapshot.change_log import ChangeHistory, ChangeLog, ShellRun, ToolWrite
 from opencode_tui.engine.snapshot.entry import Entry, State
 
 A = Entry("file", 0o644, "a" * 40)
@@ -19,9 +19,9 @@ def test_claims_shells_and_doubts_are_read_back(tmp_path: Path):
     key = claims.begin_shell("s", time=2)
     claims.end_shell(key, time=3)
     claims.begin_shell("t", time=4)
-    claims.contest("snapshot", ["p"], time=5)
+    claims.mark_contested("snapshot", ["p"], time=5)
     assert claims.read() == ChangeHistory(
-        [Claim("s", "p", "", A.id, 1)], [ShellRun("s", 2, 3), ShellRun("t", 4)], {"snapshot": {"p"}}
+        [ToolWrite("s", "p", "", A.id, 1)], [ShellRun("s", 2, 3), ShellRun("t", 4)], {"snapshot": {"p"}}
     )
 
 
@@ -42,7 +42,7 @@ def test_half_a_line_costs_itself_alone(tmp_path: Path):
     with open(path, "ab") as file:
         file.write(b'{"session": "s", "pa\n[1]\n{"session": 3}\n')
     write(claims, "q", (A, None), time=2)
-    assert [claim.path for claim in claims.read().claims] == ["p", "q"]
+    assert [claim.path for claim in claims.read().writes] == ["p", "q"]
 
 
 def test_old_claims_are_forgotten(tmp_path: Path):
@@ -50,4 +50,4 @@ def test_old_claims_are_forgotten(tmp_path: Path):
     write(claims, "old", (A, None), time=1)
     write(claims, "young", (A, None), time=9)
     claims.expire(before=5)
-    assert [claim.path for claim in claims.read().claims] == ["young"]
+    assert [claim.path for claim in claims.read().writes] == ["young"]

@@ -158,7 +158,7 @@ async def test_a_finished_revert_that_nobody_wrote_down_is_not_taken_back(
         with pytest.raises(Death):
             await world.service().revert([patch], key="k1")
     world.reopen()
-    report = await world.snapshots.finished("k1")
+    report = await world.snapshots.completed_revert("k1")
     assert report is not None and world.inside(report.deleted) == ["new"] and "new" not in world.facts()
-    await world.snapshots.delete_revert_record("k1")
-    assert await world.snapshots.finished("k1") is None
+    await world.snapshots.delete_completed("k1")
+    assert await world.snapshots.completed_revert("k1") is None

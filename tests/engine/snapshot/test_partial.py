@@ -5,7 +5,7 @@ from opencode_tui.engine.snapshot.record.recording import add_partial
 
 
 def stored(world, states, **more):
-    tree = world.snapshots.door._opened.worktree
+    tree = world.snapshots.lock._opened.worktree
     writer = ObjectWriter(tree.store)
     view = add_partial(tree.store, writer, states, **more)
     writer.flush()
@@ -15,7 +15,7 @@ def stored(world, states, **more):
 async def test_a_partial_snapshot_says_what_it_was_told_and_nothing_else(world):
     world.write("seen.txt", "content")
     seen = await world.snapshots.track()
-    entry = open_view(world.snapshots.door._opened.worktree.store, seen.id).state("seen.txt")
+    entry = open_view(world.snapshots.lock._opened.worktree.store, seen.id).state("seen.txt")
     assert isinstance(entry, Entry)
     blob = entry.id
     states = {

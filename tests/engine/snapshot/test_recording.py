@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-from opencode_tui.engine.snapshot.record.recording import SharedWindow, Write
+from opencode_tui.engine.snapshot.record.recording import CommandWindow, Write
 from opencode_tui.schema.error import SnapshotError
 from tests.support.snapshot.worktree import World, patch_of
 
@@ -12,8 +12,8 @@ async def undo(world, *recordings):
     return await world.snapshots.revert([patch_of(one) for one in recordings if one.result is not None])
 
 
-def ledger(world):
-    return world.snapshots.door._opened.claims.read()
+def history(world):
+    return world.snapshots.lock._opened.change_log.read()
 
 
 async def test_a_write_is_recorded_before_it_happens(world):
@@ -28,8 +28,8 @@ async def test_a_write_that_did_not_happen_leaves_no_record(world):
     world.write("a", "1")
     recording = world.recording()
     number, _ = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
-    await recording.not_written(number)
-    assert (recording.result, ledger(world).claims) == (None, [])
+    await recording.cancel_write(number)
+    assert (recording.result, history(world).writes) == (None, [])
 
 
 async def test_an_abandoned_write_is_forgotten_when_the_step_settles(world):
@@ -54,10 +54,10 @@ async def test_the_persons_change_between_two_writes_of_a_step_is_a_conflict(wor
 async def test_a_write_under_way_counts_as_claimed_for_others(world):
     busy, other = world.recording(session="ses_1"), world.recording(session="ses_2", message="msg_2")
     number, _ = await busy.before_write([Write(world.root / "a", b"2", 0o644)], [])
-    await other.join()
+    await other.begin_command()
     world.write("a", "2")
     world.write("b", "2")
-    await other.leave()
+    await other.end_command()
     await busy.after_write(number)
     assert other.result is not None and world.inside(other.result.files) == ["b"]
 
@@ -76,45 +76,45 @@ async def test_a_cancelled_scan_before_a_command_leaves_nothing_open(world):
     for number in range(300):
         world.write(f"d{number}/f")
     recording = world.recording()
-    joining = asyncio.create_task(recording.join())
+    joining = asyncio.create_task(recording.begin_command())
     await asyncio.sleep(0.005)
     joining.cancel()
     with pytest.raises(asyncio.CancelledError):
         await joining
     later = world.recording(session="ses_2", message="msg_2")
-    await later.join()
+    await later.begin_command()
     world.write("made")
-    await later.leave()
-    assert (recording.is_open, later.result is not None, ledger(world).steps) == (False, True, {})
-    assert ledger(world).contested == {}
+    await later.end_command()
+    assert (recording.is_open, later.result is not None, history(world).steps) == (False, True, {})
+    assert history(world).contested == {}
 
 
 async def test_a_cancelled_scan_after_a_command_is_done_again_when_the_step_settles(world):
     recording = world.recording()
-    await recording.join()
+    await recording.begin_command()
     for number in range(300):
         world.write(f"d{number}/f")
-    leaving = asyncio.create_task(recording.leave())
+    leaving = asyncio.create_task(recording.end_command())
     await asyncio.sleep(0.005)
     leaving.cancel()
     with pytest.raises(asyncio.CancelledError):
         await leaving
     assert recording.is_open
     await recording.finalize()
-    assert recording.result is not None and len(recording.result.files) == 300 and ledger(world).steps == {}
+    assert recording.result is not None and len(recording.result.files) == 300 and history(world).steps == {}
 
 
 async def test_agents_of_one_request_share_the_stretch_in_which_their_commands_run(world):
-    window = SharedWindow("ses_0")
+    window = CommandWindow("ses_0")
     one, two = (world.recording(session=f"ses_{n}", message=f"msg_{n}", window=window) for n in (1, 2))
     before = world.facts()
-    await one.join()
+    await one.begin_command()
     world.write("a", "1")
-    await two.join()
+    await two.begin_command()
     world.write("b", "2")
-    await one.leave()
+    await one.end_command()
     world.write("a", "3")
-    await two.leave()
+    await two.end_command()
     assert [world.inside(each.result.files) for each in (one, two) if each.result] == [["a", "b"], ["a"]]
     report = await undo(world, one, two)
     assert (world.facts(), report.conflicts) == (before, [])
@@ -126,17 +126,17 @@ async def test_without_room_a_command_is_refused_a_record_and_a_write_is_not(tmp
         world.write(f"f{number}", f"{number}" * 500)
     recording = world.recording()
     with pytest.raises(SnapshotError, match="store is full"):
-        await recording.join()
+        await recording.begin_command()
     await world.tool_write(recording, "f1", "new")
     assert recording.result is not None and world.inside(recording.result.files) == ["f1"]
-    assert ledger(world).shells[0].ended is not None
+    assert history(world).shells[0].ended is not None
 
 
 async def run(recording, *acts):
     for act in acts:
-        await recording.join()
+        await recording.begin_command()
         act()
-        await recording.leave()
+        await recording.end_command()
 
 
 async def test_a_folder_that_a_write_made_and_a_command_changed_goes_with_the_step(world):

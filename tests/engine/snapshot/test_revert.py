@@ -209,10 +209,10 @@ async def test_another_sessions_writes_are_left_out(world: World):
     world.write("mine", "0")
     world.write("theirs", "0")
     recording = world.recording(session="ses_mine")
-    await recording.join()
+    await recording.begin_command()
     world.write("mine", "1")
     await world.tool_write(world.recording(session="ses_other", message="msg_2"), "theirs", "1")
-    await recording.leave()
+    await recording.end_command()
     await world.snapshots.revert([patch_of(recording)])
     assert texts(world) == {"mine": "0", "theirs": "1"}
 
@@ -220,10 +220,10 @@ async def test_another_sessions_writes_are_left_out(world: World):
 async def test_what_two_shells_may_have_changed_is_a_conflict(world: World):
     world.write("a", "0")
     recording, other = world.recording(session="ses_mine"), world.recording(session="ses_other", message="msg_2")
-    await recording.join()
-    await other.join()
+    await recording.begin_command()
+    await other.begin_command()
     world.write("a", "1")
-    await recording.leave()
+    await recording.end_command()
     world.reopen()
     report = await world.snapshots.revert([patch_of(recording)])
     assert named(world, report.conflicts) == [("a", "somebody else may have changed it at the same time")]

@@ -164,7 +164,7 @@ async def test_a_store_from_before_the_first_commit_stays_in_use(world: World, p
     world.write("a")
     before = await world.snapshots.track()
     later = world.service()
-    later.door.project_id = "0" * 40
+    later.lock.project_id = "0" * 40
     world.write("a", "2")
     assert world.inside((await later.patch(before.id)).files) == ["a"]
 
@@ -190,9 +190,9 @@ async def test_a_write_is_recorded_although_a_scan_leaves_the_file_out(project: 
 async def test_a_write_before_a_command_and_the_command_make_one_state(project: World):
     recording = project.recording()
     await project.tool_write(recording, "a.txt", "by the tool")
-    await recording.join()
+    await recording.begin_command()
     project.write("b.txt", "by the shell")
-    await recording.leave()
+    await recording.end_command()
     assert project.inside(patch_of(recording).files) == ["a.txt", "b.txt"]
     await project.snapshots.revert([patch_of(recording)])
     assert (project.facts()["a.txt"][2], project.facts()["b.txt"][2]) == (b"a\n", b"b\n")

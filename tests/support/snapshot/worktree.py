@@ -5,9 +5,9 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.disk import Disk, Place
+from opencode_tui.engine.snapshot.disk import Disk, OpenFolder
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-from opencode_tui.engine.snapshot.record.recording import SharedWindow, StepRecording, Write
+from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording, Write
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.storage.locks import Locks
@@ -78,11 +78,11 @@ class World:
         return await self.snapshots.patch(before.id)
 
     def recording(
-        self, *, session: str = "ses_1", message: str = "msg_1", window: SharedWindow | None = None
+        self, *, session: str = "ses_1", message: str = "msg_1", window: CommandWindow | None = None
     ) -> StepRecording:
         """Return the record of a new step."""
-        window = window or SharedWindow(session)
-        return StepRecording(self.snapshots.door, session=session, message=message, family=window)
+        window = window or CommandWindow(session)
+        return StepRecording(self.snapshots.lock, session=session, message=message, window=window)
 
     async def tool_write(self, recording: StepRecording, name: str, content: str | bytes, *, mode: int = 0o644) -> None:
         """Write a file as a file tool does."""
@@ -142,7 +142,7 @@ class Fault:
             raise self.error
 
 
-class FaultyPlace(Place):
+class FaultyFolder(OpenFolder):
     """Calls of which one goes wrong before it does anything."""
 
     def __init__(self, path: str, descriptor: int | None, fault: Fault) -> None:
@@ -213,5 +213,5 @@ class FaultyDisk(Disk):
         super().__init__(root)
         self._fault = fault
 
-    def place(self, path: str, descriptor: int | None) -> Place:
-        return FaultyPlace(path, descriptor, self._fault)
+    def wrap(self, path: str, descriptor: int | None) -> OpenFolder:
+        return FaultyFolder(path, descriptor, self._fault)

@@ -67,7 +67,7 @@ class ForkWorktrees:
         state, linked = await self._record(), self._linked()
         await linked.add(chosen)
         try:
-            await unpack(self._snapshots.get().door, state.id, chosen.path)
+            await unpack(self._snapshots.get().lock, state.id, chosen.path)
             yield await asyncio.to_thread(self._folder_in, chosen.path)
         except BaseException:
             await linked.remove(chosen)

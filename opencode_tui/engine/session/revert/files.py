@@ -306,16 +306,16 @@ class FileRevert:
 
     async def finished(self, key: str) -> Report | None:
         """Return what the act with this key did, None when it was not done, or nothing can be known of it any more."""
-        return None if self._snapshots.unavailable is not None else await self._snapshots.finished(key)
+        return None if self._snapshots.unavailable is not None else await self._snapshots.completed_revert(key)
 
     async def unwritten(self) -> list[str]:
         """Return the keys of acts that were done and perhaps not written down."""
-        return [] if self._snapshots.unavailable is not None else await self._snapshots.finished_keys()
+        return [] if self._snapshots.unavailable is not None else await self._snapshots.completed_keys()
 
     async def delete_record(self, key: str) -> None:
         """Drop what was kept of a finished act."""
         if self._snapshots.unavailable is None:
-            await self._snapshots.delete_revert_record(key)
+            await self._snapshots.delete_completed(key)
 
     async def diff_text(self, report: RevertReport) -> str | None:
         """Return what an undo did to texts, as a unified diff from before to after it; None without files."""

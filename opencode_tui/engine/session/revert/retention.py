@@ -57,9 +57,9 @@ async def clean_unneeded(snapshots: "Snapshots", *, is_dry_run: bool = False) ->
     usage = await snapshots.size()
     if not snapshots.has_outdated(usage):
         return usage
-    door = snapshots.door
-    reader = RecordReader(FileSystem(), str(door.paths.storage))
-    needed = await asyncio.to_thread(needed_snapshots, reader, snapshots.worktree, door.project_id)
+    lock = snapshots.lock
+    reader = RecordReader(FileSystem(), str(lock.paths.storage))
+    needed = await asyncio.to_thread(needed_snapshots, reader, snapshots.worktree, lock.project_id)
     return await snapshots.clean(keep=needed, is_dry_run=is_dry_run)
 
 

@@ -22,7 +22,7 @@ from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import PatchPart, StepStartPart
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.snapshot.record.recording import SharedWindow, StepRecording
+    from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording
     from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 logger = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class StepRecorder:
         self.store = store
         self.identifier = identifier
         self._retention = retention
-        self._families: dict[str, SharedWindow] = {}
+        self._families: dict[str, CommandWindow] = {}
 
     def begin(self, message: AssistantMessage) -> "StepChanges":
         """Return the record of a step, empty."""
@@ -52,7 +52,7 @@ class StepRecorder:
     async def recording(self, message: AssistantMessage) -> "StepRecording":
         """Return a new recording for a step; raises SnapshotError when there are no snapshots here."""
         from opencode_tui.engine.snapshot.record.recording import (  # only for steps that change something
-            SharedWindow,
+            CommandWindow,
             StepRecording,
         )
 
@@ -60,8 +60,8 @@ class StepRecorder:
         if snapshots.unavailable is None:
             self._retention.schedule()
         name = await self._root_session(message.session_id)
-        family = self._families.setdefault(name, SharedWindow(name))
-        return StepRecording(snapshots.door, session=message.session_id, message=message.id, family=family)
+        family = self._families.setdefault(name, CommandWindow(name))
+        return StepRecording(snapshots.lock, session=message.session_id, message=message.id, window=family)
 
     async def recover(self, session_id: str) -> None:
         """Name what commands changed whose process died, in this session or in one that worked for it. Needs its run lock.
@@ -83,10 +83,10 @@ class StepRecorder:
         snapshots, elder = self._snapshots.get(), await self._root_session(session_id)
         if snapshots.unavailable is not None:
             return
-        sessions = await sessions_of_steps(snapshots.door)
-        working = self._families[elder].at_work if elder in self._families else set[str]()
+        sessions = await sessions_of_steps(snapshots.lock)
+        working = self._families[elder].running_sessions if elder in self._families else set[str]()
         family = {one for one in sessions - working if await self._root_session(one) == elder}
-        for dead in await collect_orphaned_steps(snapshots.door, family) if family else ():
+        for dead in await collect_orphaned_steps(snapshots.lock, family) if family else ():
             await self.store.open(dead.session)
             parts = self.store.parts(dead.session, dead.message)
             known = {file for part in parts if isinstance(part, PatchPart) for file in part.files}
@@ -237,7 +237,7 @@ class FileChangeRecorder:
 
         async def act() -> None:
             recording = await self._changes.open()
-            await (recording.after_write(number) if done else recording.not_written(number))
+            await (recording.after_write(number) if done else recording.cancel_write(number))
 
         await self._attempt(act)
 
@@ -264,10 +264,10 @@ class FileChangeRecorder:
             (await self._changes.open()).abandon(number)
 
     async def _join(self) -> None:
-        await (await self._changes.open()).join()
+        await (await self._changes.open()).begin_command()
 
     async def _leave(self) -> None:
-        await (await self._changes.open()).leave()
+        await (await self._changes.open()).end_command()
 
     async def _attempt(self, act: Callable[[], Awaitable[object]]) -> bool:
         reason = await self._changes.attempt(act)

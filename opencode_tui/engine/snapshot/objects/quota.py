@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from opencode_tui.engine.snapshot.objects.pack import FLUSH_BYTES, PackBuilder
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.engine.snapshot.objects.tree import FOLDER
-from opencode_tui.engine.snapshot.worktree_paths import StorePlace
+from opencode_tui.engine.snapshot.worktree_paths import StorePaths
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.atomic import AtomicWriter
 from opencode_tui.storage.files import FileSystem
@@ -90,7 +90,7 @@ class SnapshotLog:
         self._path = path
         self._files = files or FileSystem()
 
-    def note(self, name: str, time: int) -> None:
+    def add(self, name: str, time: int) -> None:
         """Add a snapshot, made or met again at this time."""
         try:
             descriptor = self._files.open(self._path, _APPEND)
@@ -118,7 +118,7 @@ class SnapshotLog:
                 continue
         return times
 
-    def keep(self, names: Iterable[str]) -> None:
+    def keep_only(self, names: Iterable[str]) -> None:
         """Forget all other snapshots."""
         times = self.read()
         content = "".join(f'["{name}",{times[name]}]\n' for name in names if name in times)
@@ -128,38 +128,38 @@ class SnapshotLog:
             raise storage_error(error, "write", self._path) from error
 
 
-def usage_of(store: ObjectStore, place: StorePlace, settings: SnapshotSettings) -> Usage:
+def usage_of(store: ObjectStore, paths: StorePaths, settings: SnapshotSettings) -> Usage:
     """Return what a store takes; raises StorageError."""
-    times = SnapshotLog(place.log).read()
-    return Usage(str(place.folder), store.size(), settings.bytes, len(times), min(times.values(), default=None))
+    times = SnapshotLog(paths.log).read()
+    return Usage(str(paths.folder), store.size(), settings.bytes, len(times), min(times.values(), default=None))
 
 
-def clean(store: ObjectStore, place: StorePlace, *, before: int, keep: Iterable[str]) -> None:
+def clean(store: ObjectStore, paths: StorePaths, *, before: int, keep: Iterable[str]) -> None:
     """Drop the snapshots last met before a time (ms), except those in `keep`, and merge small packs.
 
     Needs the lock. A snapshot that is damaged is dropped. Raises SnapshotError without a log, StorageError.
     """
-    wanted, needed = _choose(store, place, before, keep)
+    wanted, needed = _choose(store, paths, before, keep)
     repack(store, needed)
-    SnapshotLog(place.log).keep(sorted(wanted))
+    SnapshotLog(paths.log).keep_only(sorted(wanted))
 
 
 def left_by_clean(
-    store: ObjectStore, place: StorePlace, settings: SnapshotSettings, *, before: int, keep: Iterable[str]
+    store: ObjectStore, paths: StorePaths, settings: SnapshotSettings, *, before: int, keep: Iterable[str]
 ) -> Usage:
     """Return what `clean` would leave, the bytes by estimate, without doing it; arguments and errors as there."""
-    wanted, needed = _choose(store, place, before, keep)
-    oldest = min((time for name, time in SnapshotLog(place.log).read().items() if name in wanted), default=None)
+    wanted, needed = _choose(store, paths, before, keep)
+    oldest = min((time for name, time in SnapshotLog(paths.log).read().items() if name in wanted), default=None)
     size = min(store.size(), store.size_of(needed))
-    return Usage(str(place.folder), size, settings.bytes, len(wanted), oldest)
+    return Usage(str(paths.folder), size, settings.bytes, len(wanted), oldest)
 
 
-def _choose(store: ObjectStore, place: StorePlace, before: int, keep: Iterable[str]) -> tuple[set[str], set[bytes]]:
+def _choose(store: ObjectStore, paths: StorePaths, before: int, keep: Iterable[str]) -> tuple[set[str], set[bytes]]:
     """Return the snapshots that stay, and the objects that they need."""
-    times = SnapshotLog(place.log).read()
+    times = SnapshotLog(paths.log).read()
     if not times and store.pack_sizes():
         raise SnapshotError(
-            f"{place.log} is lost, so nothing tells which snapshots are old; remove {place.folder} to drop them all"
+            f"{paths.log} is lost, so nothing tells which snapshots are old; remove {paths.folder} to drop them all"
         )
     wanted = {name for name, time in times.items() if time >= before} | set(keep)
     needed: set[bytes] = set()

@@ -75,7 +75,7 @@ class ObjectStore:
             raise storage_error(error, "prepare", str(self.folder)) from error
 
     def refresh(self) -> None:
-        """Take notice of packs that came or went; a damaged one is told in the log, once."""
+        """Take notice of packs that came or went; a damaged one is message in the log, once."""
         try:
             found = {name for name in os.listdir(self._pack_folder) if name.endswith(".idx")}
         except FileNotFoundError:
@@ -226,8 +226,8 @@ def _problems(pack: Pack) -> Iterator[str]:
             if object_id(kind, data) != name:
                 yield f"{pack.path}: object {name.hex()} has changed"
     except (DamagedPackError, OSError) as error:
-        told = str(error)
-        yield told if pack.path in told else f"{pack.path}: {told}"
+        message = str(error)
+        yield message if pack.path in message else f"{pack.path}: {message}"
 
 
 # Puts new objects into the store, many to a pack.
@@ -249,29 +249,29 @@ class ObjectWriter:
         self._room = limit
         self._builder = PackBuilder(level)
         self._written: set[str] = set()
-        self._taken: set[bytes] = set()
+        self._added: set[bytes] = set()
         self._is_first = not store.pack_sizes()
         self._pool: ThreadPoolExecutor | None = None
-        self._aside: Future[str] | None = None
+        self._pending: Future[str] | None = None
 
     def add(self, kind: Kind, data: bytes) -> str:
         """Take an object and return its id; raises StoreFullError when it would not fit the limit, StorageError."""
         name = object_id(kind, data)
         # What this writer wrote itself is known without a look into its packs.
-        if name not in self._taken and (self._is_first or not self._store.contains(name)):
+        if name not in self._added and (self._is_first or not self._store.contains(name)):
             if self._room is not None:
                 self._room -= len(data)
                 if self._room < 0:
                     raise StoreFullError
-            self._taken.add(name)
+            self._added.add(name)
             self._builder.add(name, kind, data)
             if self._builder.size > FLUSH_BYTES:
-                self._write_aside()
+                self._write_in_thread()
         return name.hex()
 
     def flush(self) -> None:
         """Store what was taken; raises StorageError."""
-        self._finish_aside()
+        self._finish_thread()
         self.wait()
         if self._builder:
             self._written.add(self._store.write_pack(self._builder))
@@ -280,8 +280,8 @@ class ObjectWriter:
     def discard(self) -> None:
         """Forget what was taken, and remove the packs that were written of it; raises StorageError."""
         self._builder = PackBuilder(self._level)
-        self._taken.clear()
-        self._finish_aside()
+        self._added.clear()
+        self._finish_thread()
         self._store.remove_packs(self._written)
 
     def wait(self) -> None:
@@ -290,15 +290,15 @@ class ObjectWriter:
             self._pool.shutdown(wait=True)
             self._pool = None
 
-    def _write_aside(self) -> None:
-        self._finish_aside()
+    def _write_in_thread(self) -> None:
+        self._finish_thread()
         self._pool = self._pool or ThreadPoolExecutor(1, "snapshot pack")
-        self._aside = self._pool.submit(self._store.write_files, self._builder)
+        self._pending = self._pool.submit(self._store.write_files, self._builder)
         self._builder = PackBuilder(self._level)
 
-    def _finish_aside(self) -> None:
-        aside, self._aside = self._aside, None
-        if aside is not None:
-            name = aside.result()
+    def _finish_thread(self) -> None:
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            name = pending.result()
             self._store.admit(name)
             self._written.add(name)

@@ -1,6 +1,6 @@
 """What one step did to which paths, added up from its writes and from the stretches of time in which its commands ran.
 
-A write knows the two states of its paths exactly. A stretch knows them from a scan before and one after. Where both speak of a path
+A write knows the two states of its paths exactly. An interval knows them from a scan before and one after. Where both know a path
 the write is believed, unless the scans show that a command changed the path as well. A path that somebody else changed between two
 changes of the step is contested: undoing the step would undo the other one's change too. Pure; times are seconds of one clock.
 """
@@ -15,7 +15,7 @@ from opencode_tui.engine.snapshot.objects.changes import Change
 
 
 @dataclass(frozen=True, slots=True)
-class CommandWindow:
+class Interval:
     """A time in which commands ran: when the scan before it began, and when the scan after it did."""
 
     begun: float
@@ -23,10 +23,10 @@ class CommandWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class ChangeSet:
     """Changes that belong together: `folders` are those above the changed paths.
 
-    `ended` is when a write was in place; `whole` are the ids of the scans around a stretch, None for a write; `skipped` are the
+    `ended` is when a write was in place; `whole` are the ids of the scans around a interval, None for a write; `skipped` are the
     paths that the scans do not hold and that changed between them, with the reasons; `unseen` are those that only one scan met.
     """
 
@@ -40,7 +40,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class StepAccumulator:
+class StepTotals:
     """What a step did: the paths that changed, in order, with their states and those of the folders above them.
 
     `skipped` are the paths that changed and of which nothing else is known, `has_unseen` says that some of them came or went.
@@ -55,95 +55,95 @@ class StepAccumulator:
     has_unseen: bool
 
 
-class Tally:
+class StepAccumulator:
     """The segments of one step in the order in which they began."""
 
     def __init__(self) -> None:
-        self._segments: dict[int, Segment] = {}
+        self._change_sets: dict[int, ChangeSet] = {}
         self._numbers = itertools.count(1)
 
-    def add(self, segment: Segment) -> int:
-        """Take a segment and return its number."""
+    def add(self, change_set: ChangeSet) -> int:
+        """Take a change_set and return its number."""
         number = next(self._numbers)
-        self._segments[number] = segment
+        self._change_sets[number] = change_set
         return number
 
     def end(self, number: int, at: float) -> None:
         """Note that a write is in place."""
-        if number in self._segments:
-            self._segments[number] = replace(self._segments[number], ended=at)
+        if number in self._change_sets:
+            self._change_sets[number] = replace(self._change_sets[number], ended=at)
 
     def drop(self, number: int) -> None:
         """Forget a write that did not happen."""
-        self._segments.pop(number, None)
+        self._change_sets.pop(number, None)
 
     def written_since(self, time: float) -> set[str]:
         """Return the paths of the writes that were not in place at a time."""
-        return {path for _, segment in self._writes(time) for path in segment.changes}
+        return {path for _, change_set in self._writes(time) for path in change_set.changes}
 
-    def cover(self, found: Segment, seen: Mapping[str, Change], stretch: CommandWindow) -> None:
-        """Take what the scans around a stretch show; `seen` are both states of the paths that the step wrote meanwhile."""
-        alien = {path for path, change in seen.items() if not self._explains(path, change, stretch)}
-        for number, segment in self._writes(stretch.begun):
-            left = {path: change for path, change in segment.changes.items() if path not in alien}
-            self._segments[number] = replace(segment, changes=left)
-        own = seen.keys() - alien
+    def add_commands(self, found: ChangeSet, seen: Mapping[str, Change], interval: Interval) -> None:
+        """Take what the scans around a interval show; `seen` are both states of the paths that the step wrote meanwhile."""
+        foreign = {path for path, change in seen.items() if not self._explains(path, change, interval)}
+        for number, change_set in self._writes(interval.begun):
+            left = {path: change for path, change in change_set.changes.items() if path not in foreign}
+            self._change_sets[number] = replace(change_set, changes=left)
+        own = seen.keys() - foreign
         changes = {path: change for path, change in found.changes.items() if path not in own}
-        changes.update({path: seen[path] for path in alien})
+        changes.update({path: seen[path] for path in foreign})
         self.add(replace(found, changes=changes, contested=found.contested - own))
 
-    def sum(self) -> StepAccumulator:
+    def total(self) -> StepTotals:
         """Return what came of it all."""
         before: dict[str, State] = {}
         after: dict[str, State] = {}
         contested: set[str] = set()
         skipped: dict[str, str] = {}
         made: dict[str, State] = {}
-        for segment in self._segments.values():
-            contested |= segment.contested
-            skipped.update(segment.skipped)
-            for path, (old, new) in segment.changes.items():
+        for change_set in self._change_sets.values():
+            contested |= change_set.contested
+            skipped.update(change_set.skipped)
+            for path, (old, new) in change_set.changes.items():
                 if path in after and after[path] != old:
                     contested.add(path)
                 before.setdefault(path, None if path in made else old)
                 after[path] = new
-            made |= {path: new for path, (old, new) in segment.folders.items() if old is None}
+            made |= {path: new for path, (old, new) in change_set.folders.items() if old is None}
         _add_empty(made, before, after)
         files = sorted(path for path in before if before[path] != after[path])
         above = {folder for path in files for folder in parents(path)} - set(files)
         old, new = self._folders(above)
-        return StepAccumulator(
+        return StepTotals(
             files,
             {**old, **{path: before[path] for path in files}},
             {**new, **{path: after[path] for path in files}},
             contested & set(files),
             self._whole(),
             skipped,
-            any(segment.unseen for segment in self._segments.values()),
+            any(change_set.unseen for change_set in self._change_sets.values()),
         )
 
-    def _writes(self, since: float) -> list[tuple[int, Segment]]:
-        return [item for item in self._segments.items() if item[1].whole is None and item[1].ended >= since]
+    def _writes(self, since: float) -> list[tuple[int, ChangeSet]]:
+        return [item for item in self._change_sets.items() if item[1].whole is None and item[1].ended >= since]
 
-    def _explains(self, path: str, change: Change, stretch: CommandWindow) -> bool:
+    def _explains(self, path: str, change: Change, interval: Interval) -> bool:
         """Tell whether the step's writes alone can have led from what the first scan saw to what the second one did."""
         if any(isinstance(state, Unknown) for state in change):
             return True
-        links = [(one.changes[path], one.ended) for _, one in self._writes(stretch.begun) if path in one.changes]
+        links = [(one.changes[path], one.ended) for _, one in self._writes(interval.begun) if path in one.changes]
         states = [state for link, _ in links for state in link]
         if any(state not in states for state in change):
             return False
         (_, last), ended = links[-1]
-        return change[1] == last or ended > stretch.ended
+        return change[1] == last or ended > interval.ended
 
     def _folders(self, wanted: Iterable[str]) -> tuple[dict[str, State], dict[str, State]]:
         """Return the first and the last known states of folders; of what nothing certain is known nothing is said."""
         before: dict[str, State] = {}
         after: dict[str, State] = {}
         names = set(wanted)
-        for segment in self._segments.values():
-            for path in segment.folders.keys() & names:
-                old, new = segment.folders[path]
+        for change_set in self._change_sets.values():
+            for path in change_set.folders.keys() & names:
+                old, new = change_set.folders[path]
                 # A folder that one write made was there already for the next one.
                 if path not in before or old is None:
                     before[path] = old
@@ -151,8 +151,8 @@ class Tally:
         return _certain(before), _certain(after)
 
     def _whole(self) -> tuple[str, str] | None:
-        """Return the scans around the only segment that has something to tell, if it is a stretch."""
-        filled = [segment for segment in self._segments.values() if segment.changes or segment.unseen]
+        """Return the scans around the only change_set that has something to tell, if it is a interval."""
+        filled = [change_set for change_set in self._change_sets.values() if change_set.changes or change_set.unseen]
         return filled[0].whole if len(filled) == 1 else None
 
 

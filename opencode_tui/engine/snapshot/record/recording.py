@@ -1,6 +1,6 @@
 """Records what one step does to files: the state of a path directly before a tool writes it, all of them around its commands.
 
-Commands of the agents that work for one request (a session and its children) may overlap. They share one stretch: it begins with
+Commands of the agents that work for one request (a session and its children) may overlap. They share one interval: it begins with
 a scan before the first of them, and each step whose last command ends takes what changed since the last scan. What file tools of
 other sessions claimed meanwhile is left out; where a command of somebody else ran, the rest is contested. Source: SPEC, section 5.
 """
@@ -19,7 +19,7 @@ from opencode_tui.engine.snapshot.objects.manifest import Defaults, Manifest
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
 from opencode_tui.engine.snapshot.objects.view import View, add_snapshot, open_view
-from opencode_tui.engine.snapshot.record.accumulator import CommandWindow, Segment, Tally
+from opencode_tui.engine.snapshot.record.accumulator import ChangeSet, Interval, StepAccumulator
 from opencode_tui.engine.snapshot.skipped import Stamps, find_touched, stamp_skipped
 from opencode_tui.engine.snapshot.work import NOT_IN_PROJECT, Worktree
 from opencode_tui.engine.snapshot.worktree_lock import LockedWorktree, WorktreeLock
@@ -113,7 +113,7 @@ class Recorded:
     files: list[str]
 
 
-def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]) -> tuple[Segment, ObjectWriter]:
+def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]) -> tuple[ChangeSet, ObjectWriter]:
     """Return the change that writes will make, and the writer that has taken the bytes of both states.
 
     `made` are folders that were made for them. Raises SnapshotError when all of them lie outside the project.
@@ -124,7 +124,7 @@ def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]
         inner = tree.relative(str(write.path))
         if inner is None:
             continue
-        now = tree.now(inner)
+        now = tree.observe_path(inner)
         if isinstance(now.state, Entry) and now.state.kind != "folder":
             writer.add("blob", now.data)
         after = None
@@ -136,9 +136,9 @@ def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]
     new = {inner for one in made if (inner := tree.relative(str(one))) is not None}
     folders: dict[str, Change] = {}
     for folder in {above for path in changes for above in parents(path)}:
-        state = tree.now(folder).state
+        state = tree.observe_path(folder).state
         folders[folder] = (None if folder in new else state, state)
-    return Segment(changes, folders), writer
+    return ChangeSet(changes, folders), writer
 
 
 def folders_above(changes: Mapping[str, Change], before: View, after: View) -> dict[str, Change]:
@@ -147,9 +147,9 @@ def folders_above(changes: Mapping[str, Change], before: View, after: View) -> d
     return {path: (before.state(path), after.state(path)) for path in above}
 
 
-def store_tally(opened: LockedWorktree, tally: Tally, writer: ObjectWriter) -> Recorded | None:
+def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: ObjectWriter) -> Recorded | None:
     """Store what the writer has taken, and the states before and after a step; returns None when it changed nothing."""
-    total = tally.sum()
+    total = accumulator.total()
     if not total.files and not total.has_unseen:
         writer.flush()
         return None
@@ -164,9 +164,9 @@ def store_tally(opened: LockedWorktree, tally: Tally, writer: ObjectWriter) -> R
         )
         writer.flush()
     if total.contested:
-        opened.claims.contest(after, total.contested, time=opened.clock())
+        opened.change_log.mark_contested(after, total.contested, time=opened.clock())
     for name in (before, after):
-        opened.log.note(name, opened.clock())
+        opened.snapshot_log.add(name, opened.clock())
     files = [opened.worktree.absolute(path) for path in total.files]
     return Recorded(before, after, files)
 
@@ -179,8 +179,8 @@ def _with_touched(view: View, writer: ObjectWriter, touched: Iterable[str]) -> s
 
 
 @dataclass(slots=True)
-class _Shared:
-    """The stretch in which commands of a family run, and how many of each step's."""
+class _ActiveWindow:
+    """The interval in which commands of a family run, and how many of each step's."""
 
     shell: str
     claims: ChangeLog
@@ -192,28 +192,28 @@ class _Shared:
 
 
 @dataclass(slots=True)
-class SharedWindow:
+class CommandWindow:
     """What the steps of a session and its children share; `name` is the id of the session that all work for."""
 
     name: str
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    shared: _Shared | None = None
+    active: _ActiveWindow | None = None
 
     @property
-    def at_work(self) -> set[str]:
+    def running_sessions(self) -> set[str]:
         """The sessions whose commands run now."""
-        return {member.session for member in self.shared.members} if self.shared is not None else set()
+        return {member.session for member in self.active.members} if self.active is not None else set()
 
 
 class StepRecording:
     """The record of one step. Its methods raise SnapshotError, StorageError; what they could not record is then not in it."""
 
-    def __init__(self, door: WorktreeLock, *, session: str, message: str, family: SharedWindow) -> None:
-        self._door = door
+    def __init__(self, lock: WorktreeLock, *, session: str, message: str, window: CommandWindow) -> None:
+        self._lock = lock
         self.session = session
         self._message = message
-        self._family = family
-        self._tally = Tally()
+        self._window = window
+        self._accumulator = StepAccumulator()
         self._keys: dict[int, str] = {}
         self._acting = asyncio.Lock()
         self._is_stale = False
@@ -224,7 +224,7 @@ class StepRecording:
     @property
     def is_open(self) -> bool:
         """Tell whether `settle` has something to do: commands of the step run, or were interrupted, or a write was."""
-        return self._is_stale or self._membership() is not None
+        return self._is_stale or self._current_window() is not None
 
     @property
     def before(self) -> str | None:
@@ -250,30 +250,30 @@ class StepRecording:
         def work(opened: LockedWorktree, stop: threading.Event) -> None:
             nonlocal number
             outside.extend(write.path for write in writes if opened.worktree.relative(str(write.path)) is None)
-            segment, writer = observe_writes(opened.worktree, writes, made)
-            key = opened.claims.begin_write(self.session, segment.changes, time=opened.clock())
-            number = self._tally.add(segment)
+            change_set, writer = observe_writes(opened.worktree, writes, made)
+            key = opened.change_log.begin_write(self.session, change_set.changes, time=opened.clock())
+            number = self._accumulator.add(change_set)
             self._keys[number] = key
-            self.result = store_tally(opened, self._tally, writer)
+            self.result = store_changes(opened, self._accumulator, writer)
             if self._first is None and self.result is not None:
                 self._first = self.result.hash
 
         async with self._acting:
             result = self.result
             try:
-                await self._door.do(work)
+                await self._lock.run(work)
             except BaseException:
-                self._tally.drop(number)
+                self._accumulator.drop(number)
                 self.result = result
                 raise
         return number, outside
 
     async def after_write(self, number: int) -> None:
         """Note that a write is in place."""
-        self._tally.end(number, time.monotonic())
+        self._accumulator.end(number, time.monotonic())
         await self._end_claim(number, done=True)
 
-    async def not_written(self, number: int) -> None:
+    async def cancel_write(self, number: int) -> None:
         """Forget a write that did not happen."""
         self.abandon(number)
         await self._end_claim(number, done=False)
@@ -281,118 +281,120 @@ class StepRecording:
 
     def abandon(self, number: int) -> None:
         """Forget a write that was interrupted before it began; `settle` puts the result right."""
-        self._tally.drop(number)
+        self._accumulator.drop(number)
         self._is_stale = True
 
     async def discard_failed_writes(self) -> None:
         """Put the result right after a write that did not happen."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> None:
-            self.result = store_tally(opened, self._tally, ObjectWriter(opened.worktree.store))
+            self.result = store_changes(opened, self._accumulator, ObjectWriter(opened.worktree.store))
 
         async with self._acting:
-            await self._door.do(work)
+            await self._lock.run(work)
             self._is_stale = False
 
-    async def join(self) -> None:
+    async def begin_command(self) -> None:
         """Record all files directly before a command of the step starts."""
-        async with self._family.lock:
-            shared = self._family.shared
-            if shared is None or not shared.members:
-                shared = await self._begin()
-            is_new = bool(shared.members) and self not in shared.members
-            self._first = self._first or shared.base
-            shared.members[self] = shared.members.get(self, 0) + 1
+        async with self._window.lock:
+            active = self._window.active
+            if active is None or not active.members:
+                active = await self._open_window()
+            is_new = bool(active.members) and self not in active.members
+            self._first = self._first or active.base
+            active.members[self] = active.members.get(self, 0) + 1
             if is_new:
-                base, now = shared.base, self._door.clock()
-                await self._door.note(
+                base, now = active.base, self._lock.clock()
+                await self._lock.append(
                     lambda claims: claims.begin_step(self._message, base, session=self.session, time=now)
                 )
 
-    async def leave(self) -> None:
+    async def end_command(self) -> None:
         """Record what changed when a command of the step has ended; with others of it still running this waits for their end."""
-        async with self._family.lock:
-            shared = self._membership()
-            if shared is None:
+        async with self._window.lock:
+            active = self._current_window()
+            if active is None:
                 return
-            if shared.members[self] > 1:
-                shared.members[self] -= 1
+            if active.members[self] > 1:
+                active.members[self] -= 1
                 return
-            await self._end(shared)
+            await self._record_commands(active)
 
     async def finalize(self) -> None:
         """Record what the step's commands changed, all of which have ended, and forget the writes that did not happen."""
-        async with self._family.lock:
-            shared = self._membership()
-            if shared is not None:
-                await self._end(shared)
+        async with self._window.lock:
+            active = self._current_window()
+            if active is not None:
+                await self._record_commands(active)
         if self._is_stale:
             await self.discard_failed_writes()
 
-    async def _begin(self) -> _Shared:
-        def work(opened: LockedWorktree, stop: threading.Event) -> _Shared:
-            opened.claims.trim(now=opened.clock())
+    async def _open_window(self) -> _ActiveWindow:
+        def work(opened: LockedWorktree, stop: threading.Event) -> _ActiveWindow:
+            opened.change_log.trim(now=opened.clock())
             since, begun = opened.clock(), time.monotonic()
-            shell = opened.claims.begin_shell(self._family.name, time=since)
+            shell = opened.change_log.begin_shell(self._window.name, time=since)
             try:
                 view = _whole(opened.worktree.scan(stop=stop))
             except BaseException:
-                opened.claims.end_shell(shell, time=opened.clock())
+                opened.change_log.end_shell(shell, time=opened.clock())
                 raise
-            opened.claims.begin_step(self._message, view.id, session=self.session, time=since)
-            opened.log.note(view.id, since)
+            opened.change_log.begin_step(self._message, view.id, session=self.session, time=since)
+            opened.snapshot_log.add(view.id, since)
             stamps = stamp_skipped(opened.worktree.root, view.manifest.skipped)
-            self._family.shared = _Shared(shell, opened.claims, view.id, since, begun, stamps)
-            return self._family.shared
+            self._window.active = _ActiveWindow(shell, opened.change_log, view.id, since, begun, stamps)
+            return self._window.active
 
-        self._family.shared = None
+        self._window.active = None
         try:
-            return await self._door.do(work)
+            return await self._lock.run(work)
         except asyncio.CancelledError:
             # The command will not start, so nothing needs to be looked for.
-            left: _Shared | None = self._family.shared
+            left: _ActiveWindow | None = self._window.active
             if left is not None:
-                self._close(left)
+                self._close_window(left)
             raise
 
-    async def _end(self, shared: _Shared) -> None:
+    async def _record_commands(self, active: _ActiveWindow) -> None:
         """Take what changed since the last scan; the step stays a member when it is cancelled, so that `settle` can do it."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> None:
             now, begun = opened.clock(), time.monotonic()
-            stretch = CommandWindow(shared.begun, begun)
-            after = self._look(opened, shared, stretch, stop)
-            opened.log.note(after.id, now)
-            self.result = store_tally(opened, self._tally, ObjectWriter(opened.worktree.store))
-            shared.base, shared.since, shared.begun = after.id, now, begun
+            interval = Interval(active.begun, begun)
+            after = self._scan_changes(opened, active, interval, stop)
+            opened.snapshot_log.add(after.id, now)
+            self.result = store_changes(opened, self._accumulator, ObjectWriter(opened.worktree.store))
+            active.base, active.since, active.begun = after.id, now, begun
 
         try:
             async with self._acting:
-                await self._door.do(work)
+                await self._lock.run(work)
         except asyncio.CancelledError:
             raise
         except BaseException:
             self._has_missed = True
-            self._part(shared)
+            self._leave_window(active)
             raise
-        self._part(shared)
+        self._leave_window(active)
 
-    def _look(self, opened: LockedWorktree, shared: _Shared, stretch: CommandWindow, stop: threading.Event) -> View:
-        """Scan, and add to the tally what the step's commands changed; returns the state now."""
+    def _scan_changes(
+        self, opened: LockedWorktree, active: _ActiveWindow, interval: Interval, stop: threading.Event
+    ) -> View:
+        """Scan, and add to the accumulator what the step's commands changed; returns the state now."""
         tree = opened.worktree
-        base = open_view(tree.store, shared.base)
+        base = open_view(tree.store, active.base)
         after, found = tree.changes(base, stop=stop)
         _whole(after)
-        ledger = opened.claims.read()
-        foreign = {one.path for one in ledger.claims if one.session != self.session and one.time >= shared.since}
-        written = self._tally.written_since(shared.begun) - foreign
+        history = opened.change_log.read()
+        foreign = {one.path for one in history.writes if one.session != self.session and one.time >= active.since}
+        written = self._accumulator.written_since(active.begun) - foreign
         changes = {path: change for path, change in found.items() if path not in foreign and is_certain(change)}
         stamps = stamp_skipped(tree.root, after.manifest.skipped)
-        touched = find_touched(base.manifest.skipped, after.manifest.skipped, shared.stamps, stamps)
+        touched = find_touched(base.manifest.skipped, after.manifest.skipped, active.stamps, stamps)
         touched = {path: reason for path, reason in touched.items() if path not in foreign | written}
-        shared.stamps = stamps
-        is_doubtful = ledger.has_other_shell(self._family.name, since=shared.since)
-        segment = Segment(
+        active.stamps = stamps
+        is_doubtful = history.has_other_shell(self._window.name, since=active.since)
+        change_set = ChangeSet(
             changes,
             folders_above(changes, base, after),
             whole=(base.id, after.id),
@@ -400,30 +402,32 @@ class StepRecording:
             skipped=touched,
             unseen=touched.keys() & (base.manifest.skipped.keys() ^ after.manifest.skipped.keys()),
         )
-        self._tally.cover(segment, {path: (base.state(path), after.state(path)) for path in written}, stretch)
+        self._accumulator.add_commands(
+            change_set, {path: (base.state(path), after.state(path)) for path in written}, interval
+        )
         return after
 
-    def _membership(self) -> _Shared | None:
-        shared = self._family.shared
-        return shared if shared is not None and self in shared.members else None
+    def _current_window(self) -> _ActiveWindow | None:
+        active = self._window.active
+        return active if active is not None and self in active.members else None
 
-    def _part(self, shared: _Shared) -> None:
-        """Leave the stretch, and end it with its last member."""
-        shared.members.pop(self, None)
-        self._close(shared)
+    def _leave_window(self, active: _ActiveWindow) -> None:
+        """Leave the interval, and end it with its last member."""
+        active.members.pop(self, None)
+        self._close_window(active)
 
-    def _close(self, shared: _Shared) -> None:
+    def _close_window(self, active: _ActiveWindow) -> None:
         """Note that the step's commands have ended. Blocks for a line appended to a file."""
-        now = self._door.clock()
-        shared.claims.end_step(self._message, time=now)
-        if not shared.members:
-            shared.claims.end_shell(shared.shell, time=now)
-            self._family.shared = None
+        now = self._lock.clock()
+        active.claims.end_step(self._message, time=now)
+        if not active.members:
+            active.claims.end_shell(active.shell, time=now)
+            self._window.active = None
 
     async def _end_claim(self, number: int, *, done: bool) -> None:
-        key, now = self._keys.pop(number, None), self._door.clock()
+        key, now = self._keys.pop(number, None), self._lock.clock()
         if key is not None:
-            await self._door.note(lambda claims: claims.end_write(key, done=done, time=now))
+            await self._lock.append(lambda claims: claims.end_write(key, done=done, time=now))
 
 
 def _whole(view: View) -> View:
@@ -445,34 +449,34 @@ class OrphanedStep:
     files: list[str]
 
 
-async def sessions_of_steps(door: WorktreeLock) -> set[str]:
+async def sessions_of_steps(lock: WorktreeLock) -> set[str]:
     """Return the sessions of all steps that nobody ended, dead or not; raises SnapshotError, StorageError."""
-    return await door.do(lambda opened, stop: {step.session for step in opened.claims.read().steps.values()})
+    return await lock.run(lambda opened, stop: {step.session for step in opened.change_log.read().steps.values()})
 
 
-async def collect_orphaned_steps(door: WorktreeLock, sessions: Collection[str]) -> list[OrphanedStep]:
+async def collect_orphaned_steps(lock: WorktreeLock, sessions: Collection[str]) -> list[OrphanedStep]:
     """Return the dead steps of these sessions, each once; raises SnapshotError, StorageError. Needs the sessions' run locks.
 
     Files that other sessions' tools wrote since are left out.
     """
 
     def work(opened: LockedWorktree, stop: threading.Event) -> list[OrphanedStep]:
-        ledger = opened.claims.read()
+        history = opened.change_log.read()
         found: list[OrphanedStep] = []
-        for message, step in ledger.steps.items():
+        for message, step in history.steps.items():
             if step.session in sessions:
-                found.append(OrphanedStep(step.session, message, step.before, _files(opened, ledger, step, stop)))
-                opened.claims.end_step(message, time=opened.clock())
+                found.append(OrphanedStep(step.session, message, step.before, _files(opened, history, step, stop)))
+                opened.change_log.end_step(message, time=opened.clock())
         return found
 
-    return await door.do(work)
+    return await lock.run(work)
 
 
-def _files(opened: LockedWorktree, ledger: ChangeHistory, step: OpenStep, stop: threading.Event) -> list[str]:
+def _files(opened: LockedWorktree, history: ChangeHistory, step: OpenStep, stop: threading.Event) -> list[str]:
     try:
         _, changes = opened.worktree.changes(open_view(opened.worktree.store, step.before), stop=stop)
     except SnapshotError:  # the state before was cleaned away
         return []
-    foreign = {claim.path for claim in ledger.claims if claim.session != step.session and claim.time >= step.started}
+    foreign = {claim.path for claim in history.writes if claim.session != step.session and claim.time >= step.started}
     certain = {path for path, change in changes.items() if is_certain(change)}
     return [opened.worktree.absolute(path) for path in sorted(certain - foreign)]

@@ -39,7 +39,7 @@ class RevertIntent:
 
 
 class Journal:
-    """At most one undertaking of a worktree. Used under its lock; blocks."""
+    """At most one intent of a worktree. Used under its lock; blocks."""
 
     def __init__(self, path: str, *, files: FileSystem | None = None) -> None:
         self._path = path
@@ -61,18 +61,17 @@ class Journal:
                 f"{self._path}: the note of an unfinished revert is damaged; look at your files, then remove it to go on"
             ) from error
 
-    def begin(self, undertaking: RevertIntent) -> None:
+    def begin(self, intent: RevertIntent) -> None:
         """Write down what is about to be done, so that it outlives a power cut; raises StorageError."""
         content = {
             "version": _VERSION,
-            "temporary": undertaking.temporary,
+            "temporary": intent.temporary,
             "steps": [
-                {"path": step.path, "now": _plain(step.now), "target": _plain(step.target)}
-                for step in undertaking.steps
+                {"path": step.path, "now": _plain(step.now), "target": _plain(step.target)} for step in intent.steps
             ],
-            "folder_modes": undertaking.folder_modes,
-            "made_folders": list(undertaking.made_folders),
-            "key": undertaking.key,
+            "folder_modes": intent.folder_modes,
+            "made_folders": list(intent.made_folders),
+            "key": intent.key,
         }
         try:
             self._writer.write(self._path, json.dumps(content).encode(), durable=True)
@@ -80,7 +79,7 @@ class Journal:
             raise storage_error(error, "write", self._path) from error
 
     def end(self) -> None:
-        """Forget the undertaking: it is done, or taken back; raises StorageError."""
+        """Forget the intent: it is done, or taken back; raises StorageError."""
         try:
             self._writer.remove(self._path)
             self._writer.sync()

@@ -21,7 +21,7 @@ IN_THE_WAY = "a file or a link stands where its folder should be"
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class PathChange:
     """One change of one path: its states in the snapshots before and after; `after` None: there is no such snapshot."""
 
     before: View
@@ -54,14 +54,16 @@ class Plan:
     steps: list[Step] = field(default_factory=list[Step])
     conflicts: dict[str, str] = field(default_factory=dict[str, str])
     unprotected: dict[str, str] = field(default_factory=dict[str, str])
-    refused: dict[str, str] = field(default_factory=dict[str, str])
+    unreadable: dict[str, str] = field(default_factory=dict[str, str])
     folder_modes: dict[str, int] = field(default_factory=dict[str, int])
     removable: set[str] = field(default_factory=set[str])
     paths: tuple[str, ...] = ()
     implied: frozenset[str] = frozenset()
 
 
-def make_plan(chains: Mapping[str, Sequence[Link]], observe: Callable[[str], State], *, asked: frozenset[str]) -> Plan:
+def make_plan(
+    chains: Mapping[str, Sequence[PathChange]], observe: Callable[[str], State], *, asked: frozenset[str]
+) -> Plan:
     """Return the plan for these paths, each with its changes in the order in which they happened.
 
     `asked` are those of the paths that somebody asked for; the others are folders above them.
@@ -74,7 +76,7 @@ def make_plan(chains: Mapping[str, Sequence[Link]], observe: Callable[[str], Sta
         if step is not None:
             plan.steps.append(step)
     for path in plan.implied:
-        for told in (plan.conflicts, plan.unprotected, plan.refused):
+        for told in (plan.conflicts, plan.unprotected, plan.unreadable):
             told.pop(path, None)
     _keep_folders(plan, chains)
     _drop_blocked(plan, observe)
@@ -83,7 +85,7 @@ def make_plan(chains: Mapping[str, Sequence[Link]], observe: Callable[[str], Sta
     return plan
 
 
-def _decide(plan: Plan, path: str, links: Sequence[Link], now: State) -> Step | None:
+def _decide(plan: Plan, path: str, links: Sequence[PathChange], now: State) -> Step | None:
     """Return the step for a path; without one, note why if there is a reason."""
     changes = [link.change(path) for link in links]
     target, expected = changes[0][0], changes[-1][1]
@@ -100,7 +102,7 @@ def _decide(plan: Plan, path: str, links: Sequence[Link], now: State) -> Step | 
     elif any(first[1] != second[0] for first, second in itertools.pairwise(changes)):
         plan.conflicts[path] = CHANGED_BETWEEN
     elif now == Unknown(UNREADABLE):
-        plan.refused[path] = UNREADABLE
+        plan.unreadable[path] = UNREADABLE
     elif isinstance(now, Unknown) or now != expected:
         plan.conflicts[path] = CHANGED_SINCE
     else:
@@ -108,7 +110,7 @@ def _decide(plan: Plan, path: str, links: Sequence[Link], now: State) -> Step | 
     return None
 
 
-def _keep_folders(plan: Plan, chains: Mapping[str, Sequence[Link]]) -> None:
+def _keep_folders(plan: Plan, chains: Mapping[str, Sequence[PathChange]]) -> None:
     """Let folders be that were not there at first and now get something back that somebody else had put into them."""
     needed = {above for step in plan.steps if step.target is not None for above in parents(step.path)}
     steps = [
@@ -120,7 +122,7 @@ def _keep_folders(plan: Plan, chains: Mapping[str, Sequence[Link]]) -> None:
     plan.steps = [step for step in steps if step.now != step.target]
 
 
-def _last_folder(links: Sequence[Link], path: str) -> Entry:
+def _last_folder(links: Sequence[PathChange], path: str) -> Entry:
     """Return the folder as it was before the last change that met one there."""
     for link in reversed(links):
         state = link.before.state(path)
@@ -150,7 +152,7 @@ def _blocks(folder: str, targets: Mapping[str, Entry | None], observe: Callable[
     return state is not None and not (isinstance(state, Entry) and state.kind == "folder")
 
 
-def _plan_folders(plan: Plan, step: Step, links: Sequence[Link]) -> None:
+def _plan_folders(plan: Plan, step: Step, links: Sequence[PathChange]) -> None:
     """Note the modes of the folders above the step, should they have to be made."""
     for above in parents(step.path):
         before = links[0].before.state(above)

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from opencode_tui.engine.snapshot.disk import Disk, Place, split
+from opencode_tui.engine.snapshot.disk import Disk, OpenFolder, split
 from opencode_tui.engine.snapshot.entry import FOLDER_MODE, UNREADABLE, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, IN_THE_WAY, Plan, Step
@@ -68,8 +68,8 @@ class Restore:
         except OSError as error:
             self._outcome.failed[path] = f"{error.strerror or error}"
 
-    def _is_as_expected(self, place: Place, name: str, step: Step) -> bool:
-        now = observe_in(place, name).state
+    def _is_as_expected(self, parent: OpenFolder, name: str, step: Step) -> bool:
+        now = observe_in(parent, name).state
         if now == step.now:
             return True
         self._leave(step.path, now)
@@ -85,10 +85,10 @@ class Restore:
     def _remove(self, step: Step) -> None:
         """Remove a file or link; one that is gone already is as good as removed."""
         folder, name = split(step.path)
-        with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as place:
-            place.status(name)
-            if self._is_as_expected(place, name, step):
-                place.remove(name)
+        with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as parent:
+            parent.status(name)
+            if self._is_as_expected(parent, name, step):
+                parent.remove(name)
 
     def _remove_folders(self) -> None:
         steps = {step.path: step for step in self._plan.steps if _is_folder(step.now) and not _is_folder(step.target)}
@@ -98,17 +98,17 @@ class Restore:
                 self._try(path, self._remove_folder, step)
             else:
                 # It went with what was in it only if nothing else is there.
-                with contextlib.suppress(OSError), self._disk.open(split(path)[0]) as place:
-                    place.remove_folder(split(path)[1])
+                with contextlib.suppress(OSError), self._disk.open(split(path)[0]) as parent:
+                    parent.remove_folder(split(path)[1])
 
     def _remove_folder(self, step: Step) -> None:
         folder, name = split(step.path)
-        with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as place:
-            if not stat.S_ISDIR(place.status(name).st_mode):
+        with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as parent:
+            if not stat.S_ISDIR(parent.status(name).st_mode):
                 self._outcome.conflicts[step.path] = CHANGED_SINCE
                 return
             try:
-                place.remove_folder(name)
+                parent.remove_folder(name)
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                     raise
@@ -118,89 +118,89 @@ class Restore:
     def _create(self, step: Step) -> None:
         folder, name = split(step.path)
         self._make_parents(step.path)
-        with self._disk.open(folder) as place:
+        with self._disk.open(folder) as parent:
             target, now = step.target, step.now
             assert target is not None
             if target.kind == "folder":
-                self._create_folder(place, name, step)
+                self._create_folder(parent, name, step)
             elif target.kind == "link":
-                place.make_link(self._store.read(target.id, "blob"), self._temporary)
-                self._put(place, name, step)
+                parent.make_link(self._store.read(target.id, "blob"), self._temporary)
+                self._put(parent, name, step)
             elif now is not None and now.kind == "file" and now.id == target.id:
-                if self._is_as_expected(place, name, step):
-                    place.set_mode(name, target.mode)
+                if self._is_as_expected(parent, name, step):
+                    parent.set_mode(name, target.mode)
             else:
-                self._write(place, target)
-                self._put(place, name, step)
+                self._write(parent, target)
+                self._put(parent, name, step)
 
-    def _create_folder(self, place: Place, name: str, step: Step) -> None:
+    def _create_folder(self, parent: OpenFolder, name: str, step: Step) -> None:
         if _is_folder(step.now):
-            if self._is_as_expected(place, name, step):
+            if self._is_as_expected(parent, name, step):
                 self._made.add(step.path)
             return
         assert step.target is not None
-        if not self._make_folder(place, name, step.target.mode):
+        if not self._make_folder(parent, name, step.target.mode):
             self._outcome.conflicts[step.path] = CHANGED_SINCE
         elif step.target.mode & _OWNER != _OWNER:
             self._made.add(step.path)
 
-    def _make_folder(self, place: Place, name: str, mode: int) -> bool:
+    def _make_folder(self, parent: OpenFolder, name: str, mode: int) -> bool:
         """Make a folder that appears with its mode, though never without its owner's rights as long as it must be filled.
 
         Returns whether there is a folder of that name now.
         """
         try:
-            return stat.S_ISDIR(place.status(name).st_mode)
+            return stat.S_ISDIR(parent.status(name).st_mode)
         except FileNotFoundError:
-            place.make_folder(self._temporary)
+            parent.make_folder(self._temporary)
         try:
-            place.set_mode(self._temporary, mode | _OWNER)
-            place.rename(self._temporary, name)
+            parent.set_mode(self._temporary, mode | _OWNER)
+            parent.rename(self._temporary, name)
         except BaseException:
             with contextlib.suppress(OSError):  # the first error is the one to tell
-                place.remove_folder(self._temporary)
+                parent.remove_folder(self._temporary)
             raise
         return True
 
-    def _write(self, place: Place, target: Entry) -> None:
+    def _write(self, parent: OpenFolder, target: Entry) -> None:
         """Fill the temporary file, durably; nothing is left of it when that fails."""
         data = memoryview(self._store.read(target.id, "blob"))
-        descriptor = place.create(self._temporary)
+        descriptor = parent.create(self._temporary)
         try:
             try:
                 while data:
-                    data = data[place.write(descriptor, data) :]
-                place.set_file_mode(descriptor, target.mode)
-                place.sync(descriptor)
+                    data = data[parent.write(descriptor, data) :]
+                parent.set_file_mode(descriptor, target.mode)
+                parent.sync(descriptor)
             finally:
-                place.close(descriptor)
+                parent.close(descriptor)
         except BaseException:
             with contextlib.suppress(OSError):  # the first error is the one to tell
-                place.remove(self._temporary)
+                parent.remove(self._temporary)
             raise
 
-    def _put(self, place: Place, name: str, step: Step) -> None:
+    def _put(self, parent: OpenFolder, name: str, step: Step) -> None:
         """Give the temporary entry its name, if what stands there is still what was expected."""
         is_put = False
         try:
             # A folder above that another step made or removed leaves the path itself empty.
-            now = observe_in(place, name).state
+            now = observe_in(parent, name).state
             if now == step.now or (now is None and _is_folder(step.now)):
-                place.rename(self._temporary, name)
+                parent.rename(self._temporary, name)
                 is_put = True
             else:
                 self._leave(step.path, now)
         finally:
             if not is_put:
                 with contextlib.suppress(OSError):  # the first error is the one to tell
-                    place.remove(self._temporary)
+                    parent.remove(self._temporary)
 
     def _make_parents(self, path: str) -> None:
         for above in parents(path):
             folder, name = split(above)
             mode = self._plan.folder_modes.get(above, FOLDER_MODE)
-            with self._disk.open(folder) as place:
-                self._make_folder(place, name, mode)
+            with self._disk.open(folder) as parent:
+                self._make_folder(parent, name, mode)
 
     def _set_folder_modes(self) -> None:
         targets = {step.path: step for step in self._plan.steps if _is_folder(step.target)}
@@ -211,9 +211,9 @@ class Restore:
 
     def _set_mode_of(self, step: Step) -> None:
         folder, name = split(step.path)
-        with self._disk.open(folder) as place:
-            if step.target is not None and stat.S_ISDIR(place.status(name).st_mode):
-                place.set_mode(name, step.target.mode)
+        with self._disk.open(folder) as parent:
+            if step.target is not None and stat.S_ISDIR(parent.status(name).st_mode):
+                parent.set_mode(name, step.target.mode)
 
     def _verify(self) -> None:
         """Read every path again: only what is seen is done, whatever the calls said."""

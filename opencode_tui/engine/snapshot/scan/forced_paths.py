@@ -40,7 +40,7 @@ def _mark(index: Path) -> _Mark:
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-class Wanted:
+class ForcedPaths:
     """What one scan wants in any case: files of earlier snapshots, files of repositories."""
 
     def __init__(self, tracked: TrackedPaths, *, views: Sequence[View] = ()) -> None:

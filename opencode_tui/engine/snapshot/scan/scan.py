@@ -32,7 +32,7 @@ from opencode_tui.engine.snapshot.objects.manifest import Defaults, Manifest
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, EXECUTABLE, FOLDER, LINK, PLAIN, encode
 from opencode_tui.engine.snapshot.objects.view import View, write_snapshot
-from opencode_tui.engine.snapshot.scan.forced_paths import Wanted
+from opencode_tui.engine.snapshot.scan.forced_paths import ForcedPaths
 from opencode_tui.engine.snapshot.scan.git_index import find_git_dir, shared_dir
 from opencode_tui.engine.snapshot.scan.ignore import Rules
 from opencode_tui.engine.snapshot.scan.stat_cache import YOUNG, KnownFile, KnownFolder, Stamp, StatCache, young_since
@@ -83,7 +83,7 @@ LARGE_BYTES = 2 * 1024 * 1024
 class FileRecorder:
     """Reads what is new or changed for one scan; `started_ns` is when that began."""
 
-    def __init__(self, root: str, *, writer: ObjectWriter, wanted: Wanted) -> None:
+    def __init__(self, root: str, *, writer: ObjectWriter, wanted: ForcedPaths) -> None:
         self.started_ns = 0
         self._root = root
         self._writer = writer
@@ -198,7 +198,7 @@ class Scan:
         *,
         store: ObjectStore,
         cache: StatCache,
-        wanted: Wanted,
+        wanted: ForcedPaths,
         own_folders: Iterable[str] = (),
         stop: threading.Event | None = None,
         room: int | None = None,

@@ -3,7 +3,7 @@
 import stat
 from dataclasses import dataclass
 
-from opencode_tui.engine.snapshot.disk import Disk, Place, split
+from opencode_tui.engine.snapshot.disk import Disk, OpenFolder, split
 from opencode_tui.engine.snapshot.entry import (
     HUGE,
     LINK_MODE,
@@ -32,28 +32,28 @@ def observe(disk: Disk, path: str) -> Observation:
     """Return what stands at a path; a link or file above it means that nothing does. Blocks; raises OSError when the disk fails."""
     folder, name = split(path)
     try:
-        with disk.open(folder) as place:
-            return observe_in(place, name)
+        with disk.open(folder) as parent:
+            return observe_in(parent, name)
     except (FileNotFoundError, NotADirectoryError):
         return Observation(None)
     except PermissionError:
         return Observation(Unknown(UNREADABLE))
 
 
-def observe_in(place: Place, name: str) -> Observation:
+def observe_in(parent: OpenFolder, name: str) -> Observation:
     """Do what `observe` does, for a name in an open folder."""
     try:
-        status = place.status(name)
+        status = parent.status(name)
         if stat.S_ISDIR(status.st_mode):
             return Observation(Entry("folder", permission_bits(status.st_mode)))
         if stat.S_ISLNK(status.st_mode):
-            target = place.read_link(name)
+            target = parent.read_link(name)
             return Observation(Entry("link", LINK_MODE, object_id("blob", target).hex()), target)
         if not stat.S_ISREG(status.st_mode):
             return Observation(Unknown(SPECIAL))
         if status.st_size > HUGE_BYTES:
             return Observation(Unknown(HUGE))
-        data, status = place.read(name, HUGE_BYTES + 1)
+        data, status = parent.read(name, HUGE_BYTES + 1)
     except FileNotFoundError:
         return Observation(None)
     except PermissionError:

@@ -33,7 +33,7 @@ REPORT = (
 OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__main__")
 """Started as programs, not imported: the one is the only module that loads litellm."""
 
-SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.screen")
+SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.tui")
 """What draws the screen, and what starts it: the only modules that load textual."""
 
 

@@ -1,4 +1,4 @@
-"""A session's conversation as text: requests, answers, what the tools did; safe for a terminal."""
+"""A session's conversation as text, safe for a terminal."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ from opencode_tui.text.quantity import duration
 from opencode_tui.text.safe_text import make_safe
 
 _Block = tuple[str, list[str]]
-"""A kind (`request`, `prose`, `work`) and its lines: blocks of one kind of work stand together, all else apart."""
+"""A kind (`request`, `prose`, `work`) and its lines: adjacent `work` blocks have no empty line between them."""
 
 
 def render_conversation(info: SessionInfo, messages: Sequence[MessageWithParts], style: Style) -> str:
@@ -55,26 +55,26 @@ def _blocks(message: MessageWithParts, revert: RevertState | None, style: Style)
         yield from _part(part, style)
     if info.error is not None:
         is_stop = info.error.name == "MessageAbortedError"
-        by = "the program ended here" if _reason(info.error) == PROGRAM_ENDED else "interrupted by you"
+        by = "session ended unexpectedly" if _reason(info.error) == PROGRAM_ENDED else "interrupted by you"
         sign, reason = ("■", by) if is_stop else ("✗", make_safe(_reason(info.error)))
         yield "end", [style.paint(style.words(f"{sign} {reason}"), "muted" if is_stop else "error")]
 
 
 def _cut(session_id: str, style: Style) -> str:
-    back = f"bring it back: opencode-tui session unrevert {session_id}"
+    back = f"redo: opencode-tui session unrevert {session_id}"
     return f"{style.paint(style.words('↶ Undone from here on'), 'warning')}  {style.paint(back, 'muted')}"
 
 
 def _request(info: UserMessage, parts: Sequence[AnyPart], style: Style) -> Iterator[str]:
     head = make_safe(f"{_moment(info.time.created)} · {info.agent} · {info.model}")
     mark = style.paint(">", "accent", "bold")
-    lines = [line for part in parts for line in _said(part)]
-    for number, line in enumerate(lines or ["(added by the program)"] if parts else [""]):
+    lines = [line for part in parts for line in _request_lines(part)]
+    for number, line in enumerate(lines or ["(added automatically)"] if parts else [""]):
         facts = style.paint(style.words(f"  {head}"), "muted") if number == 0 else ""
         yield f"{mark} {style.paint(line, 'bold')}{facts}".rstrip()
 
 
-def _said(part: AnyPart) -> list[str]:
+def _request_lines(part: AnyPart) -> list[str]:
     match part:
         case TextPart() if not part.synthetic:
             return _lines(part.text)
@@ -99,7 +99,7 @@ def _part(part: AnyPart, style: Style) -> Iterator[_Block]:
             yield "work", [style.paint(f"  Thought for {duration(seconds)}", "muted", "italic")]
         case RetryPart():
             reason = make_safe(" ".join(part.error.data.message.split()))
-            yield "work", [style.paint(style.words(f"↻ tried again after: {reason}"), "muted")]
+            yield "work", [style.paint(style.words(f"↻ retried after: {reason}"), "muted")]
         case _:
             pass
 
@@ -115,5 +115,5 @@ def _reason(error: StoredError) -> str:
 def _moment(time_ms: int) -> str:
     try:
         return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M")
-    except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar
+    except (OverflowError, ValueError, OSError):  # a foreign record with a time out of range
         return "?"

@@ -1,4 +1,4 @@
-"""A unified diff as a few lines for a terminal: line number, sign, text. Source: design, visual, sections 2 and 6."""
+"""A unified diff as lines for a terminal: line number, sign, text."""
 
 from opencode_tui.cli.style import Style, Token
 from opencode_tui.text.cells import clip
@@ -11,9 +11,9 @@ _TOKENS: dict[str, Token] = {"+": "added", "-": "removed"}
 
 
 def render_diff(diff: str, style: Style, *, limit: int) -> list[str]:
-    """Return at most `limit` lines of a diff, and one more: the last, or the count of those left out; empty when it is none."""
+    """Return at most `limit` lines of a diff, and one more: the last, or the number of omitted lines; empty without a diff."""
     lines = [_line(row, style) for row in read_diff(diff)]
-    if len(lines) > limit + 1:  # a line that counts one line would take its place
+    if len(lines) > limit + 1:  # omitting a single line would save nothing
         left = style.words(f"… {len(lines) - limit} lines")
         lines = [*lines[:limit], style.paint(" " * _CODE_AT + left, "muted")]
     return lines

@@ -1,4 +1,4 @@
-"""Open the engine for a command: here or on a server, or only the snapshots of the folder; close it at the end."""
+"""Open the engine for a command, in this process or on a server, or only the snapshots of the folder; close it at the end."""
 
 import asyncio
 import gc
@@ -33,7 +33,7 @@ def with_client(work: "Callable[[LocalClient], Awaitable[T]]", *, policy: "Polic
     """
 
     async def main() -> T:
-        from opencode_tui.client.local import open_client  # the engine is loaded only when there is work
+        from opencode_tui.client.local import open_client  # imported only when needed: slow
 
         async with open_client(os.environ, Path.cwd(), policy=policy) as client:
             return await work(client)
@@ -42,7 +42,7 @@ def with_client(work: "Callable[[LocalClient], Awaitable[T]]", *, policy: "Polic
 
 
 def with_server(work: "Callable[[RemoteClient], Awaitable[T]]", url: str) -> T:
-    """Run the work with the client of a server, for the folder that it was started in; as `with_client`."""
+    """Run the work with the client of a server, for the folder in which the server started; else as `with_client`."""
 
     async def main() -> T:
         async with _remote(url, None, None) as client:
@@ -62,7 +62,7 @@ def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]") -> T:
 
 def open_here(directory: Path) -> "AbstractAsyncContextManager[Client]":
     """Open the engine in this process."""
-    from opencode_tui.client.local import open_client  # as above
+    from opencode_tui.client.local import open_client
 
     return open_client(os.environ, directory)
 
@@ -73,13 +73,13 @@ def open_there(url: str, password: str | None, directory: str | None) -> "Abstra
 
 
 def start_screen_log(level: str | None) -> None:
-    """Send log lines to the program's log; nothing of it may reach the terminal that the screen draws on."""
+    """Send log lines to the log file only: the TUI owns the terminal."""
     start_log(find_paths(os.environ).log, None if level == "debug" else level)
 
 
 def open_snapshots() -> "Snapshots":
     """Return the snapshots of the current folder's worktree; `unavailable` is set when the settings turn them off."""
-    from opencode_tui.engine.project.discover import discover  # the engine is loaded only when there is work
+    from opencode_tui.engine.project.discover import discover  # imported only when needed: slow
     from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
     from opencode_tui.engine.snapshot.snapshot import Snapshots
     from opencode_tui.schema.ids import system_clock
@@ -101,7 +101,7 @@ def open_snapshots() -> "Snapshots":
 
 
 def _remote(url: str, password: str | None, directory: str | None) -> "AbstractAsyncContextManager[RemoteClient]":
-    from opencode_tui.client.remote import open_remote  # only for an attached command
+    from opencode_tui.client.remote import open_remote  # only for `attach`
     from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 
     given = password or os.environ.get("OPENCODE_SERVER_PASSWORD", "").strip() or None
@@ -122,7 +122,7 @@ def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        gc.freeze()  # the process ends: Python's last collection takes longer than any other step
+        gc.freeze()  # the process ends here: skip Python's last garbage collection, which is slow
 
 
 def _cancel_on_signals() -> None:

@@ -1,4 +1,4 @@
-"""What every command starts from: the folders, flags and variables of the person, the folder that is worked in, its settings."""
+"""The environment of a command: variables, paths, flags, the current folder and its settings."""
 
 import os
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Environment(Struct, frozen=True):
-    """The outside of one command; `directory` is absolute, links resolved by the system."""
+    """The environment of one command; `directory` is absolute, with links resolved by the system."""
 
     environ: Mapping[str, str]
     paths: Paths
@@ -26,7 +26,7 @@ class Environment(Struct, frozen=True):
 
 
 def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
-    """Return the environment of this process; raises ConfigError for one that cannot be used, OpencodeError without a folder."""
+    """Return the environment of this process. Raises ConfigError if it is invalid, OpencodeError without a current folder."""
     variables = os.environ if environ is None else environ
     return Environment(variables, find_paths(variables), read_flags(variables), _current_directory())
 
@@ -35,11 +35,11 @@ def _current_directory() -> Path:
     try:
         return Path(os.getcwd())
     except OSError:
-        raise OpencodeError("the current directory does not exist any more; change to one that does") from None
+        raise OpencodeError("the current directory no longer exists; change to another one") from None
 
 
 def load_settings(environment: Environment) -> "LoadedConfig":
-    """Return the settings of the folder; raises ConfigError. Warnings are the caller's to tell (`report_notices`)."""
+    """Return the settings of the folder; raises ConfigError. The caller reports the warnings (`report_notices`)."""
     from opencode_tui.config.load import load_config  # pydantic: not for the help
 
     return load_config(
@@ -51,6 +51,6 @@ def load_settings(environment: Environment) -> "LoadedConfig":
 
 
 def report_notices(loaded: "LoadedConfig") -> None:
-    """Say on stderr, one line each, what is strange in the settings and what has no effect."""
+    """Write warnings about the settings, and keys without effect, to stderr, one line each."""
     for notice in (*loaded.warnings, *loaded.ignored):
         say(str(notice))

@@ -1,6 +1,6 @@
-"""From an exception to one line on stderr and an exit code.
+"""Report an exception as one line on stderr and an exit code.
 
-0 done, 1 the work failed, 2 bad arguments or bad settings, 130 interrupted. A traceback goes to a log file, to stderr only with
+0 success, 1 failure, 2 bad arguments or settings, 130 interrupted. A traceback goes to a log file, to stderr only with
 `--log-level debug`.
 """
 
@@ -23,7 +23,7 @@ INTERRUPTED = 130
 
 
 def report_error(error: BaseException, environ: Mapping[str, str], *, is_debugging: bool) -> int:
-    """Say what went wrong in one line and return the exit code; an unexpected error leaves its traceback in a log file."""
+    """Write one line about the error and return the exit code; the traceback of an unexpected error goes to a log file."""
     error = _unwrap(error)
     if isinstance(error, BrokenPipeError):
         return _close_broken_output()
@@ -45,7 +45,7 @@ def report_error(error: BaseException, environ: Mapping[str, str], *, is_debuggi
 
 
 def _unwrap(error: BaseException) -> BaseException:
-    """Return what one task raised, without the groups that its task groups put around it."""
+    """Return the single exception inside nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         members = cast("BaseExceptionGroup[BaseException]", error).exceptions
         if len(members) != 1:
@@ -62,12 +62,12 @@ def _explain_usage(error: click.ClickException) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or ["no further words"])[0]
+    return (str(error).strip().splitlines() or ["no details"])[0]
 
 
 def _keep_traceback(error: BaseException, environ: Mapping[str, str]) -> str:
-    """Write the traceback to a new log file and return where it is; a disk that refuses is told as well."""
-    from opencode_tui.schema.error import OpencodeError  # only where something is written, as the next one
+    """Write the traceback to a new log file and return its location, or why it could not be written."""
+    from opencode_tui.schema.error import OpencodeError  # only here: see above
     from opencode_tui.storage.paths import ensure, find_paths
 
     try:
@@ -77,12 +77,12 @@ def _keep_traceback(error: BaseException, environ: Mapping[str, str]) -> str:
         with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as log:
             traceback.print_exception(error, file=log)
     except (OSError, OpencodeError) as trouble:
-        return f"the details could not be kept ({_first_line(trouble)}), `--log-level debug` shows them"
+        return f"could not write the log ({_first_line(trouble)}); use `--log-level debug` for details"
     return f"details in {path}"
 
 
 def _close_broken_output() -> int:
-    """Whoever read our output went away (`| head`): end without a word, also when Python flushes at its exit."""
+    """Exit silently when the reader of the output closed it (`| head`), also when Python flushes at exit."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return DONE

@@ -1,4 +1,4 @@
-"""What kind of file system a folder lies on, as far as the system tells it."""
+"""The type of file system that holds a folder."""
 
 import re
 import subprocess
@@ -9,22 +9,22 @@ _NETWORK = re.compile(
 )
 _TABLE = Path("/proc/self/mountinfo")
 _OCTAL = re.compile(r"\\([0-7]{3})")
-_MOUNT_LINE = re.compile(r"^.* on (?P<place>/.*?) \((?P<kind>[\w.]+)[,)]", re.MULTILINE)
-_PATIENCE_S = 5
+_MOUNT_LINE = re.compile(r"^.* on (?P<path>/.*?) \((?P<kind>[\w.]+)[,)]", re.MULTILINE)
+_TIMEOUT_S = 5
 
 
 def network_kind(folder: Path) -> str | None:
-    """Return the kind of the network file system that holds an existing folder, None when it is local or unknown. Blocks."""
+    """Return the type of the network file system that holds an existing folder, None when it is local or unknown. Blocks."""
     real = folder.resolve()
     best: tuple[int, str] = (-1, "")
-    for place, kind in _mounts():
-        if real.is_relative_to(place) and len(place) >= best[0]:  # of equal ones the last was mounted over the others
-            best = (len(place), kind)
+    for path, kind in _mounts():
+        if real.is_relative_to(path) and len(path) >= best[0]:  # of equal paths the last was mounted over the others
+            best = (len(path), kind)
     return best[1] if _NETWORK.match(best[1]) else None
 
 
 def parse_mountinfo(table: str) -> list[tuple[str, str]]:
-    """Return (place, kind) of each line of Linux's table: fields, a lone dash, then the kind."""
+    """Return (path, type) of each line of Linux's table: fields, a dash, then the type."""
     mounts: list[tuple[str, str]] = []
     for line in table.splitlines():
         head, dash, tail = line.partition(" - ")
@@ -42,9 +42,9 @@ def _mounts() -> list[tuple[str, str]]:
 
 
 def _listed_by_command() -> list[tuple[str, str]]:
-    """Return what `mount` lists, for systems without the table; nothing where there is no such command."""
+    """Return what `mount` lists, for systems without the table; empty without the command."""
     try:
-        answer = subprocess.run(["mount"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+        answer = subprocess.run(["mount"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [(match["place"], match["kind"]) for match in _MOUNT_LINE.finditer(answer.stdout)]
+    return [(match["path"], match["kind"]) for match in _MOUNT_LINE.finditer(answer.stdout)]

@@ -1,4 +1,4 @@
-"""A click group that imports a command's module when that command is used, and lists the commands by what they are for."""
+"""A click group in sections that imports a command's module when the command is used."""
 
 import importlib
 from collections.abc import Mapping, Sequence
@@ -10,14 +10,14 @@ from msgspec import Struct
 
 
 class Entry(Struct, frozen=True):
-    """Where a command lives (`package.module:attribute`), and the line that the help shows for it."""
+    """Where a command is defined (`package.module:attribute`), and its `short_help`, under 45 characters."""
 
     target: str
     summary: str
 
 
 class LazyGroup(click.Group):
-    """Commands in sections; the help needs none of their modules."""
+    """Commands in sections; the help imports none of their modules."""
 
     sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {}
 
@@ -26,39 +26,40 @@ class LazyGroup(click.Group):
         return [name for entries in self.sections.values() for name in entries]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command; None when there is none of that name."""
+        """Import a command; None when there is none with that name."""
         for entries in self.sections.values():
             if cmd_name in entries:
-                return _load(entries[cmd_name].target)
+                return _load(entries[cmd_name])
         return None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command and its arguments; a wrong name is answered with the nearest right one."""
+        """Return the command and its arguments; the error for an unknown name suggests the nearest one."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             ctx.fail(f"no command {name!r}{_suggest(name, self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Return the commands that begin so, with their summaries, and the group's options; imports no command."""
+        """Return the commands with this prefix, with their summaries, and the group's options; imports no command."""
         summaries = {name: entry.summary for entries in self.sections.values() for name, entry in entries.items()}
         found = [CompletionItem(name, help=text) for name, text in summaries.items() if name.startswith(incomplete)]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one block a section."""
+        """Write one block for each section."""
         for title, entries in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl([(name, entry.summary) for name, entry in entries.items()])
 
 
-def _load(target: str) -> click.Command:
-    module, _, attribute = target.partition(":")
+def _load(entry: Entry) -> click.Command:
+    module, _, attribute = entry.target.partition(":")
     command = getattr(importlib.import_module(module), attribute)
     if not isinstance(command, click.Command):
-        raise TypeError(f"{target} is not a command")
+        raise TypeError(f"{entry.target} is not a command")
+    command.short_help = entry.summary
     return command
 
 

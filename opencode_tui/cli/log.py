@@ -1,6 +1,6 @@
-"""The program's own log: a file below the data folder, opened when there is something to write.
+"""The log file under the data folder; it is created with the first line.
 
-Nothing of it reaches the terminal except with `--log-level debug`.
+Log lines reach the terminal only with `--log-level debug`.
 """
 
 import logging
@@ -15,9 +15,9 @@ FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
 
 
 def start_log(folder: Path, level: str | None) -> None:
-    """Send log lines of this level (default: warning) and above to `opencode-tui.log` in the folder; a debug run shows them too.
+    """Log this level (default: warning) and above to `opencode-tui.log` in the folder; `debug` logs to stderr too.
 
-    A later call replaces an earlier one. A level that is given here is kept, whatever the settings say later (`logLevel`).
+    A later call replaces an earlier one. A level that is given here takes precedence over the settings (`logLevel`).
     """
     root = logging.getLogger("opencode_tui")
     for handler in [one for one in root.handlers if isinstance(one.formatter, _SafeFormatter)]:
@@ -33,17 +33,17 @@ def start_log(folder: Path, level: str | None) -> None:
 
 
 class _SafeFormatter(logging.Formatter):
-    """Keeps what a name or an answer holds from steering the terminal that shows the log."""
+    """Escapes control characters, so that no log line can control the terminal that shows it."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, with its traceback if there is one."""
-        from opencode_tui.text.safe_text import make_safe  # a run with nothing to tell needs it late, if at all
+        from opencode_tui.text.safe_text import make_safe  # most runs log nothing
 
         return make_safe(super().format(record), multiline=True)
 
 
 class _PrivateFile(logging.Handler):
-    """Appends to a file with mode 0600, begun anew when it has grown too large; a disk that refuses costs the log only."""
+    """Appends to a file with mode 0600, rotated at `MAX_BYTES`; a failed write loses the log line only."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -62,4 +62,4 @@ class _PrivateFile(logging.Handler):
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Keep quiet: there is no better place to complain."""
+        """Ignore the error: there is nowhere else to report it."""

@@ -33,8 +33,8 @@ Examples:
   opencode-tui completion bash > ~/.opencode-tui-completion
 """
 
-SCREEN = "screen"
-"""The command that one means without naming any."""
+DEFAULT_COMMAND = "tui"
+"""The command that runs when none is named."""
 
 
 class GlobalOptions(Struct, frozen=True):
@@ -46,10 +46,7 @@ class GlobalOptions(Struct, frozen=True):
 class _Commands(LazyGroup):
     sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {
         "Run": {
-            SCREEN: Entry(
-                "opencode_tui.cli.commands.screen:screen",
-                "Open the TUI in DIR (default command).",
-            ),
+            DEFAULT_COMMAND: Entry("opencode_tui.cli.commands.tui:tui", "Open the TUI in DIR (default command)."),
             "run": Entry("opencode_tui.cli.run.run:run", "Run one prompt non-interactively."),
             "serve": Entry("opencode_tui.cli.commands.serve:serve", "Serve sessions over HTTP."),
             "attach": Entry("opencode_tui.cli.commands.attach:attach", "Open the TUI against a running server."),
@@ -89,15 +86,15 @@ class _Commands(LazyGroup):
     }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the screen's name before a folder, before its options, and where nothing stands."""
+        """Insert the default command before a folder, before its options, and where no command is named."""
         at = _count_global_options(args)
         first = args[at] if at < len(args) else ""
-        is_complete = bool(first) or not ctx.resilient_parsing  # a shell asks what could stand here
-        if is_complete and first not in ("-h", "--help", "--version") and self._means_screen(first):
-            args = [*args[:at], SCREEN, *args[at:]]
+        is_complete = bool(first) or not ctx.resilient_parsing  # a shell asks for completions of an empty word
+        if is_complete and first not in ("-h", "--help", "--version") and self._means_default(first):
+            args = [*args[:at], DEFAULT_COMMAND, *args[at:]]
         return super().parse_args(ctx, args)
 
-    def _means_screen(self, first: str) -> bool:
+    def _means_default(self, first: str) -> bool:
         if not first or first.startswith("-"):
             return True
         is_path = "/" in first or os.path.isdir(first)
@@ -105,7 +102,7 @@ class _Commands(LazyGroup):
 
 
 def _count_global_options(args: Sequence[str]) -> int:
-    """Return how many of the words are global options."""
+    """Return how many leading arguments are global options."""
     at = 0
     while at < len(args) and args[at].startswith("--log-level"):
         at += 1 if "=" in args[at] else 2
@@ -120,7 +117,7 @@ def _count_global_options(args: Sequence[str]) -> int:
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
-    help="How much goes to the log; debug also shows tracebacks.",
+    help="Log level; debug also prints tracebacks.",
 )
 @click.version_option(__version__, "--version", message="opencode-tui %(version)s")
 @click.pass_context
@@ -133,10 +130,10 @@ def commands(context: click.Context, log_level: str | None) -> None:
 
 
 def run_command_line(arguments: Sequence[str]) -> int:
-    """Run one command and return the exit code; nothing escapes as a traceback."""
+    """Run one command and return the exit code; no exception escapes."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character gets its code
+            stream.reconfigure(errors="backslashreplace")  # a character that the encoding lacks becomes an escape
     asked = os.environ.get(COMPLETION_VARIABLE)
     if asked:
         return shell_complete(commands, {}, PROGRAM, COMPLETION_VARIABLE, asked)
@@ -146,12 +143,12 @@ def run_command_line(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except click.exceptions.Exit as end:
         return end.exit_code
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the end of the line: whatever comes becomes one line
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost frame: every error becomes one line
         return report_error(error, os.environ, is_debugging=_wants_debugging(arguments))
     return outcome if isinstance(outcome, int) else DONE
 
 
 def _wants_debugging(arguments: Sequence[str]) -> bool:
-    """Tell it from the words themselves: the options may be what failed."""
+    """Return whether the arguments ask for debug logs; parsing the options may be what failed."""
     pairs = zip(arguments, [*arguments[1:], ""], strict=False)
     return any(word == "--log-level=debug" or (word == "--log-level" and after == "debug") for word, after in pairs)

@@ -1,4 +1,4 @@
-"""Finds the session that an id names, and the nearest ones when it names none."""
+"""Find a session by its ID; suggest similar ones when there is none."""
 
 import difflib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _TITLE_LENGTH = 40
 
 
 async def choose_session(client: "Client", session_id: str) -> SessionInfo:
-    """Return the session. Raises NotFoundError with the nearest ids and titles of this project when there is none."""
+    """Return the session. Raises NotFoundError with similar IDs and titles of this project when there is none."""
     try:
         return await client.sessions.get(session_id)
     except (NotFoundError, SessionError) as error:
@@ -23,13 +23,11 @@ async def choose_session(client: "Client", session_id: str) -> SessionInfo:
         if not near:
             raise
         listed = ", ".join(f"{info.id} ({' '.join(info.title.split())[:_TITLE_LENGTH]})" for info in near)
-        raise NotFoundError(
-            f"no session {session_id}; nearest: {listed}; `opencode-tui session list` shows all"
-        ) from error
+        raise NotFoundError(f"no session {session_id}; similar: {listed} (see `opencode-tui session list`)") from error
 
 
 def nearest(text: str, infos: Sequence[SessionInfo]) -> list[SessionInfo]:
-    """Return at most three sessions whose id begins so or looks alike, or whose title holds the text."""
+    """Return at most three sessions whose ID starts with or resembles the text, or whose title contains it."""
     wanted = text.casefold()
     similar = set(difflib.get_close_matches(text, [info.id for info in infos], _NEAREST, 0.7))
     found = [info for info in infos if info.id.startswith(text)]

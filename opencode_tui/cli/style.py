@@ -1,7 +1,6 @@
-"""How a stream shows things to a person: hues, signs and width. What is no terminal gets none of it.
+"""Colors, signs and width of an output stream; files and pipes get plain text.
 
-Hues are the terminal's own sixteen, so that they fit its theme; `muted` is the `dim` attribute.
-Source: design, visual, sections 3 and 4.
+Colors are the terminal's own sixteen, so that they fit its theme; `muted` is the `dim` attribute.
 """
 
 import os
@@ -13,7 +12,7 @@ from msgspec import Struct
 Token = Literal["bold", "italic", "muted", "text", "accent", "success", "warning", "error", "added", "removed"]
 
 MAX_WIDTH = 120
-"""Cells that lines with facts at their right edge use of a wide terminal."""
+"""Maximum width in cells of lines with right-aligned facts."""
 
 _ATTRIBUTES: dict[Token, str] = {"bold": "1", "italic": "3", "muted": "2"}
 _DARK: dict[Token, str] = {
@@ -55,26 +54,26 @@ _ASCII = str.maketrans(
 
 
 class Style(Struct, frozen=True):
-    """What a stream can show; the default is a file or a pipe. `is_live` tells of a terminal that obeys control sequences."""
+    """What a stream can show; the default is a file or a pipe. `is_live`: the terminal supports control sequences."""
 
     is_terminal: bool = False
     is_live: bool = False
-    hues: Mapping[Token, str] | None = None
+    colors: Mapping[Token, str] | None = None
     is_utf8: bool = True
     descriptor: int | None = None
 
     def paint(self, text: str, *tokens: Token) -> str:
-        """Return a text, which must be safe already, with its look; without hues bold, italic and muted remain."""
-        table = {**_ATTRIBUTES, **(self.hues or {})}
+        """Return a safe text with its style; without colors bold, italic and muted remain."""
+        table = {**_ATTRIBUTES, **(self.colors or {})}
         codes = ";".join(table[token] for token in tokens if token in table)
         return f"\x1b[{codes}m{text}\x1b[0m" if self.is_live and codes and text else text
 
     def words(self, text: str) -> str:
-        """Return words of ours with their signs, in ASCII where the locale asks for it."""
+        """Return a text of the program, with its signs in ASCII if the locale requires it."""
         return text if self.is_utf8 else text.translate(_ASCII)
 
     def columns(self) -> int | None:
-        """Return the cells of a line now, None when it is no terminal; the last cell stays free, so that nothing wraps."""
+        """Return the current width in cells, None without a terminal; the last cell stays free, so that nothing wraps."""
         if self.descriptor is None:
             return None
         try:
@@ -83,7 +82,7 @@ class Style(Struct, frozen=True):
             return None
 
     def width(self) -> int | None:
-        """Return the cells that a line with facts at its right edge takes."""
+        """Return the width in cells of a line with right-aligned facts."""
         columns = self.columns()
         return None if columns is None else min(columns, MAX_WIDTH)
 
@@ -92,26 +91,26 @@ PLAIN = Style()
 
 
 def style_of(stream: TextIO | None, environ: Mapping[str, str]) -> Style:
-    """Return what a stream can show; `NO_COLOR` takes the hues, `TERM=dumb` everything but the width."""
+    """Return what a stream can show; `NO_COLOR` disables colors, `TERM=dumb` everything but the width."""
     if stream is None or stream.closed:
         return PLAIN
     is_utf8 = _is_utf8(stream.encoding, environ)
     if not stream.isatty():
         return Style(is_utf8=is_utf8)
     is_live = environ.get("TERM", "") not in ("", "dumb")
-    hues = None if not is_live or environ.get("NO_COLOR") else _LIGHT if _is_light(environ) else _DARK
-    return Style(is_terminal=True, is_live=is_live, hues=hues, is_utf8=is_utf8, descriptor=stream.fileno())
+    colors = None if not is_live or environ.get("NO_COLOR") else _LIGHT if _is_light(environ) else _DARK
+    return Style(is_terminal=True, is_live=is_live, colors=colors, is_utf8=is_utf8, descriptor=stream.fileno())
 
 
 def _is_light(environ: Mapping[str, str]) -> bool:
-    """Tell whether the terminal says that its background is light: `COLORFGBG` ends with the number of a light colour."""
+    """Return whether the terminal reports a light background: `COLORFGBG` ends with a light color."""
     return environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
 
 
 def _is_utf8(encoding: str | None, environ: Mapping[str, str]) -> bool:
-    """Tell whether the stream and the person's locale are UTF-8.
+    """Return whether the stream and the locale are UTF-8.
 
-    Python takes the locale C for UTF-8, and sets `LC_CTYPE` then; somebody who asks for C by name wants ASCII.
+    Python treats the locale C as UTF-8 and sets `LC_CTYPE`; here an explicit C means ASCII.
     """
     try:
         "✓".encode(encoding or "ascii")

@@ -1,4 +1,4 @@
-"""Plain tables for people."""
+"""Plain text tables."""
 
 from collections.abc import Collection, Sequence
 
@@ -20,8 +20,7 @@ def render_table(
 ) -> str:
     """Return the rows under their heads; columns named in `numbers` are aligned to the right.
 
-    Cells are made safe, with our own signs in what the locale can show. In a terminal the widest columns, but none of
-    `whole`, are cut until a row fits.
+    Cells are made safe. In a terminal the widest columns, except those in `whole`, are truncated until a row fits.
     """
     table = [[make_safe(style.words(cell)) for cell in row] for row in (heads, *rows)]
     widths = [max(width(row[column]) for row in table) for column in range(len(heads))]
@@ -39,7 +38,7 @@ def render_table(
 
 
 def _shrink(widths: list[int], columns: int | None, may_shrink: Sequence[int]) -> None:
-    """Make the widest of some columns narrower, again and again, until a row fits."""
+    """Narrow the widest of some columns until a row fits."""
     excess = 0 if columns is None else sum(widths) + len(_GAP) * (len(widths) - 1) - columns
     while excess > 0:
         widest = max(may_shrink, key=widths.__getitem__, default=None)

@@ -1,6 +1,6 @@
-"""What the commands print: results on stdout, everything else on stderr, and nothing that could steer the terminal.
+"""Output of the commands: results on stdout, everything else on stderr.
 
-Every text from outside (file names, settings, answers of a model) goes through `safe_text.make_safe` before it reaches a terminal.
+Every external text (file names, settings, responses) goes through `safe_text.make_safe` before it reaches a terminal.
 """
 
 import json
@@ -12,28 +12,28 @@ from typing import TextIO
 
 def print_result(text: str) -> None:
     """Write text with a line feed to stdout, made safe."""
-    from opencode_tui.text.safe_text import make_safe  # a turn is on its way before it has anything to say
+    from opencode_tui.text.safe_text import make_safe  # not for the start of a run
 
     sys.stdout.write(make_safe(text, multiline=True) + "\n")
 
 
 def print_json(value: object) -> None:
-    """Write one JSON value to stdout, pure ASCII, without any control character but line feeds."""
+    """Write one JSON value to stdout, in ASCII, without control characters except line feeds."""
     text = json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False)
     sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
 
 
 def say(message: str) -> None:
-    """Write one line to stderr with the name of the program before it."""
-    from opencode_tui.text.safe_text import make_safe  # as above
+    """Write one line to stderr, prefixed with the program's name."""
+    from opencode_tui.text.safe_text import make_safe
 
     sys.stderr.write(f"opencode-tui: {make_safe(message.strip())}\n")
 
 
 def write_answer(stream: TextIO, text: str) -> None:
-    """Write a piece of a turn's output at once.
+    """Write and flush a piece of a turn's output.
 
-    Raises BrokenPipeError when its reader went away, OpencodeError when it cannot be written.
+    Raises BrokenPipeError if the reader closed it, OpencodeError if it cannot be written.
     """
     try:
         stream.write(text)
@@ -43,8 +43,8 @@ def write_answer(stream: TextIO, text: str) -> None:
     except OSError as error:
         from opencode_tui.schema.error import OpencodeError  # pydantic: not for the help
 
-        with suppress(OSError, ValueError):  # what is still buffered would fail again when Python exits
+        with suppress(OSError, ValueError):  # buffered output would fail again when Python exits
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         raise OpencodeError(
-            f"standard output cannot be written ({error.strerror}); the session keeps the answer: `opencode-tui export`"
+            f"cannot write standard output ({error.strerror}); the answer is in the session: `opencode-tui export`"
         ) from error

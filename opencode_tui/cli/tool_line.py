@@ -1,7 +1,4 @@
-"""A tool call for a terminal: one line, and below it a diff, the end of a failed command's output, an error, a todo list.
-
-Source: design, visual, sections 2 and 6.
-"""
+"""A tool call for a terminal: one line, then a diff, the end of a failed command's output, an error, or a todo list."""
 
 import os
 from collections.abc import Sequence
@@ -65,18 +62,18 @@ _UNFINISHED = _Look("○", "muted", ("muted",), ("muted",))
 
 
 def tool_lines(part: ToolPart, style: Style) -> list[str]:
-    """Return the line of a call and what is below it, safe and no wider than the terminal."""
+    """Return the line of a call and its body, safe and no wider than the terminal."""
     look, facts = _appearance(part)
     body = [] if look is _STOPPED else _body(part, style)
     return [_line(part, look, facts, style), *body]
 
 
 def activity_of(part: ToolPart) -> str:
-    """Return what a running call is doing, as `Running pytest -q`; safe."""
+    """Return the activity of a running call, as `Running pytest -q`; safe."""
     return words.activity_of(part, os.getcwd())
 
 
-def described(part: ToolPart) -> str:
+def describe_call(part: ToolPart) -> str:
     """Return the call as `Bash: pytest -q`; safe."""
     return f"{name_of(part.tool)}: {_subject(part)}"
 
@@ -122,12 +119,12 @@ def _join(facts: Sequence[Fact], style: Style) -> str:
 
 
 def _subject(part: ToolPart) -> str:
-    """Return what the call is about; paths below the current folder are relative to it."""
+    """Return the main argument of a call; paths in the current folder are relative to it."""
     return argument_of(part, os.getcwd())
 
 
 def _body(part: ToolPart, style: Style) -> list[str]:
-    """Return the lines, safe and no wider than the terminal; most calls have none."""
+    """Return the body lines, safe and no wider than the terminal; most calls have none."""
     state = part.state
     if isinstance(state, ToolStateError):
         return _guarded(_error_lines(failure_text(state), style), "error", style)
@@ -153,7 +150,7 @@ def _error_lines(text: str, style: Style) -> list[str]:
 def _last_lines(output: str, style: Style) -> list[str]:
     lines = [output_line(line) for line in output.strip("\r\n").replace("\r\n", "\n").split("\n")]
     shown = lines if any(lines) else []
-    if len(shown) > _OUTPUT_LINES + 1:  # a line that counts one line would take its place
+    if len(shown) > _OUTPUT_LINES + 1:  # omitting a single line would save nothing
         shown = [style.words(f"… {len(lines) - _OUTPUT_LINES} lines"), *lines[-_OUTPUT_LINES:]]
     return [clip(line, _room(style) or 200, style.words("›")) for line in shown]
 

@@ -1,4 +1,4 @@
-"""What is typed while the screen closes was meant for the screen: it is dropped, so that no shell takes it for a command."""
+"""Drop keys typed while the TUI closes, so that the shell does not run them as commands."""
 
 import os
 import select
@@ -6,16 +6,16 @@ import time
 from contextlib import suppress
 
 QUIET_S = 0.3
-"""Seconds without a key after which a person has seen that the screen is gone."""
+"""Seconds without a key after which input is considered finished."""
 
-PATIENCE_S = 3.0
-"""Seconds after which keys go where they go: a cat may lie on the keyboard."""
+TIMEOUT_S = 3.0
+"""Maximum wait in seconds, in case of key repeat."""
 
 
 class TypeaheadGuard:
-    """A terminal whose keys nobody gets until `restore`; made before the screen takes the terminal over.
+    """Discards typed keys until `restore`; created before the TUI opens the terminal.
 
-    The screen leaves it without echo (`TerminalInput`), so that what is typed while the engine closes is not seen either.
+    The TUI leaves the terminal without echo (`TerminalInput`), so that keys typed while the engine closes are not shown either.
     """
 
     def __init__(self, terminal: int) -> None:
@@ -23,23 +23,23 @@ class TypeaheadGuard:
         self._before = _attributes(terminal)
 
     def wait_for_quiet(self, *, is_expected: bool) -> None:
-        """Return when nobody types any more, after three seconds in any case. Blocks.
+        """Return when typing has stopped, at the latest after `TIMEOUT_S`. Blocks.
 
-        A line goes as a whole: half of one would be another command. With `is_expected` who does not type already is not waited
-        for; of a screen that closes by itself a person learns while writing.
+        Whole lines are dropped: half a line would be a different command. With `is_expected` (the user quit) return at once
+        unless keys are pending.
         """
-        deadline = time.monotonic() + PATIENCE_S
-        patience = 0.0 if is_expected else QUIET_S
+        deadline = time.monotonic() + TIMEOUT_S
+        timeout = 0.0 if is_expected else QUIET_S
         while self._is_ours() and time.monotonic() < deadline:
-            if not select.select([self._terminal], [], [], patience)[0]:
+            if not select.select([self._terminal], [], [], timeout)[0]:
                 return
             self._drop()
-            patience = QUIET_S
+            timeout = QUIET_S
 
     def restore(self) -> None:
-        """Drop what was typed and make the terminal as it was, in one step."""
+        """Drop pending keys and restore the terminal's settings in one step."""
         if self._before is not None and self._is_ours():
-            import termios  # there, for `_before` is
+            import termios  # present if `_before` is set
 
             with suppress(termios.error):
                 termios.tcsetattr(self._terminal, termios.TCSAFLUSH, self._before)
@@ -51,7 +51,7 @@ class TypeaheadGuard:
             termios.tcflush(self._terminal, termios.TCIFLUSH)
 
     def _is_ours(self) -> bool:
-        """Whether the terminal is there and listens to us; to touch another one's would stop the program."""
+        """Return whether this process is in the terminal's foreground group; otherwise changing it would stop the process."""
         try:
             return self._before is not None and os.tcgetpgrp(self._terminal) == os.getpgrp()
         except OSError:

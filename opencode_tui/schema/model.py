@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import Record, absent
 
 Adapter = Literal["openai", "anthropic", "litellm", "demo"]
@@ -27,6 +28,14 @@ def parse_model_ref(text: str) -> ModelRef | None:
     if not (provider and slash and model):
         return None
     return ModelRef(provider_id=provider, model_id=model)
+
+
+def require_model_ref(text: str, name: str) -> ModelRef:
+    """Return the model that `provider/model` names; `name` says where the text is from. Raises ConfigError for another form."""
+    ref = parse_model_ref(text)
+    if ref is None:
+        raise ConfigError(f"invalid {name} {text!r}: expected provider/model (see `opencode-tui models`)")
+    return ref
 
 
 class Limit(Record):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from opencode_tui.text.safe_text import screen_line
 
-NAME = "opencode_tui"
+NAME = "opencode-tui"
 MOST = 60
 """Letters of a session's title."""
 

@@ -3,7 +3,7 @@ import json
 
 def test_agents_are_listed_with_what_they_are_for_and_hidden_ones_are_not(commands):
     lines = commands.run("agent", "list").stdout.splitlines()
-    assert lines[0].split() == ["NAME", "MODE", "WHAT", "FOR"]
+    assert lines[0].split() == ["NAME", "MODE", "DESCRIPTION"]
     assert [line.split()[:2] for line in lines[1:]] == [
         ["build", "primary"],
         ["plan", "primary"],

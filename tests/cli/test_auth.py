@@ -43,7 +43,7 @@ def test_a_logout_forgets_it(line: Commands) -> None:
 def test_without_a_key_nothing_is_stored(line: Commands) -> None:
     done = line.run("auth", "login", "openai", stdin="")
     assert (done.code, auth_file(line).exists()) == (2, False)
-    assert "no key was given" in done.stderr
+    assert "no key given" in done.stderr
 
 
 def test_an_unsafe_mode_is_mended_and_said(line: Commands) -> None:

@@ -54,7 +54,7 @@ def test_pruning_says_what_it_did_and_how_it_comes_back(commands, session):
     done = commands.run("session", "prune", session)
     assert done.stdout == dry.stdout and f"session restore {session}" in done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
-    assert rows[0] == ["ID", "TOOL", "WHAT", "TOKENS"]
+    assert rows[0] == ["ID", "TOOL", "TITLE", "TOKENS"]
     assert [(row[1], row[2]) for row in rows[1:]] == [("read", f"large{number}.txt") for number in range(3)]
     assert states(commands, session) == ["pruned"] * 3 + ["live"] * 3
     again = commands.run("session", "prune", session)
@@ -67,8 +67,8 @@ def test_restoring_brings_back_all_or_one(commands, session):
     first = pruned["parts"][0]["partID"]
     assert commands.run("session", "restore", session, "--part", first).code == 0
     assert states(commands, session) == ["live", "pruned", "pruned", "live", "live", "live"]
-    assert "brought back 2 outputs" in commands.run("session", "restore", session).stderr
-    assert "is pruned" in commands.run("session", "restore", session).stderr
+    assert "restored 2 outputs" in commands.run("session", "restore", session).stderr
+    assert "no pruned output" in commands.run("session", "restore", session).stderr
 
 
 def test_single_calls_are_pruned_by_name(commands, session):

@@ -46,7 +46,7 @@ def test_long_thoughts_and_retries_are_one_line_each():
     retry = RetryPart.model_validate({**owner(), "attempt": 1, "error": error, "time": RetryTime(created=1)})
     thought = reasoning("hm").changed(time=PartTime(start=0, end=4_000))
     assert shown(assistant(retry, thought, reasoning("short")))[3:] == [
-        "↻ tried again after: slow down",
+        "↻ retried after: slow down",
         "  Thought for 4 s",
     ]
 

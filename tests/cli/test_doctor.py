@@ -36,7 +36,7 @@ def test_a_damaged_record_is_named_and_set_aside_on_demand(commands, session_id,
     assert found.code == 1 and signs(found.stdout)["store"] == "✗"
     assert str(record) in found.stdout and "doctor --fix" in found.stdout
     mended = commands.run("doctor", "--fix")
-    assert mended.code == 0 and f"{record} is damaged" in mended.stdout and "set aside" in mended.stdout
+    assert mended.code == 0 and f"{record} is damaged" in mended.stdout and "quarantine/" in mended.stdout
     assert [path.read_text() for path in Path(paths.data, "quarantine").rglob("*.json")] == ["{half"]
     assert commands.run("doctor").code == 0
 
@@ -44,7 +44,7 @@ def test_a_damaged_record_is_named_and_set_aside_on_demand(commands, session_id,
 def test_what_is_open_to_others_is_closed_on_demand(commands, session_id, paths: Paths):
     record_of(paths).chmod(0o644)
     assert commands.run("doctor").code == 1
-    assert "closed to others" in commands.run("doctor", "--fix").stdout
+    assert "permissions tightened" in commands.run("doctor", "--fix").stdout
     assert record_of(paths).stat().st_mode & 0o777 == 0o600
 
 
@@ -52,7 +52,7 @@ def test_a_killed_run_is_closed_on_demand(commands, session_id, paths: Paths):
     owner = Path(paths.lock, f"{session_id}.owner")
     owner.write_text(f'{{"pid": 999999999, "started": "1", "host": "{socket.gethostname()}", "generation": 1}}')
     assert commands.run("doctor").code == 1
-    assert "its records are closed" in commands.run("doctor", "--fix").stdout
+    assert "records closed" in commands.run("doctor", "--fix").stdout
     assert commands.run("doctor").code == 0
 
 
@@ -88,7 +88,7 @@ def test_a_network_mount_is_advice(commands, monkeypatch, tmp_path):
     table.write_text("22 1 0:21 / / rw - nfs4 server:/ rw\n")
     monkeypatch.setattr(filesystem, "_TABLE", table)
     done = commands.run("doctor")
-    assert (done.code, signs(done.stdout)["folder"]) == (0, "!") and "network mount (nfs4)" in done.stdout
+    assert (done.code, signs(done.stdout)["folder"]) == (0, "!") and "network file system (nfs4)" in done.stdout
 
 
 def test_without_git_it_says_what_git_is_for(commands, monkeypatch, tmp_path):

@@ -1,8 +1,9 @@
-"""The frame of the command line: help, exit codes, one line for every error."""
+"""The command line as a whole: help, exit codes, one line for every error."""
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ import pytest
 
 from opencode_tui import __version__
 from opencode_tui.cli.errors import report_error
-from opencode_tui.cli.main import run_command_line
+from opencode_tui.cli.main import PROGRAM, commands, run_command_line
 from opencode_tui.schema.error import ConfigError, NotFoundError
 from opencode_tui.text.safe_text import make_safe
 from tests.support.world.cli import PACKAGE_ROOT, CommandLine
@@ -47,6 +48,28 @@ def test_help_names_every_command_with_its_summary(capsys: pytest.CaptureFixture
         assert word in text
 
 
+def all_commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            yield from all_commands(command, f"{path} {name}")
+
+
+def test_every_command_has_a_short_help_under_45_characters() -> None:
+    summaries = {path: command.short_help or "" for path, command in all_commands(commands, PROGRAM)}
+    assert len(summaries) > 40
+    assert {path: text for path, text in summaries.items() if not 0 < len(text) < 45} == {}
+
+
+def test_the_product_has_one_name_in_every_help() -> None:
+    helps = {path: command.get_help(click.Context(command)) for path, command in all_commands(commands, PROGRAM)}
+    assert len(helps) > 40
+    assert [path for path, text in helps.items() if "opencode_tui" in text and not path.endswith(" plugin")] == []
+
+
 @pytest.mark.parametrize("arguments", [[], ["-c"], ["."], ["--log-level", "debug", ".", "--agent", "build"]])
 def test_without_a_command_and_a_terminal_one_line_says_that_the_screen_needs_one(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
@@ -54,7 +77,7 @@ def test_without_a_command_and_a_terminal_one_line_says_that_the_screen_needs_on
     assert run_command_line(arguments) == 2
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
-    assert "the screen needs a terminal" in err
+    assert "the TUI needs a terminal" in err
 
 
 @pytest.mark.parametrize(
@@ -134,7 +157,7 @@ def test_a_deleted_folder_is_one_line(line: CommandLine) -> None:
         ["/bin/sh", "-c", script, sys.executable], cwd=line.folder, env=line.variables(), capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "opencode-tui: the current directory does not exist any more; change to one that does\n"
+    assert done.stderr == "opencode-tui: the current directory no longer exists; change to another one\n"
 
 
 def test_a_home_that_is_no_folder_is_one_line(tmp_path: Path, line: CommandLine) -> None:
@@ -188,7 +211,7 @@ def test_closed_streams_are_no_traceback(line: CommandLine) -> None:
         ["/bin/sh", "-c", script, sys.executable], cwd=line.folder, env=line.variables(), capture_output=True, text=True
     )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "no key was given" in done.stderr
+    assert "no key given" in done.stderr
 
 
 def test_a_character_that_the_terminal_cannot_show_is_its_code(line: CommandLine) -> None:

@@ -9,7 +9,7 @@ def test_the_default_is_marked_and_the_demo_says_how_to_connect_another(commands
     ]
     assert (
         done.stderr
-        == "opencode-tui: only the built-in demo is here; connect a model with `opencode-tui auth login PROVIDER`\n"
+        == "opencode-tui: only the demo model is available; add a key with `opencode-tui auth login PROVIDER`\n"
     )
 
 
@@ -19,7 +19,7 @@ def test_json_is_the_models_themselves(commands):
 
 
 def test_a_provider_without_a_key_is_told_from_one_that_does_not_exist(commands):
-    assert commands.run("models", "anthropic").stderr.endswith("`opencode-tui auth login anthropic` stores one\n")
+    assert commands.run("models", "anthropic").stderr.endswith("run `opencode-tui auth login anthropic`\n")
     assert "did you mean anthropic?" in commands.run("models", "antropic").stderr
     unknown = commands.run("models", "zzz")
     assert unknown.code == 2 and "models --all" in unknown.stderr

@@ -64,7 +64,7 @@ def test_a_question_is_shown_with_numbered_answers(terminal):
         "? Which colour?",
         "  1 Red  warm",
         "  2 Blue",
-        "  a number, or your own words; - dismisses the question and ends the turn",
+        "  a number, or type an answer; - to cancel (stops the turn)",
     ]
 
 
@@ -77,22 +77,22 @@ def test_nothing_in_a_question_steers_the_terminal(terminal, text):
 def test_the_model_reads_what_was_chosen_and_said(line, server):
     server.script(CALL, Answer(text="thanks"))
     with start(line) as terminal:
-        terminal.expect("dismisses")
+        terminal.expect("to cancel")
         terminal.send("\n")
-        terminal.expect("dismisses")
+        terminal.expect("to cancel")
         terminal.send("2\n")
         terminal.expect("? Why?")
-        terminal.expect("your own words")
+        terminal.expect("type an answer")
         terminal.send("it is calm\n")
         terminal.expect("thanks")
         assert terminal.wait() == 0
     assert '"Which colour?"="Blue", "Why?"="it is calm"' in result(server)
 
 
-def test_a_dash_dismisses_and_ends_the_turn(line, server):
+def test_a_dash_cancels_the_question_and_stops_the_turn(line, server):
     server.script(CALL)
     with start(line) as terminal:
-        terminal.expect("dismisses")
+        terminal.expect("to cancel")
         terminal.send("-\n")
         terminal.wait()
     assert len(server.bodies) == 1

@@ -130,7 +130,7 @@ def test_a_disk_that_is_full_is_told_in_one_line(line, server):
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("opencode-tui: standard output cannot be written (No space left")
+    assert done.stderr.splitlines()[-1].startswith("opencode-tui: cannot write standard output (No space left")
 
 
 def test_the_same_text_goes_to_a_pipe_however_it_comes(line, server):

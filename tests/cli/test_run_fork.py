@@ -30,5 +30,5 @@ def test_fork_needs_a_session(commands):
 def test_a_turn_in_another_folder_than_the_session_says_so(commands, session_id):
     fork_id = commands.run("session", "fork", session_id, "--worktree").stdout.strip()
     done = commands.run("run", "-s", fork_id, "list this folder")
-    assert done.code == 0 and f"session {fork_id} works in {commands.folder}-" in done.stderr
-    assert f"this turn works in {commands.folder}\n" in done.stderr
+    assert done.code == 0 and f"session {fork_id} runs in {commands.folder}-" in done.stderr
+    assert f"this turn runs in {commands.folder}\n" in done.stderr

@@ -143,7 +143,7 @@ async def test_in_a_terminal_waits_count_down_and_leave_one_line(terminal):
     screen.show(BEGIN, wait(1), wait(2), SessionStatusChanged(session_id=SESSION, status=BusyStatus()), TOOL)
     screen.reporter.close()
     shown = screen.err.getvalue()
-    assert "next try in 0 s, attempt 3 of 5" in shown and shown.count("tried 2 times more") == 1
+    assert "next try in 0 s, attempt 3 of 5" in shown and shown.count("retried 2 times") == 1
 
 
 async def test_the_activity_line_leaves_no_trace_and_never_wraps(terminal):
@@ -161,7 +161,7 @@ def test_an_answer_that_begins_anew_says_so(terminal):
     begun = said("half of", "half ", "of ")[:-1]
     removed = PartRemoved(session_id=SESSION, message_id="msg_x", part_id=begun[0].part.id)
     style = terminal(60)
-    assert "The answer broke off; it begins anew." in Screen(style, style).show(*begun, removed).all.getvalue()
+    assert "The response was interrupted; retrying." in Screen(style, style).show(*begun, removed).all.getvalue()
     assert Screen().show(*begun, removed).all.getvalue() == ""
 
 
@@ -182,7 +182,9 @@ def test_the_last_line_tells_how_it_ended(answer, last):
     screen = Screen().show(TOOL)
     screen.reporter.end(answer)
     assert screen.err.getvalue().splitlines()[-1] == last
-    assert ("cut off" in screen.err.getvalue()) == (answer is not None and answer.info.finish == "length")
+    assert ("The response hit the model's output limit" in screen.err.getvalue()) == (
+        answer is not None and answer.info.finish == "length"
+    )
 
 
 def test_a_turn_that_never_began_has_no_bill():

@@ -58,7 +58,7 @@ def test_what_is_piped_to_a_command_comes_as_an_attachment(line, server):
 def test_an_unknown_command_is_a_wrong_argument(line, server):
     done = line.run("run", "-m", line.model, "--command", "nope")
     assert (done.code, server.bodies) == (2, [])
-    assert done.stderr == "opencode-tui: --command 'nope': there is no such command; there are init, review, say\n"
+    assert done.stderr == "opencode-tui: unknown command 'nope'; available: init, review, say\n"
 
 
 def test_a_plugin_that_fails_in_a_turn_is_named_once_at_its_end(line, server, paths):

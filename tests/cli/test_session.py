@@ -36,7 +36,7 @@ def test_deleting_shows_what_goes_and_never_without_a_yes(commands, session_id):
     assert (asked.code, asked.stdout) == (2, "") and '"First"' in asked.stderr and "--yes" in asked.stderr
     assert session_id in commands.run("session", "list").stdout
     done = commands.run("session", "delete", session_id, "--yes")
-    assert done.code == 0 and done.stderr.endswith("deleted 1 session; your files stay as they are\n")
+    assert done.code == 0 and done.stderr.endswith("deleted 1 session; your files are not touched\n")
     assert commands.run("session", "list").stdout == ""
 
 
@@ -53,7 +53,7 @@ def test_an_unknown_id_names_the_nearest_ones(commands, session_id, command):
     name = [*(["session"] if command != ["export"] else []), command[0], session_id[:-2], *command[1:]]
     done = commands.run(*name)
     assert (done.code, len(done.stderr.splitlines())) == (1, 1)
-    assert f"nearest: {session_id} (First)" in done.stderr and "session list" in done.stderr
+    assert f"similar: {session_id} (First)" in done.stderr and "session list" in done.stderr
 
 
 @pytest.mark.parametrize("hostile", HOSTILE[:3])
@@ -89,7 +89,7 @@ def test_a_fork_ends_before_the_message_that_is_named(commands, session_id):
 def test_deleting_a_forked_session_leaves_the_fork_whole(commands, session_id):
     wanted = json.loads(commands.run("export", session_id).stdout)["messages"]
     fork_id = commands.run("session", "fork", session_id).stdout.strip()
-    assert "1 fork of it stays whole" in commands.run("session", "delete", session_id, "--dry-run").stderr
+    assert "1 fork of it is kept" in commands.run("session", "delete", session_id, "--dry-run").stderr
     assert commands.run("session", "delete", session_id, "--yes").code == 0
     assert len(json.loads(commands.run("export", fork_id).stdout)["messages"]) == len(wanted)
     assert commands.run("session", "tree").stdout.splitlines()[1].split()[0] == fork_id
@@ -97,7 +97,7 @@ def test_deleting_a_forked_session_leaves_the_fork_whole(commands, session_id):
 
 def test_a_fork_with_a_worktree_says_where_it_is_and_how_it_goes(commands, session_id):
     dry = commands.run("session", "fork", session_id, "--worktree", "--dry-run")
-    assert dry.code == 0 and "would make the git worktree" in dry.stderr
+    assert dry.code == 0 and "would create the git worktree" in dry.stderr
     (commands.folder / "new.txt").write_text("new")
     done = commands.run("session", "fork", session_id, "--worktree")
     fork = json.loads(commands.run("export", done.stdout.strip()).stdout)["info"]

@@ -14,7 +14,7 @@ def test_a_session_is_compacted_and_its_messages_stay(commands, session_id):
 def test_a_look_says_what_would_stay_and_changes_nothing(commands, session_id):
     before = commands.run("export", session_id).stdout
     done = commands.run("session", "compact", session_id, "--dry-run")
-    assert done.code == 0 and "would let demo/tour summarise" in done.stderr
+    assert done.code == 0 and "would summarize 3 messages" in done.stderr
     assert "## The person's last request\nlist this folder\n" in done.stdout
     assert commands.run("export", session_id).stdout == before
 

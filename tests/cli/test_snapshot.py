@@ -29,7 +29,7 @@ def test_the_size_names_the_room_and_the_folder(commands, old):
 
 def test_a_dry_run_says_what_would_go_and_drops_nothing(commands, old):
     said = commands.run("snapshot", "clean", "--dry-run").stdout
-    assert re.match(r"about \d+\.\d MiB in 1 snapshot would go, \d+\.\d MiB left in 1 snapshot", said)
+    assert re.match(r"about \d+\.\d MiB in 1 snapshot would be freed, \d+\.\d MiB left in 1 snapshot", said)
     assert commands.run("debug", "snapshot", "patch", old).code == 0
 
 

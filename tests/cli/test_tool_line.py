@@ -1,7 +1,7 @@
 import pytest
 
 from opencode_tui.cli.style import PLAIN
-from opencode_tui.cli.tool_line import activity_of, described, tool_lines
+from opencode_tui.cli.tool_line import activity_of, describe_call, tool_lines
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import (
     ABORTED_TOOL,
@@ -125,4 +125,4 @@ def test_signs_are_ascii_where_the_locale_asks_for_it(terminal):
 def test_a_running_call_is_told_with_a_verb():
     state = ToolStateRunning(input={"command": "pytest -q\nrm x"}, time=ToolTime(start=0))
     part = call("c", "bash").changed(state=state)
-    assert (activity_of(part), described(part)) == ("Running pytest -q …", "Bash: pytest -q …")
+    assert (activity_of(part), describe_call(part)) == ("Running pytest -q …", "Bash: pytest -q …")

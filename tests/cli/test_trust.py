@@ -23,7 +23,7 @@ def test_trust_names_what_it_lets_start(line: Commands) -> None:
     assert done.stdout.splitlines() == [
         "opencode.json: plugin: starts programs: ./p.py",
         "opencode.json: permission.bash: loosens permissions: allow",
-        f"trusted {line.folder} as it is now",
+        f"trusted {line.folder}",
     ]
     assert '"ignored": []' in line.run("debug", "config").stdout
 
@@ -31,7 +31,7 @@ def test_trust_names_what_it_lets_start(line: Commands) -> None:
 def test_trusted_folders_are_listed_and_revoked(line: Commands) -> None:
     line.run("trust", str(line.folder))
     assert line.run("trust", "--list").stdout == f"{line.folder}\n"
-    assert line.run("trust", "--revoke").stdout == f"{line.folder} is trusted no longer\n"
+    assert line.run("trust", "--revoke").stdout == f"{line.folder} is no longer trusted\n"
     assert line.run("trust", "--list").stdout == ""
     again = line.run("trust", "--revoke")
     assert (again.code, again.stderr) == (0, f"opencode-tui: {line.folder} was not trusted\n")

@@ -38,7 +38,7 @@ def test_the_last_turn_is_undone_and_brought_back(commands, session):
     back = commands.run("session", "unrevert", session)
     rows = [line.split() for line in back.stdout.splitlines()[1:]]
     assert rows == [["restored", "a.py", "+1", "−1"], ["restored", "made.txt", "+2"]]
-    assert back.code == 0 and back.stdout.startswith("Brought back") and made.read_text() == "one\ntwo\n"
+    assert back.code == 0 and back.stdout.startswith("Redid") and made.read_text() == "one\ntwo\n"
 
 
 def test_what_was_changed_since_is_shown_as_kept(commands, session):
@@ -63,7 +63,7 @@ def test_the_changes_of_a_session_and_of_a_turn_are_shown(commands, session):
     assert [(one["file"], one["additions"], one["deletions"]) for one in found] == [("a.py", 1, 1), ("made.txt", 2, 0)]
     messages = json.loads(commands.run("export", session).stdout)["messages"]
     none = commands.run("session", "diff", session, "--message", messages[0]["info"]["id"])
-    assert (none.code, none.stdout) == (0, "") and "no file was changed" in none.stderr
+    assert (none.code, none.stdout) == (0, "") and "no file changes" in none.stderr
     unknown = commands.run("session", "diff", session, "--message", "msg_none")
     assert unknown.code == 1 and "msg_none" in unknown.stderr
 

@@ -14,8 +14,8 @@ def test_the_session_is_named_once_and_the_old_title_comes_back() -> None:
     title.end()
     title.end()
     first, second, *rest = written
-    assert first == "\x1b[22;2t\x1b]2;opencode_tui\x07"
-    assert second == "\x1b]2;Fix the parser · opencode_tui\x07"
+    assert first == "\x1b[22;2t\x1b]2;opencode-tui\x07"
+    assert second == "\x1b]2;Fix the parser · opencode-tui\x07"
     assert rest == ["\x1b[23;2t"]
 
 
@@ -34,6 +34,6 @@ def test_it_can_be_switched_off_and_on(monkeypatch: pytest.MonkeyPatch) -> None:
     title.show("Fix the parser")
     assert written == []
     title.switch()
-    assert written == ["\x1b[22;2t\x1b]2;Fix the parser · opencode_tui\x07"]
+    assert written == ["\x1b[22;2t\x1b]2;Fix the parser · opencode-tui\x07"]
     title.switch()
     assert written[-1] == "\x1b[23;2t"

@@ -1,25 +1,25 @@
-"""`opencode-tui agent`: who can work for you."""
+"""`opencode-tui agent`: list agents."""
 
 import click
 
 
 @click.group()
 def agent() -> None:
-    """The agents that can work for you; `run --agent NAME` chooses one."""
+    """List agents; `run --agent NAME` selects one."""
 
 
-@agent.command("list")
+@agent.command("list", short_help="List agents, the default one first.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def list_agents(style: str) -> None:
-    """List the agents, the default one first.
+    """List agents, the default one first.
 
-    A primary agent works for you, a subagent for other agents only.
+    You can select a primary agent; a subagent is only called by other agents.
     """
     import os
     import sys
     from collections.abc import Sequence
 
-    from opencode_tui.cli.engine_access import with_client  # the engine is loaded only when there is work
+    from opencode_tui.cli.engine_access import with_client  # not for the help
     from opencode_tui.cli.style import style_of
     from opencode_tui.cli.table import render_table
     from opencode_tui.cli.terminal import print_json
@@ -38,7 +38,7 @@ def list_agents(style: str) -> None:
         for one in agents
         if not one.hidden
     ]
-    heads = ("NAME", "MODE", "MODEL", "WHAT FOR")
+    heads = ("NAME", "MODE", "MODEL", "DESCRIPTION")
     shown = [0, 1, 3] if not any(row[2] for row in rows) else [0, 1, 2, 3]
     table = [[row[column] for column in shown] for row in rows]
     look = style_of(sys.stdout, os.environ)

@@ -1,4 +1,4 @@
-"""`auth list|login|logout`: keys of the providers."""
+"""`auth list|login|logout`: API keys."""
 
 import sys
 
@@ -12,10 +12,10 @@ from opencode_tui.schema.error import ConfigError
 
 @click.group()
 def auth() -> None:
-    """Keys of the providers. They are kept in auth.json, which only you can read."""
+    """Manage API keys. They are stored in auth.json (mode 0600)."""
 
 
-@auth.command("list")
+@auth.command("list", short_help="List providers with stored keys.")
 def list_credentials() -> None:
     """List providers with stored keys."""
     paths = read_environment().paths
@@ -25,10 +25,10 @@ def list_credentials() -> None:
     for provider_id, entry in sorted(stored.entries.items()):
         print_result(f"{provider_id}  {entry.get('type', 'unknown')}")
     if not stored.entries:
-        say("no key is stored; `opencode-tui auth login PROVIDER` stores one")
+        say("no keys stored; add one with `opencode-tui auth login PROVIDER`")
 
 
-@auth.command()
+@auth.command(short_help="Store an API key.")
 @click.argument("provider")
 def login(provider: str) -> None:
     """Store an API key (prompted, or read from stdin)."""
@@ -37,7 +37,7 @@ def login(provider: str) -> None:
     say(f"saved API key for {provider}; list its models with `opencode-tui models {provider}`")
 
 
-@auth.command()
+@auth.command(short_help="Delete a stored key.")
 @click.argument("provider")
 def logout(provider: str) -> int:
     """Delete a stored key."""
@@ -54,5 +54,5 @@ def _ask_for_key(provider: str) -> str:
     else:
         key = sys.stdin.readline(1 << 16)
     if not key.strip():
-        raise ConfigError("no key was given; type it at the prompt or pipe it in, as in `auth login openai < key.txt`")
+        raise ConfigError("no key given; type it at the prompt or pipe it in, e.g. `auth login openai < key.txt`")
     return key.strip()

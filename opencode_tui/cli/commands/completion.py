@@ -1,4 +1,4 @@
-"""`completion`: a script that a shell loads to complete commands and options."""
+"""`opencode-tui completion`: print the completion script of a shell."""
 
 import click
 
@@ -12,10 +12,10 @@ def completion(shell: str) -> None:
 
     \b
     bash   opencode-tui completion bash > ~/.opencode-tui-completion; source it from ~/.bashrc
-    zsh    the same, sourced from ~/.zshrc
+    zsh    opencode-tui completion zsh > ~/.opencode-tui-completion; source it from ~/.zshrc
     fish   opencode-tui completion fish > ~/.config/fish/completions/opencode-tui.fish
     """
-    from click.shell_completion import get_completion_class  # needed by this command alone
+    from click.shell_completion import get_completion_class  # only for this command
 
     from opencode_tui.cli.main import COMPLETION_VARIABLE, PROGRAM, commands  # the group imports this module lazily
 

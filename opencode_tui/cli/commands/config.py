@@ -1,4 +1,4 @@
-"""`config show|path|schema`: the settings in force, where they are looked for, and their schema."""
+"""`config show|path|schema`: effective settings, their sources and schema."""
 
 import json
 from pathlib import Path
@@ -14,12 +14,15 @@ _SHOWN_CHARACTERS = 60
 
 @click.group()
 def config() -> None:
-    """Settings are JSON with comments under OpenCode's key names; `opencode-tui config path` says where."""
+    """Show effective settings, their sources and schema.
+
+    Settings are JSON with comments and use OpenCode's key names; `opencode-tui config path` lists the files.
+    """
 
 
-@config.command()
+@config.command(short_help="Show effective settings and their sources.")
 def show() -> None:
-    """Print each value in force and its source."""
+    """Print each effective value and its source."""
     from opencode_tui.config.redact import redact_settings  # with the settings: not for the help
 
     loaded = load_settings(read_environment())
@@ -32,12 +35,12 @@ def show() -> None:
     for key, value, source in rows:
         print_result(f"{key:<{widths[0]}}  {value:<{widths[1]}}  {source}")
     if not rows:
-        print_result("no setting differs from the defaults; `opencode-tui config path` says where settings go")
+        print_result("all settings have their defaults; `opencode-tui config path` lists the settings files")
 
 
-@config.command()
+@config.command(short_help="List the settings files, weakest first.")
 def path() -> None:
-    """Print where settings are looked for, weakest first."""
+    """List the settings files, weakest first."""
     from opencode_tui.config.sources.locations import find_worktree, list_administrator_sources, list_sources
 
     outside = read_environment()
@@ -51,7 +54,7 @@ def path() -> None:
             print_result(f"{_state(source.path)}  {shown}{'/' if source.kind == 'folder' else ''}")
 
 
-@config.command()
+@config.command(short_help="Print the JSON schema of the settings.")
 def schema() -> None:
     """Print the JSON schema of the settings, for your editor."""
     from opencode_tui.config.check.json_schema import build_schema  # reads the sources of the models
@@ -59,12 +62,12 @@ def schema() -> None:
     print_json(build_schema())
 
 
-def _state(place: Path) -> str:
-    return "found  " if place.exists() else "missing"
+def _state(path: Path) -> str:
+    return "found  " if path.exists() else "missing"
 
 
 def _leaves(value: dict[str, Any], prefix: str) -> list[tuple[str, Any]]:
-    """Return (dotted key, value) of everything that is no object, and of empty objects."""
+    """Return (dotted key, value) of every value that is not an object, and of empty objects."""
     rows: list[tuple[str, Any]] = []
     for key, inner in value.items():
         dotted = f"{prefix}.{key}" if prefix else key

@@ -1,4 +1,4 @@
-"""`debug`: JSON in, JSON out, for tests and for curious people. Each command's module is loaded when it is used."""
+"""`opencode-tui debug`: internal state as JSON. Each command's module is imported when it is used."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -11,29 +11,25 @@ from opencode_tui.cli.lazy_group import Entry, LazyGroup
 class _Commands(LazyGroup):
     sections: ClassVar[Mapping[str, Mapping[str, Entry]]] = {
         "Commands": {
-            "paths": Entry("opencode_tui.cli.commands.debug_state:paths", "The folders and files of the program."),
+            "paths": Entry("opencode_tui.cli.commands.debug_state:paths", "Print the program's folders and files."),
             "config": Entry(
                 "opencode_tui.cli.commands.debug_state:config",
-                "Settings in force, sources, warnings, what was ignored.",
+                "Print settings, sources and warnings.",
             ),
             "bash-scan": Entry(
-                "opencode_tui.cli.commands.debug_bash_scan:bash_scan", "What the scanner sees in shell commands."
+                "opencode_tui.cli.commands.debug_bash_scan:bash_scan", "Analyze shell commands from stdin."
             ),
-            "snapshot": Entry(
-                "opencode_tui.cli.commands.debug_snapshot:snapshot", "Record the files, tell what changed, undo it."
-            ),
+            "snapshot": Entry("opencode_tui.cli.commands.debug_snapshot:snapshot", "Record, compare and revert files."),
             "context": Entry(
                 "opencode_tui.cli.commands.debug_state:context",
-                "What the next request of a session carries, item by item.",
+                "Print the items of the next request.",
             ),
-            "request": Entry(
-                "opencode_tui.cli.commands.debug_state:request", "The next request of a session, as it is sent."
-            ),
-            "agent": Entry("opencode_tui.cli.commands.debug_state:agent", "An agent's rules, tools and prompt."),
+            "request": Entry("opencode_tui.cli.commands.debug_state:request", "Print the next request as it is sent."),
+            "agent": Entry("opencode_tui.cli.commands.debug_state:agent", "Print an agent's rules, tools and prompt."),
         }
     }
 
 
 @click.group(cls=_Commands)
 def debug() -> None:
-    """Look inside: one JSON value on stdout."""
+    """Print internal state as JSON."""

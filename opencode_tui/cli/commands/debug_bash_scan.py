@@ -1,6 +1,6 @@
-"""`opencode-tui debug bash-scan`: JSON lines in, what the scanner and the rules make of each out.
+"""`opencode-tui debug bash-scan`: analyze shell commands, JSON lines in and out.
 
-In: `{id, command, cwd, home, project_root, symlinks, files, rules?}`; the world is virtual. Out: one line each, in order, flushed.
+Input: `{id, command, cwd, home, project_root, symlinks, files, rules?}`; the file system is virtual. Output: one line each.
 """
 
 import json
@@ -20,7 +20,7 @@ _DEFAULT: list[tuple[str, Action]] = [("*", "allow")]
 
 @click.command(name="bash-scan")
 def bash_scan() -> None:
-    """Read shell commands as JSON lines and print what each would do."""
+    """Read shell commands as JSON lines and print what each one would do, and the decision."""
     for line in sys.stdin:
         if line.strip():
             sys.stdout.write(json.dumps(answer(json.loads(line))) + "\n")
@@ -28,7 +28,7 @@ def bash_scan() -> None:
 
 
 def answer(question: JsonObject) -> JsonObject:
-    """Return the scanner's answer to one question, both in the form of the corpus."""
+    """Return the analysis of one command; input and output have the form of the corpus."""
     files = VirtualFileSystem(
         question["project_root"], files=question.get("files", []), symlinks=question.get("symlinks", {})
     )
@@ -52,7 +52,7 @@ def answer(question: JsonObject) -> JsonObject:
 
 
 def _rules(given: list[tuple[str, Action]] | None) -> list[Rule]:
-    """Return the rules of a question: those for bash over the built-in ones for folders outside and secrets."""
+    """Return the rules of an input: those for bash after the default ones for external folders and secrets."""
     bash = _ASK_ALL if given is None else given or _DEFAULT
     return [
         Rule(permission="external_directory", pattern="*", action="ask"),

@@ -1,4 +1,4 @@
-"""`debug snapshot`: states of the files and the way back to them, one JSON value a command.
+"""`debug snapshot`: record, compare and revert files; each command prints one JSON value.
 
 track → {snapshot, unprotected} · patch ID → {hash, after, files} · revert (patches on stdin) → {before, restored, deleted,
 conflicts, unprotected, failed, after} · unrevert (that report on stdin) → the same · preview (patches on stdin) · diff ID ID ·
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @click.group()
 def snapshot() -> None:
-    """Record the files of this project, tell what changed, undo it."""
+    """Record, compare and revert the files of this project."""
 
 
-@snapshot.command()
+@snapshot.command(short_help="Record all files.")
 def track() -> None:
-    """Record all files as they are: {snapshot, unprotected}; the id is null where undo is off."""
+    """Record all files: {snapshot, unprotected}; the ID is null where undo is off."""
     snapshots = open_snapshots()
     if snapshots.unavailable is not None:
         print_json(
@@ -38,24 +38,24 @@ def track() -> None:
     print_json({"snapshot": taken.id, "unprotected": [remark.to_dict() for remark in taken.unprotected]})
 
 
-@snapshot.command()
+@snapshot.command(short_help="Print the changes since a snapshot.")
 @click.argument("before", metavar="ID")
 def patch(before: str) -> None:
     """Print what changed since a snapshot: {hash, after, files}."""
     print_json(with_snapshots(lambda snapshots: snapshots.patch(before)).to_dict())
 
 
-@snapshot.command()
+@snapshot.command(short_help="Undo the patches on stdin.")
 def revert() -> None:
     """Undo the patches on stdin (a JSON list, oldest first) and print the report."""
     patches = _read_patches()
     print_json(with_snapshots(lambda snapshots: snapshots.revert(patches)).to_dict())
 
 
-@snapshot.command()
+@snapshot.command(short_help="Redo the report on stdin.")
 def unrevert() -> None:
-    """Bring back what the report on stdin says was undone, and print a report."""
-    from opencode_tui.engine.snapshot.report import Report  # pydantic: not for the help
+    """Redo the revert whose report is on stdin, and print a report."""
+    from opencode_tui.engine.snapshot.report import Report  # not for the help
 
     content = _read_json()
     try:
@@ -65,31 +65,31 @@ def unrevert() -> None:
     print_json(with_snapshots(lambda snapshots: snapshots.unrevert(report)).to_dict())
 
 
-@snapshot.command()
+@snapshot.command(short_help="Preview a revert.")
 def preview() -> None:
-    """Print what `revert` would do with the patches on stdin; nothing is changed."""
+    """Print what `revert` would do with the patches on stdin, without changing anything."""
     patches = _read_patches()
     print_json(with_snapshots(lambda snapshots: snapshots.preview(patches)).to_dict())
 
 
-@snapshot.command()
+@snapshot.command(short_help="Compare two snapshots.")
 @click.argument("before")
 @click.argument("after")
 def diff(before: str, after: str) -> None:
-    """Print the files that differ between two snapshots, with their texts and numbers of lines."""
+    """Print the files that differ between two snapshots, with their contents and line counts."""
     print_json([change.to_dict() for change in with_snapshots(lambda snapshots: snapshots.diff(before, after))])
 
 
-@snapshot.command()
+@snapshot.command(short_help="Check every stored object.")
 def verify() -> int:
-    """Read every stored object: {objects, bytes, damaged}; exit code 1 when one is damaged."""
+    """Check every stored object: {objects, bytes, damaged}; exit code 1 if one is damaged."""
     verdict = with_snapshots(lambda snapshots: snapshots.verify())
     print_json({"objects": verdict.objects, "bytes": verdict.bytes, "damaged": list(verdict.damaged)})
     return 1 if verdict.damaged else 0
 
 
 def _read_patches() -> "list[Patch]":
-    from opencode_tui.engine.snapshot.report import Patch  # pydantic: not for the help
+    from opencode_tui.engine.snapshot.report import Patch  # not for the help
 
     content = _read_json()
     try:

@@ -1,4 +1,4 @@
-"""`debug agent`: what an agent is made of."""
+"""`debug agent|config|context|request|paths`: internal state as JSON."""
 
 import os
 
@@ -12,11 +12,11 @@ from opencode_tui.storage.paths import find_paths
 @click.command()
 @click.argument("name")
 def agent(name: str) -> None:
-    """Print what an agent is made of: {agent, rules, prompt, tools}.
+    """Print {agent, rules, prompt, tools}.
 
-    The rules stand in order, the last that matches decides; the tools are those that the model is offered.
+    Of the rules the last match wins; the tools are those that the model can call.
     """
-    from opencode_tui.cli.engine_access import with_client  # the engine is loaded only when there is work
+    from opencode_tui.cli.engine_access import with_client  # not for the help
     from opencode_tui.cli.terminal import print_json
     from opencode_tui.client.client import Client
     from opencode_tui.schema.record import JsonObject
@@ -29,8 +29,8 @@ def agent(name: str) -> None:
 
 @click.command()
 def config() -> None:
-    """Print {config, sources, warnings, ignored, extensions}; secrets are covered."""
-    from opencode_tui.config.redact import redact_settings  # with the settings: not for the help
+    """Print {config, sources, warnings, ignored, extensions}; secrets are redacted."""
+    from opencode_tui.config.redact import redact_settings  # not for the help
 
     loaded = load_settings(read_environment())
     print_json(
@@ -49,8 +49,8 @@ def config() -> None:
 @click.command()
 @click.argument("session_id", metavar="ID")
 def context(session_id: str) -> None:
-    """Print the next request of a session item by item: what each takes, what is left out, why."""
-    from opencode_tui.cli.engine_access import with_client  # the engine is loaded only when there is work
+    """Print the items of a session's next request: their tokens, what is left out and why."""
+    from opencode_tui.cli.engine_access import with_client  # not for the help
     from opencode_tui.cli.session_choice import choose_session
     from opencode_tui.cli.terminal import print_json
     from opencode_tui.client.client import Client
@@ -65,8 +65,8 @@ def context(session_id: str) -> None:
 @click.command()
 @click.argument("session_id", metavar="ID")
 def request(session_id: str) -> None:
-    """Print the next request of a session as it would be sent: address, headers, body; keys are covered."""
-    from opencode_tui.cli.engine_access import with_client  # as above
+    """Print a session's next request as it would be sent: URL, headers, body; keys are redacted."""
+    from opencode_tui.cli.engine_access import with_client
     from opencode_tui.cli.session_choice import choose_session
     from opencode_tui.cli.terminal import print_json
     from opencode_tui.client.client import Client
@@ -80,7 +80,7 @@ def request(session_id: str) -> None:
 
 @click.command()
 def paths() -> None:
-    """Print the absolute paths of folders and files; they need not exist."""
+    """Print the absolute paths of the program's folders and files; they may not exist yet."""
     found = find_paths(os.environ)
     names = (
         "home",

@@ -1,4 +1,4 @@
-"""`opencode-tui doctor`: is everything in order here?"""
+"""`opencode-tui doctor`: check the installation, repair what can be repaired."""
 
 import os
 import shutil
@@ -36,47 +36,47 @@ from opencode_tui.text.safe_text import make_safe
 def doctor(is_fixing: bool) -> int:
     """Check the data folder, the store, keys, git, ripgrep, settings and models.
 
-    The exit code is 1 when something is broken, 0 when all is well or only could be better.
+    The exit code is 1 if something is broken, 0 otherwise.
     """
     return _examine(is_fixing=is_fixing)
 
 
-Level = Literal["well", "advice", "amiss"]
+Level = Literal["ok", "warning", "error"]
 _MEBIBYTE = 1024 * 1024
 _SCARCE_BYTES = 512 * _MEBIBYTE
 _FULL_BYTES = 64 * _MEBIBYTE
 
 
 class Check(Struct, frozen=True):
-    """What came out: `advice` could be better, `amiss` is broken. `notes` are lines below, each with its own level."""
+    """The result of one check; `details` are lines under it, each with its own level."""
 
     name: str
     level: Level
     text: str
-    notes: list[tuple[Level, str]] = field(default_factory=list[tuple[Level, str]])
+    details: list[tuple[Level, str]] = field(default_factory=list[tuple[Level, str]])
 
 
 def check_folder(paths: Paths) -> Check:
-    """Tell whether the data folder can be written to, has room, and lies on a local disk. Blocks."""
-    folder = next(place for place in (paths.data, *paths.data.parents) if place.exists())
+    """Return whether the data folder is writable, has free space, and is on a local disk. Blocks."""
+    folder = next(path for path in (paths.data, *paths.data.parents) if path.exists())
     try:
         _try_to_write(folder)
         free = shutil.disk_usage(folder).free
     except OSError as error:
         reason = error.strerror or str(error)
         return Check(
-            "folder", "amiss", f"{folder} cannot be written to ({reason}); make it yours, or set XDG_DATA_HOME"
+            "folder", "error", f"{folder} is not writable ({reason}); fix its permissions, or set XDG_DATA_HOME"
         )
-    notes: list[tuple[Level, str]] = []
+    details: list[tuple[Level, str]] = []
     if free < _SCARCE_BYTES:
         is_full = free < _FULL_BYTES
-        notes.append(
-            ("amiss" if is_full else "advice", f"only {free // _MEBIBYTE} MiB are free on its disk; make room")
+        details.append(
+            ("error" if is_full else "warning", f"only {free // _MEBIBYTE} MiB free on its disk; free some space")
         )
     kind = network_kind(folder)
     if kind is not None:
-        notes.append(("advice", f"it lies on a network mount ({kind}): slow, and locks may fail; set XDG_DATA_HOME"))
-    return Check("folder", worst(level for level, _ in notes), str(paths.data), notes)
+        details.append(("warning", f"network file system ({kind}): slow, and locks may fail; set XDG_DATA_HOME"))
+    return Check("folder", worst(level for level, _ in details), str(paths.data), details)
 
 
 def _try_to_write(folder: Path) -> None:
@@ -89,69 +89,69 @@ def _try_to_write(folder: Path) -> None:
 
 
 def check_keys(paths: Paths) -> Check:
-    """Tell whether the file of credentials can be read. Blocks."""
+    """Return whether the credentials file is readable. Blocks."""
     try:
         stored = AuthStore(paths=paths).read()
     except ConfigError as error:
-        return Check("keys", "amiss", str(error))
+        return Check("keys", "error", str(error))
     names = ", ".join(sorted(stored.entries)) or "none stored"
-    return Check("keys", "well", names, [("well", f"mended: {stored.corrected}")] if stored.corrected else [])
+    return Check("keys", "ok", names, [("ok", f"repaired: {stored.corrected}")] if stored.corrected else [])
 
 
 def check_git() -> Check:
-    """Return which git there is; blocks."""
+    """Return the version of git. Blocks."""
     try:
-        return Check("git", "well", git_version(os.environ))
+        return Check("git", "ok", git_version(os.environ))
     except GitMissingError:
-        return Check("git", "amiss", "not found; install it: it identifies a project, and undo needs it")
+        return Check("git", "error", "not found; install it: projects and undo need it")
     except GitUnavailableError as error:
-        return Check("git", "amiss", f"{shutil.which('git')} does not run ({error}); install it again")
+        return Check("git", "error", f"{shutil.which('git')} does not run ({error}); reinstall it")
 
 
 def check_ripgrep() -> Check:
-    """Tell where ripgrep is."""
+    """Return the location of ripgrep."""
     path = find_ripgrep()
     if path is None:
-        return Check("ripgrep", "advice", "not found; searches work but are slow: pip install ripgrep")
-    return Check("ripgrep", "well", str(path))
+        return Check("ripgrep", "warning", "not found; searches are slow without it: pip install ripgrep")
+    return Check("ripgrep", "ok", str(path))
 
 
 def worst(levels: Iterable[Level]) -> Level:
-    """Return the worst of the levels, `well` without any."""
+    """Return the worst of the levels, `ok` without any."""
     present = set(levels)
-    return "amiss" if "amiss" in present else "advice" if "advice" in present else "well"
+    return "error" if "error" in present else "warning" if "warning" in present else "ok"
 
 
 _HARMLESS = ("foreign", "leftover")
-_MENDED = {
-    "damaged": "set aside below quarantine/",
+_REPAIRED = {
+    "damaged": "moved to quarantine/",
     "leftover": "removed",
-    "mode": "closed to others",
-    "killed run": "its records are closed",
+    "mode": "permissions tightened (0600)",
+    "killed run": "records closed",
 }
 
 
 def check_store(paths: Paths, *, is_fixing: bool) -> Check:
-    """Return what is damaged, left over or open to others, and mend it if asked to. Blocks."""
-    text = str(paths.storage) if paths.storage.is_dir() else "empty, nothing is stored yet"
+    """Return what is damaged, left over or readable by others; repair it with `is_fixing`. Blocks."""
+    text = str(paths.storage) if paths.storage.is_dir() else "empty"
     doctor = Doctor(Storage(paths))
     try:
         findings = doctor.inspect()
     except OpencodeError as error:
-        return Check("store", "amiss", str(error))
-    notes = _repair(doctor, findings) if is_fixing else _describe(findings)
-    return Check("store", worst(level for level, _ in notes), text, notes)
+        return Check("store", "error", str(error))
+    details = _repair(doctor, findings) if is_fixing else _describe(findings)
+    return Check("store", worst(level for level, _ in details), text, details)
 
 
 def _describe(findings: list[Finding]) -> list[tuple[Level, str]]:
-    notes: list[tuple[Level, str]] = [(_level(finding), finding.text) for finding in findings]
+    details: list[tuple[Level, str]] = [(_level(finding), finding.text) for finding in findings]
     if any(finding.is_fixable or finding.kind == "killed run" for finding in findings):
-        notes.append(("advice", "`opencode-tui doctor --fix` mends this; nothing is lost by it"))
-    return notes
+        details.append(("warning", "`opencode-tui doctor --fix` repairs this; no data is lost"))
+    return details
 
 
 def _repair(doctor: Doctor, findings: list[Finding]) -> list[tuple[Level, str]]:
-    """Mend what can be mended; returns a line for each finding, and one for each failure."""
+    """Repair what can be repaired; return a line for each finding and each failure."""
     failures = [str(error) for error in doctor.repair([one for one in findings if one.is_fixable])]
     is_closed = False
     if any(finding.kind == "killed run" for finding in findings):
@@ -160,13 +160,13 @@ def _repair(doctor: Doctor, findings: list[Finding]) -> list[tuple[Level, str]]:
             is_closed = True
         except OpencodeError as error:
             failures.append(str(error))
-    notes: list[tuple[Level, str]] = [("amiss", failure) for failure in failures]
+    details: list[tuple[Level, str]] = [("error", failure) for failure in failures]
     for finding in findings:
-        is_mended = is_closed if finding.kind == "killed run" else finding.is_fixable and not failures
-        notes.append(
-            ("well", f"{finding.text}: {_MENDED[finding.kind]}") if is_mended else (_level(finding), finding.text)
+        is_repaired = is_closed if finding.kind == "killed run" else finding.is_fixable and not failures
+        details.append(
+            ("ok", f"{finding.text}: {_REPAIRED[finding.kind]}") if is_repaired else (_level(finding), finding.text)
         )
-    return notes
+    return details
 
 
 async def _close_killed_runs(client: Client) -> int:
@@ -174,15 +174,15 @@ async def _close_killed_runs(client: Client) -> int:
 
 
 def _level(finding: Finding) -> Level:
-    return "advice" if finding.kind in _HARMLESS else "amiss"
+    return "warning" if finding.kind in _HARMLESS else "error"
 
 
-_SIGNS: dict[Level, tuple[str, Token]] = {"well": ("✓", "success"), "advice": ("!", "warning"), "amiss": ("✗", "error")}
+_SIGNS: dict[Level, tuple[str, Token]] = {"ok": ("✓", "success"), "warning": ("!", "warning"), "error": ("✗", "error")}
 _TEXT_AT = 12
 
 
 def _examine(*, is_fixing: bool) -> int:
-    """Run all checks and print them to stdout; returns 1 when something stays amiss, else 0."""
+    """Run all checks and print them to stdout; return 1 if one fails, else 0."""
     paths = find_paths(os.environ)
     style = style_of(sys.stdout, os.environ)
     checks: list[Callable[[], Check]] = [
@@ -200,16 +200,16 @@ def _examine(*, is_fixing: bool) -> int:
         levels.append(check.level)
         sys.stdout.write(_render(check, style))
         sys.stdout.flush()
-    return 1 if worst(levels) == "amiss" else 0
+    return 1 if worst(levels) == "error" else 0
 
 
 def _check_settings() -> Check:
     try:
         loaded = load_settings(read_environment(os.environ))
     except OpencodeError as error:
-        return Check("settings", "amiss", str(error))
-    notes: list[tuple[Level, str]] = [("advice", str(notice)) for notice in (*loaded.warnings, *loaded.ignored)]
-    return Check("settings", worst(level for level, _ in notes), f"for {Path.cwd()}", notes)
+        return Check("settings", "error", str(error))
+    details: list[tuple[Level, str]] = [("warning", str(notice)) for notice in (*loaded.warnings, *loaded.ignored)]
+    return Check("settings", worst(level for level, _ in details), f"for {Path.cwd()}", details)
 
 
 def _check_models() -> Check:
@@ -219,15 +219,15 @@ def _check_models() -> Check:
     try:
         default, count = with_client(work)
     except OpencodeError as error:
-        return Check("models", "amiss", f"cannot be told: {error}")
+        return Check("models", "error", f"cannot list models: {error}")
     if default == "demo/tour" and count == 1:
-        return Check("models", "advice", "only the demo; `opencode-tui auth login PROVIDER` connects a model")
-    return Check("models", "well", f"{default} by default, {count} in all")
+        return Check("models", "warning", "only the demo model; add a key with `opencode-tui auth login PROVIDER`")
+    return Check("models", "ok", f"{default} (default), {count} in total")
 
 
 def _render(check: Check, style: Style) -> str:
     lines = [_line(check.level, f"{check.name:<{_TEXT_AT - 2}}{make_safe(check.text)}", style)]
-    lines += [" " * _TEXT_AT + _line(level, make_safe(text), style) for level, text in check.notes]
+    lines += [" " * _TEXT_AT + _line(level, make_safe(text), style) for level, text in check.details]
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""`opencode-tui models`: what can answer here."""
+"""`opencode-tui models`: list available models."""
 
 import difflib
 import os
@@ -19,12 +19,12 @@ from opencode_tui.text.quantity import amount
 
 @click.command()
 @click.argument("provider", required=False)
-@click.option("--all", "is_all", is_flag=True, help="Also the models of providers without a key.")
+@click.option("--all", "is_all", is_flag=True, help="Include models of providers without a key.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def models(provider: str | None, is_all: bool, style: str) -> None:
-    """List the models that can be used here, of one PROVIDER or of all.
+    """List available models, of one PROVIDER or of all.
 
-    Sizes are tokens, prices USD for a million tokens. The model that answers when none is named is marked.
+    Sizes are in tokens, prices in USD per million tokens. The default model is marked.
     """
     _list_models(provider, is_all=is_all, style=style)
 
@@ -34,7 +34,7 @@ _NEAREST = 3
 
 
 def _list_models(provider: str | None, *, is_all: bool, style: str) -> None:
-    """Print the models. Raises ConfigError when a provider was named that has none here."""
+    """Print the models. Raises ConfigError for a provider without available models."""
 
     async def work(client: Client) -> tuple[Sequence[Model], ModelRef]:
         found = await client.catalog.all_models() if is_all else await client.catalog.models()
@@ -51,15 +51,15 @@ def _list_models(provider: str | None, *, is_all: bool, style: str) -> None:
     look = style_of(sys.stdout, os.environ)
     sys.stdout.write(render_table(_HEADS, rows, look, numbers=_HEADS[1:5], whole=_HEADS[1:5]) + "\n")
     if all(model.adapter == "demo" for model in chosen) and not provider:
-        say("only the built-in demo is here; connect a model with `opencode-tui auth login PROVIDER`")
+        say("only the demo model is available; add a key with `opencode-tui auth login PROVIDER`")
 
 
 def _no_models(provider: str, known: set[str]) -> str:
-    """Return why a provider has no models here, with what helps."""
+    """Return why a provider has no available models, with a remedy."""
     if provider in known:
-        return f"no model of {provider} can be used: there is no key; `opencode-tui auth login {provider}` stores one"
+        return f"no API key for {provider}; run `opencode-tui auth login {provider}`"
     near = difflib.get_close_matches(provider, sorted(known), _NEAREST)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`opencode-tui models --all` lists all that are known"
+    hint = f"did you mean {' or '.join(near)}?" if near else "`opencode-tui models --all` lists all known ones"
     return f"no provider {provider!r}; {hint}"
 
 

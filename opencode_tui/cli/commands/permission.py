@@ -1,4 +1,4 @@
-"""`opencode-tui permission`: what the agent may do, and why."""
+"""`opencode-tui permission`: show, test and revoke permission rules."""
 
 import os
 import sys
@@ -21,21 +21,21 @@ _ACTIONS = click.Choice(["allow", "ask", "deny"])
 
 @click.group()
 def permission() -> None:
-    """What the agent may do here, and why."""
+    """Show, test and revoke permission rules."""
 
 
-@permission.command("list")
-@click.option("--agent", metavar="NAME", help="Of this agent instead of the default one.")
+@permission.command("list", short_help="List the effective rules and your grants.")
+@click.option("--agent", metavar="NAME", help="Agent (default: the default agent).")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def list_rules(agent: str | None, style: str) -> None:
-    """List the rules in force, in order, and what you allowed for good in this worktree."""
+    """List the effective rules in order (last match wins) and what you always allow in this project."""
     _list_rules(agent=agent, style=style)
 
 
-@permission.command()
+@permission.command(short_help="Show the decision for a call, and why.")
 @click.argument("name", metavar="PERMISSION")
 @click.argument("subject")
-@click.option("--agent", metavar="NAME", help="For this agent instead of the default one.")
+@click.option("--agent", metavar="NAME", help="Agent (default: the default agent).")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def explain(name: str, subject: str, agent: str | None, style: str) -> None:
     """Show whether a call would be allowed, asked or denied, and by which rule. Nothing is executed.
@@ -47,12 +47,12 @@ def explain(name: str, subject: str, agent: str | None, style: str) -> None:
     _explain(name, subject, agent=agent, style=style)
 
 
-@permission.command("try")
+@permission.command("try", short_help="Test a rule before adding it.")
 @click.argument("name", metavar="PERMISSION")
 @click.argument("pattern")
 @click.argument("action", type=_ACTIONS)
 @click.argument("subject")
-@click.option("--agent", metavar="NAME", help="For this agent instead of the default one.")
+@click.option("--agent", metavar="NAME", help="Agent (default: the default agent).")
 def try_rule(name: str, pattern: str, action: str, subject: str, agent: str | None) -> None:
     """Test a rule before adding it.
 
@@ -62,7 +62,7 @@ def try_rule(name: str, pattern: str, action: str, subject: str, agent: str | No
     _try_rule(name, pattern, action, subject, agent=agent)
 
 
-@permission.command()
+@permission.command(short_help='Revoke "always allow" grants.')
 @click.argument("name", metavar="PERMISSION")
 @click.argument("pattern", required=False)
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
@@ -71,7 +71,7 @@ def revoke(name: str, pattern: str | None, dry_run: bool) -> int:
     return _revoke(name, pattern, dry_run=dry_run)
 
 
-_WORDS: dict[Action, str] = {"allow": "allowed", "ask": "asked for", "deny": "denied"}
+_WORDS: dict[Action, str] = {"allow": "allowed", "ask": "needs approval", "deny": "denied"}
 
 
 def _list_rules(*, agent: str | None, style: str) -> None:
@@ -86,17 +86,17 @@ def _list_rules(*, agent: str | None, style: str) -> None:
         return
     look = style_of(sys.stdout, os.environ)
     print_result(f"Rules for agent {found.agent} (last match wins)")
-    stands = [short_source(source, places) or "built in" for source in found.sources]
-    rows = [[*_row(rule), place] for rule, place in zip(found.rules, stands, strict=True)]
+    sources = [short_source(source, places) or "built in" for source in found.sources]
+    rows = [[*_row(rule), source] for rule, source in zip(found.rules, sources, strict=True)]
     sys.stdout.write(render_table(["PERMISSION", "PATTERN", "ACTION", "FROM"], rows, look) + "\n")
     if found.grants:
-        print_result("\nAlways allowed in this project (`permission revoke` revokes it)")
+        print_result("\nAlways allowed in this project (see `permission revoke`)")
         rows = [_row(rule)[:2] for rule in found.grants]
         sys.stdout.write(render_table(["PERMISSION", "PATTERN"], rows, look) + "\n")
 
 
 def _explain(name: str, subject: str, *, agent: str | None, style: str) -> None:
-    """Print the verdicts on an act."""
+    """Print the decision for a call and its verdicts."""
 
     async def work(client: LocalClient) -> tuple[PermissionReport, Places]:
         return await client.rules.explain(name, subject, agent=agent), await client.project.places()
@@ -124,18 +124,16 @@ def _try_rule(name: str, pattern: str, action: str, subject: str, *, agent: str 
 
 
 def _revoke(name: str, pattern: str | None, *, dry_run: bool) -> int:
-    """Forget grants; returns 1 when there was none."""
+    """Delete grants; return 1 if there were none."""
 
     async def work(client: LocalClient) -> Sequence[Rule]:
         return await (client.rules.grants(name, pattern) if dry_run else client.rules.revoke(name, pattern))
 
     found = with_client(work)
     for rule in found:
-        print_result(f"{'would forget' if dry_run else 'forgot'} {rule.permission} {rule.pattern}")
+        print_result(f"{'would revoke' if dry_run else 'revoked'} {rule.permission} {rule.pattern}")
     if not found:
-        say(
-            f"nothing was allowed for good for {name}{f' {pattern}' if pattern else ''}; see `opencode-tui permission list`"
-        )
+        say(f"no grants for {name}{f' {pattern}' if pattern else ''}; see `opencode-tui permission list`")
         return 1
     return 0
 
@@ -146,20 +144,20 @@ def _render(report: PermissionReport, places: Places) -> str:
         lines.append(f"  {verdict.action.ljust(5)}  {verdict.permission}  {make_safe(verdict.pattern)}")
         lines.append(f"         {_reason(verdict, places)}")
     if report.action == "ask" and report.always:
-        lines.append(f"\n`always` would allow: {', '.join(make_safe(pattern) for pattern in report.always)}")
+        lines.append(f'\n"always allow" would allow: {", ".join(make_safe(pattern) for pattern in report.always)}')
     return "\n".join(lines)
 
 
 def _reason(verdict: Verdict, places: Places) -> str:
     if verdict.grant is not None:
-        return f"you allowed {make_safe(verdict.grant.pattern)} for good"
+        return f"you always allow {make_safe(verdict.grant.pattern)}"
     if verdict.note is not None:
         return verdict.note
     if verdict.rule is None:
         return "no matching rule, so it asks"
-    place = f"in {short_source(verdict.source, places)}" if verdict.source else "built in"
+    source = f"in {short_source(verdict.source, places)}" if verdict.source else "built in"
     rule = verdict.rule
-    return f"rule {rule.permission} {make_safe(rule.pattern)}: {rule.action}, {make_safe(place)}"
+    return f"rule {rule.permission} {make_safe(rule.pattern)}: {rule.action}, {make_safe(source)}"
 
 
 def _row(rule: Rule) -> list[str]:

@@ -1,4 +1,4 @@
-"""`plugin`: how to write a plugin. The text is `engine/plugin/plugins.md`."""
+"""`opencode-tui plugin`: how to write a plugin. The text is `engine/plugin/plugins.md`."""
 
 from importlib.resources import files
 
@@ -8,7 +8,7 @@ from opencode_tui.cli.terminal import print_result
 
 
 class _Page(click.Command):
-    """A command whose help is a page of its own."""
+    """A command whose help is the whole page."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the page as it is."""

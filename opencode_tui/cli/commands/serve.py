@@ -32,10 +32,10 @@ PORT = 4096
     help=f"Port (0 = any free port). Default: server.port or {PORT}.",
 )
 @click.pass_obj
-def serve(frame: GlobalOptions, /, hostname: str | None, port: int | None) -> int:
-    """Serve this folder's sessions to other programs over HTTP, to OpenCode's own clients as well.
+def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | None) -> int:
+    """Serve sessions over HTTP, for scripts and OpenCode's own clients.
 
-    Every request needs the password (basic authorization, user opencode, or bearer). Ctrl+C shuts down cleanly.
+    Every request needs the password (basic authorization with user opencode, or bearer). Ctrl+C shuts down cleanly.
     """
     from opencode_tui.cli.environment import load_settings, read_environment  # not for the help
     from opencode_tui.config.settings.service import ServerSettings
@@ -49,21 +49,21 @@ def serve(frame: GlobalOptions, /, hostname: str | None, port: int | None) -> in
         origins=frozenset(settings.cors or ()),
     )
     check_reach(listening.host, has_password=environment.flags.server_password is not None)
-    return _serve_here(environment, listening, log_level=frame.log_level)
+    return _serve_here(environment, listening, log_level=global_options.log_level)
 
 
 _EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: DONE}
 
 
 def _serve_here(environment: Environment, listening: Listening, *, log_level: str | None) -> int:
-    """Serve until a signal ends it, and return the exit code. Raises ConfigError, or OpencodeError when it cannot listen."""
+    """Serve until a signal arrives, and return the exit code. Raises ConfigError, or OpencodeError if it cannot listen."""
     start_log(environment.paths.log, log_level)
     _adopt_log("uvicorn")
     return asyncio.run(_serve(environment, listening))
 
 
 def _adopt_log(name: str) -> None:
-    """Send what a library says to our log instead of the terminal."""
+    """Send the log of a library to ours instead of the terminal."""
     ours, theirs = logging.getLogger("opencode_tui"), logging.getLogger(name)
     theirs.handlers, theirs.propagate = ours.handlers, False
     theirs.setLevel(ours.level)
@@ -82,7 +82,7 @@ async def _serve(environment: Environment, listening: Listening) -> int:
 
 
 def _end_on_signals() -> "asyncio.Future[int]":
-    """Return a future of the exit code; a second signal ends the process without order."""
+    """Return a future of the exit code; a second signal kills the process."""
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
 
@@ -97,17 +97,17 @@ def _end_on_signals() -> "asyncio.Future[int]":
 
 
 async def _report_notices(clients: LocalClients) -> None:
-    """Say what is strange in the settings; they must be usable before anything listens."""
+    """Write the warnings about the settings to stderr; invalid settings raise before anything listens."""
     notices = await (await clients.at()).settings.notices()
     for line in [*notices.warnings, *notices.ignored]:
         say(line)
 
 
 def _credentials(environment: Environment) -> Credentials:
-    """Return the person's password, else one made for this run, which is said once."""
+    """Return the configured password, else a random one, which is printed to stderr once."""
     username = environment.environ.get("OPENCODE_SERVER_USERNAME", "").strip() or DEFAULT_USERNAME
     password = environment.flags.server_password
     if password is None:
         password = secrets.token_urlsafe(24)
-        say(f"password of this run (user {username}): {password}  (OPENCODE_SERVER_PASSWORD sets one that stays)")
+        say(f"random password (user {username}): {password}  (set OPENCODE_SERVER_PASSWORD to choose one)")
     return Credentials(password, username)

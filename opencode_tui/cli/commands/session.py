@@ -1,4 +1,4 @@
-"""`opencode-tui session`: look at, rename and delete the sessions of this project."""
+"""`opencode-tui session`: manage the sessions of this project."""
 
 import os
 import sys
@@ -23,32 +23,32 @@ from opencode_tui.text.session_tree import build_tree
 
 @click.group()
 def session() -> None:
-    """Look at, rename and delete the sessions of this project."""
+    """Manage the sessions of this project."""
 
 
-@session.command("list")
-@click.option("-n", "--max-count", "limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N.")
+@session.command("list", short_help="List sessions, the latest first.")
+@click.option("-n", "--max-count", "limit", type=click.IntRange(min=1), metavar="N", help="Only the latest N.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def list_sessions(limit: int | None, style: str) -> None:
-    """List the sessions, the last used first."""
+    """List sessions, the latest first."""
     _list_sessions(limit=limit, style=style)
 
 
-@session.command()
+@session.command(short_help="Print the conversation of a session.")
 @click.argument("session_id", metavar="ID")
-@click.option("-n", "--max-count", "limit", type=click.IntRange(min=1), metavar="N", help="Only the newest N messages.")
+@click.option("-n", "--max-count", "limit", type=click.IntRange(min=1), metavar="N", help="Only the latest N messages.")
 def show(session_id: str, limit: int | None) -> None:
     """Print the conversation of a session."""
     _show_session(session_id, limit=limit)
 
 
-@session.command()
+@session.command(short_help="Show sessions as a tree.")
 def tree() -> None:
     """Show sessions as a tree."""
     _show_tree()
 
 
-@session.command()
+@session.command(short_help="Rename a session.")
 @click.argument("session_id", metavar="ID")
 @click.argument("title")
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
@@ -57,30 +57,30 @@ def rename(session_id: str, title: str, dry_run: bool) -> None:
     _rename_session(session_id, title, dry_run=dry_run)
 
 
-@session.command()
+@session.command(short_help="Fork a session and print its ID.")
 @click.argument("session_id", metavar="ID")
 @click.option("--message", "message_id", metavar="ID", help="Fork at this message (default: all).")
-@click.option("--worktree", is_flag=True, help="Work in a new git worktree beside this one, on a branch of its own.")
+@click.option("--worktree", is_flag=True, help="Work in a new git worktree on its own branch.")
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 def fork(session_id: str, message_id: str | None, worktree: bool, dry_run: bool) -> None:
     """Fork a session and print its ID.
 
-    The first one stays as it is. Both work on the same files, unless --worktree gives the fork its own: a git worktree
-    with the files as they are now, uncommitted changes included, ignored files left out.
+    The original session is unchanged. Both work on the same files, unless --worktree creates a git worktree for the fork,
+    with the current files, including uncommitted changes, without ignored files.
     """
     from opencode_tui.cli.commands.session_fork import fork_session as work
 
     work(session_id, message_id=message_id, worktree=worktree, dry_run=dry_run)
 
 
-@session.command()
+@session.command(short_help="Delete a session permanently.")
 @click.argument("session_id", metavar="ID")
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
 def delete(session_id: str, dry_run: bool, yes: bool) -> int:
-    """Delete a session for good, with the sessions of its agents.
+    """Delete a session permanently, with its subagent sessions.
 
-    It says first what goes, and asks. Your files stay as they are.
+    Lists what will be deleted and asks for confirmation. Your files are not touched.
     """
     return _delete_session(session_id, dry_run=dry_run, is_sure=yes)
 
@@ -88,72 +88,70 @@ def delete(session_id: str, dry_run: bool, yes: bool) -> int:
 _STYLE = click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 
 
-@session.command()
+@session.command(short_help="Undo a turn with its changes to files.")
 @click.argument("session_id", metavar="ID")
-@click.option("--message", "message_id", metavar="ID", help="From this message on; without it your last turn.")
-@click.option("--part", "part_id", metavar="ID", help="From this part of the message on.")
+@click.option("--message", "message_id", metavar="ID", help="Undo from this message on (default: your last turn).")
+@click.option("--part", "part_id", metavar="ID", help="Undo from this part of the message on.")
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
 def revert(session_id: str, message_id: str | None, part_id: str | None, dry_run: bool, style: str) -> int:
-    """Undo a turn, or everything from a message on, with what it did to files.
+    """Undo a turn, or everything from a message on, with its changes to files.
 
-    Files that somebody changed since are kept. `session unrevert` brings everything back until you go on with the session.
+    Files changed since are kept. `session unrevert` can redo it until you send a new message.
     """
     from opencode_tui.cli.commands.session_undo import revert_session as work
 
     return work(session_id, message_id, part_id, dry_run=dry_run, style=style)
 
 
-@session.command()
+@session.command(short_help="Redo what `session revert` undid.")
 @click.argument("session_id", metavar="ID")
-@click.option("--dry-run", is_flag=True, help="Only say what would come back.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
 def unrevert(session_id: str, dry_run: bool, style: str) -> int:
-    """Bring back what `session revert` undid."""
+    """Redo what `session revert` undid."""
     from opencode_tui.cli.commands.session_undo import unrevert_session as work
 
     return work(session_id, dry_run=dry_run, style=style)
 
 
-@session.command()
+@session.command(short_help="Summarize older messages to free context.")
 @click.argument("session_id", metavar="ID")
-@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Which model writes the summary.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be summarised and what stays word for word.")
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model that writes the summary.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
 def compact(session_id: str, model: str | None, dry_run: bool, style: str) -> None:
     """Summarize older messages to free context.
 
-    The messages stay in the session; the model is no longer sent them.
+    The messages stay in the session but are no longer sent to the model.
     """
     from opencode_tui.cli.commands.session_context import compact_session as work
 
     work(session_id, model=model, dry_run=dry_run, style=style)
 
 
-_PARTS = click.option(
-    "--part", "part_ids", multiple=True, metavar="ID", help="Only this call; may be given several times."
-)
+_PARTS = click.option("--part", "part_ids", multiple=True, metavar="ID", help="Only this call (repeatable).")
 
 
-@session.command()
+@session.command(short_help="Drop old tool output from the context.")
 @click.argument("session_id", metavar="ID")
 @_PARTS
-@click.option("--dry-run", is_flag=True, help="Only say what would be pruned.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
 def prune(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str) -> None:
     """Drop old tool output from the context.
 
-    Without --part those behind the newest two turns and 40 k tokens, if that frees 20 k. They stay in the session.
+    Without --part: output older than the latest two turns and 40 k tokens, if that frees 20 k. It stays in the session.
     """
     from opencode_tui.cli.commands.session_context import prune_session as work
 
     work(session_id, part_ids, dry_run=dry_run, style=style)
 
 
-@session.command()
+@session.command(short_help="Restore pruned tool output.")
 @click.argument("session_id", metavar="ID")
 @_PARTS
-@click.option("--dry-run", is_flag=True, help="Only say what would come back.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
 def restore(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str) -> None:
     """Restore pruned tool output (it won't be auto-pruned again)."""
@@ -162,18 +160,18 @@ def restore(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: st
     work(session_id, part_ids, dry_run=dry_run, style=style)
 
 
-@session.command()
+@session.command(short_help="Show the file changes of a session.")
 @click.argument("session_id", metavar="ID")
-@click.option("--message", "message_id", metavar="ID", help="Only what this message's turn changed.")
+@click.option("--message", "message_id", metavar="ID", help="Only the changes of this message's turn.")
 @_STYLE
 def diff(session_id: str, message_id: str | None, style: str) -> None:
-    """Show what a session changed in files."""
+    """Show the file changes of a session."""
     from opencode_tui.cli.commands.session_undo import show_diff as work
 
     work(session_id, message_id, style=style)
 
 
-_NONE_YET = 'no sessions in this project yet; begin one with: opencode-tui run "explain this folder"'
+_NONE_YET = 'no sessions in this project; start one with: opencode-tui run "explain this folder"'
 
 
 def _list_sessions(*, limit: int | None, style: str) -> None:
@@ -220,7 +218,7 @@ def _show_tree() -> None:
 
 
 def _rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
-    """Change the title; white space in it becomes single blanks."""
+    """Change the title, with runs of white space as single spaces."""
     wanted = " ".join(title.split())
     if not wanted:
         raise ConfigError("title must not be empty")
@@ -236,7 +234,7 @@ def _rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
 
 
 def _delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
-    """Delete after a preview; without a terminal only with --yes."""
+    """Delete after a preview and a confirmation; without a terminal only with --yes."""
 
     async def preview(client: Client) -> tuple[list[SessionInfo], int]:
         info = await choose_session(client, session_id)
@@ -251,23 +249,23 @@ def _delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
         verb = "would delete" if dry_run else "deleting" if is_sure else "to delete"
         say(f'{verb} {info.id}  "{_title(info)}", used {age(info.time.updated, now)} ago')
     if forks:
-        say(f"{plural(forks, 'fork')} of it {'stays' if forks == 1 else 'stay'} whole")
+        say(f"{plural(forks, 'fork')} of it {'is' if forks == 1 else 'are'} kept")
     if dry_run:
         return 0
     if not is_sure and not _confirm(len(doomed)):
-        say("nothing was deleted")
+        say("nothing deleted")
         return 1
 
     async def work(client: Client) -> None:
         await client.sessions.remove(session_id)
 
     with_client(work)
-    say(f"deleted {plural(len(doomed), 'session')}; your files stay as they are")
+    say(f"deleted {plural(len(doomed), 'session')}; your files are not touched")
     return 0
 
 
 def _confirm(count: int) -> bool:
-    """Ask; only a typed yes is one. Raises ConfigError where nobody can be asked."""
+    """Ask for confirmation. Raises ConfigError without a terminal."""
     if not (sys.stdin is not None and sys.stdin.isatty()):  # pyright: ignore[reportUnnecessaryComparison] - None when closed
         raise ConfigError("not a terminal: pass --yes to delete")
     return click.confirm(f"Delete {plural(count, 'session')} permanently?", default=False, err=True)

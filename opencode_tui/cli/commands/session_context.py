@@ -1,4 +1,4 @@
-"""What `session compact` does."""
+"""The work of `session compact|prune|restore`."""
 
 import os
 import sys
@@ -11,17 +11,14 @@ from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.context import CompactionReport, CompactSession, PruneReport
-from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.model import parse_model_ref
+from opencode_tui.schema.model import require_model_ref
 from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.text.safe_text import make_safe
 
 
 def compact_session(session_id: str, *, model: str | None, dry_run: bool, style: str) -> None:
-    """Put a summary in the place of a session's older messages, or say what that would do."""
-    wanted = parse_model_ref(model) if model else None
-    if model and wanted is None:
-        raise ConfigError(f"--model {model!r} is not of the form provider/model; see `opencode-tui models`")
+    """Summarize the older messages of a session, or preview that."""
+    wanted = require_model_ref(model, "--model") if model else None
 
     async def work(client: Client) -> CompactionReport:
         info = await choose_session(client, session_id)
@@ -39,37 +36,35 @@ def compact_session(session_id: str, *, model: str | None, dry_run: bool, style:
 def _line(report: CompactionReport) -> str:
     what = f"{plural(report.messages, 'message')} of {report.session_id}, about {amount(report.before)} tokens"
     if report.after is None:
-        return f"would let {report.model} summarise {what}; these stay word for word:"
+        return f"would summarize {what} with {report.model}; kept verbatim:"
     return (
-        f"{report.model} summarised {what}: {amount(report.after)} now, for {money(report.cost)}; nothing was deleted"
+        f"{report.model} summarized {what}: now {amount(report.after)}, cost {money(report.cost)}; nothing was deleted"
     )
 
 
 def prune_session(session_id: str, part_ids: Sequence[str], *, dry_run: bool, style: str) -> None:
-    """Leave old tool outputs out of what the model is given, or say which would go."""
+    """Prune old tool output from the context, or preview that."""
 
     async def work(client: Client) -> PruneReport:
         info = await choose_session(client, session_id)
         return await client.context.prune(info.id, list(part_ids) or None, dry_run=dry_run)
 
     report = with_client(work)
-    nothing = (
-        f"nothing to prune in {report.session_id}: its older outputs take too little; --part ID prunes what you choose"
-    )
-    after = f"the model can read them with recall; `opencode-tui session restore {report.session_id}` brings them back"
+    nothing = f"nothing to prune in {report.session_id}: older output is too small; use --part ID to prune a call"
+    after = f"the model can read them with recall; undo with `opencode-tui session restore {report.session_id}`"
     _report(report, words=("would prune" if dry_run else "pruned", nothing, "" if dry_run else after), style=style)
 
 
 def restore_session(session_id: str, part_ids: Sequence[str], *, dry_run: bool, style: str) -> None:
-    """Bring pruned outputs back, or say which would come."""
+    """Restore pruned tool output, or preview that."""
 
     async def work(client: Client) -> PruneReport:
         info = await choose_session(client, session_id)
         return await client.context.restore(info.id, list(part_ids) or None, dry_run=dry_run)
 
     report = with_client(work)
-    nothing = f"nothing of {report.session_id} is pruned"
-    _report(report, words=("would bring back" if dry_run else "brought back", nothing, ""), style=style)
+    nothing = f"no pruned output in {report.session_id}"
+    _report(report, words=("would restore" if dry_run else "restored", nothing, ""), style=style)
 
 
 def _report(report: PruneReport, *, words: tuple[str, str, str], style: str) -> None:
@@ -82,7 +77,7 @@ def _report(report: PruneReport, *, words: tuple[str, str, str], style: str) -> 
         return
     look = style_of(sys.stdout, os.environ)
     rows = [[part.part_id, part.tool, part.title, amount(part.tokens)] for part in report.parts]
-    table = render_table(["ID", "TOOL", "WHAT", "TOKENS"], rows, look, numbers=["TOKENS"], whole=["ID"])
+    table = render_table(["ID", "TOOL", "TITLE", "TOKENS"], rows, look, numbers=["TOKENS"], whole=["ID"])
     sys.stdout.write(table + "\n")
     say(
         f"{did} {plural(len(report.parts), 'output')}, about {amount(report.tokens)} tokens"

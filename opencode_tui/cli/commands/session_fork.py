@@ -1,4 +1,4 @@
-"""What `session fork` does."""
+"""The work of `session fork`."""
 
 import shlex
 import sys
@@ -13,7 +13,7 @@ from opencode_tui.text.quantity import plural
 
 
 def fork_session(session_id: str, *, message_id: str | None, worktree: bool, dry_run: bool) -> None:
-    """Fork, print the new id, and return when everything is copied."""
+    """Fork, print the new ID, and return when everything is copied."""
     request = ForkSession(message_id=message_id, worktree=worktree or None)
 
     async def work(client: Client) -> None:
@@ -34,17 +34,17 @@ def fork_session(session_id: str, *, message_id: str | None, worktree: bool, dry
 def _report_preview(source: SessionInfo, preview: ForkPreview) -> None:
     say(f'would fork {source.id} as "{_line(preview.title)}" with {plural(preview.messages, "message")}')
     if preview.branch:
-        say(f"would make the git worktree {preview.directory} on the new branch {preview.branch}")
+        say(f"would create the git worktree {preview.directory} on the new branch {preview.branch}")
     _report_notes(preview)
 
 
 def _report(fork: SessionInfo, preview: ForkPreview) -> None:
     say(f'forked as "{_line(fork.title)}" with {plural(preview.messages, "message")}')
     if preview.branch:
-        say(f"made the git worktree {preview.directory} on the new branch {preview.branch}")
+        say(f"created the git worktree {preview.directory} on the new branch {preview.branch}")
     _report_notes(preview)
     enter = f"cd {shlex.quote(fork.directory)} && " if preview.branch else ""
-    say(f'go on with: {enter}opencode-tui run -s {fork.id} "…"')
+    say(f'continue with: {enter}opencode-tui run -s {fork.id} "…"')
 
 
 def _report_notes(preview: ForkPreview) -> None:

@@ -1,4 +1,4 @@
-"""What `session revert`, `session unrevert` and `session diff` do."""
+"""The work of `session revert|unrevert|diff`."""
 
 import os
 import sys
@@ -24,9 +24,9 @@ _SIGNS = {"added": "A", "deleted": "D", "modified": "M"}
 
 
 def revert_session(session_id: str, message_id: str | None, part_id: str | None, *, dry_run: bool, style: str) -> int:
-    """Undo, or say what would be undone; 1 when the disk refused a file."""
+    """Undo, or preview that; return 1 if a file could not be written."""
     if part_id is not None and message_id is None:
-        raise ConfigError("--part needs its message; add --message ID")
+        raise ConfigError("--part needs --message ID")
 
     async def work(client: Client) -> int:
         info = await choose_session(client, session_id)
@@ -34,28 +34,28 @@ def revert_session(session_id: str, message_id: str | None, part_id: str | None,
             preview = await client.undo.preview(info.id, message_id, part_id)
             return _report(preview, preview.scope, client, words=("would undo", ""), style=style)
         report = await client.undo.revert(info.id, message_id, part_id)
-        after = f"until you go on there, bring it back with: opencode-tui session unrevert {info.id}"
+        after = f"to redo, until you send a new message: opencode-tui session unrevert {info.id}"
         return _report(report, report.scope, client, words=("undid", after), style=style)
 
     return with_client(work)
 
 
 def unrevert_session(session_id: str, *, dry_run: bool, style: str) -> int:
-    """Bring back what was undone, or say what would come back; 1 when the disk refused a file."""
+    """Redo, or preview that; return 1 if a file could not be written."""
 
     async def work(client: Client) -> int:
         info = await choose_session(client, session_id)
         if dry_run:
             preview = await client.undo.preview_unrevert(info.id)
-            return _report(preview, None, client, words=("would bring back what was undone", ""), style=style)
+            return _report(preview, None, client, words=("would redo what was undone", ""), style=style)
         report = await client.undo.unrevert(info.id)
-        return _report(report, None, client, words=("brought back what was undone", ""), style=style)
+        return _report(report, None, client, words=("redid what was undone", ""), style=style)
 
     return with_client(work)
 
 
 def show_diff(session_id: str, message_id: str | None, *, style: str) -> None:
-    """Print what a session, or one turn of it, changed in files."""
+    """Print the file changes of a session, or of one turn."""
 
     async def work(client: Client) -> list[FileDiff]:
         info = await choose_session(client, session_id)
@@ -67,7 +67,7 @@ def show_diff(session_id: str, message_id: str | None, *, style: str) -> None:
     if style == "json":
         print_json([change.to_dict() for change in changes])
     elif not changes:
-        say("no file was changed")
+        say("no file changes")
     else:
         look = style_of(sys.stdout, os.environ)
         sys.stdout.write("\n\n".join(_file(change, look) for change in changes) + "\n")
@@ -82,7 +82,7 @@ def _report(files: UndoFiles, scope: UndoScope | None, client: Client, *, words:
     lines = [look.paint(head[0].upper() + head[1:], "bold"), *file_lines(files, client.directory, look)]
     sys.stdout.write("\n".join(lines) + "\n")
     if files.failed:
-        say(f"{plural(len(files.failed), 'file')} could not be written; make room or access, then run it again")
+        say(f"{plural(len(files.failed), 'file')} could not be written; fix the disk space or permissions, then retry")
         return 1
     if words[1]:
         say(words[1])
@@ -101,7 +101,7 @@ def _file(change: FileDiff, style: Style) -> str:
 
 
 _LISTED = 20
-"""Files that undo does not cover are listed up to this many: whole folders of ignored files can be among them."""
+"""Limit of listed files that undo does not cover: they can include whole folders of ignored files."""
 
 _FATES: dict[Fate, tuple[str, Token]] = {
     "restored": (" ", "success"),
@@ -113,16 +113,16 @@ _FATES: dict[Fate, tuple[str, Token]] = {
 
 
 def scope_line(scope: UndoScope) -> str:
-    """Return `3 messages, 1 of yours`, or what is removed of the message that stays."""
+    """Return `3 messages (1 prompt)`, or the parts that are removed from the last response."""
     parts = plural(len(scope.parts), "part")
     if scope.part_id is not None and not scope.messages:
-        return f"{parts} of the last answer"
-    messages = f"{plural(len(scope.messages), 'message')}, {scope.requests} of yours"
-    return messages if scope.part_id is None else f"{messages}, and {parts} of the answer before"
+        return f"{parts} of the last response"
+    messages = f"{plural(len(scope.messages), 'message')} ({plural(scope.requests, 'prompt')})"
+    return messages if scope.part_id is None else f"{messages} and {parts} of the response before"
 
 
 def file_lines(files: UndoFiles, folder: Path, style: Style) -> list[str]:
-    """Return a line a file: what becomes of it, its changed lines, why it is left alone."""
+    """Return a line for each file: its outcome, changed lines, and why it is kept."""
     rows = undone_files(files, folder)
     uncovered = [row for row in rows if row.fate == "not covered"]
     rows = [row for row in rows if row not in uncovered[_LISTED:]]
@@ -130,7 +130,7 @@ def file_lines(files: UndoFiles, folder: Path, style: Style) -> list[str]:
     lines = [_line(row, room, style) for row in rows]
     left = len(uncovered) - _LISTED
     if left > 0:
-        more = f"  … {plural(left, 'file')} more that undo does not cover; --format json"
+        more = f"  … {plural(left, 'more file')} not covered by undo; see --format json"
         lines.append(style.paint(style.words(more), "muted"))
     return lines
 

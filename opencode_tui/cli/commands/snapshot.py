@@ -1,4 +1,4 @@
-"""`opencode-tui snapshot`: how much room undo takes for this project, and how to get it back."""
+"""`opencode-tui snapshot`: show and clean up undo snapshots."""
 
 import click
 
@@ -10,10 +10,10 @@ _MIB = 1024 * 1024
 
 @click.group()
 def snapshot() -> None:
-    """The states of your files that undo goes back to."""
+    """Show and clean up undo snapshots."""
 
 
-@snapshot.command()
+@snapshot.command(short_help="Show disk usage of snapshots.")
 def size() -> None:
     """Show disk usage of snapshots."""
     usage = with_snapshots(lambda snapshots: snapshots.size())
@@ -22,10 +22,10 @@ def size() -> None:
     )
 
 
-@snapshot.command()
-@click.option("--dry-run", "is_dry_run", is_flag=True, help="Tell what would go, and drop nothing.")
+@snapshot.command(short_help="Delete snapshots that undo no longer needs.")
+@click.option("--dry-run", "is_dry_run", is_flag=True, help="Show what would happen without doing it.")
 def clean(is_dry_run: bool) -> None:
-    """Drop what is older than 30 days and what no session needs for its undo."""
+    """Delete snapshots older than 30 days and those that no session needs for undo."""
     from opencode_tui.engine.session.revert.retention import clean_unneeded  # not for the help
 
     before = with_snapshots(lambda snapshots: snapshots.size())
@@ -33,7 +33,7 @@ def clean(is_dry_run: bool) -> None:
     freed = max(0, before.bytes - after.bytes) / _MIB
     left = f"{after.bytes / _MIB:.1f} MiB left in {_counted(after.snapshots)}"
     if is_dry_run:
-        print_result(f"about {freed:.1f} MiB in {_counted(before.snapshots - after.snapshots)} would go, {left}")
+        print_result(f"about {freed:.1f} MiB in {_counted(before.snapshots - after.snapshots)} would be freed, {left}")
     else:
         print_result(f"{freed:.1f} MiB freed, {left}")
 

@@ -1,4 +1,4 @@
-"""`opencode-tui stats`: tokens and money spent."""
+"""`opencode-tui stats`: show tokens and cost."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ from opencode_tui.text.quantity import amount, money, plural
 @click.option("--days", type=click.IntRange(min=1), metavar="N", help="Only sessions used in the last N days.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def stats(days: int | None, style: str) -> None:
-    """Add up this project's sessions: tokens and money by model, calls by tool."""
+    """Show totals of this project's sessions: tokens and cost by model, calls by tool."""
     _show_stats(days=days, style=style)
 
 
@@ -35,7 +35,7 @@ DAY_MS = 86_400_000
 
 @dataclass(slots=True)
 class ModelUse:
-    """What one model was used for; tokens, USD."""
+    """Totals of one model; tokens, USD."""
 
     steps: int = 0
     input: int = 0
@@ -46,7 +46,7 @@ class ModelUse:
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over sessions; `hidden` is what calls cost that no message shows: titles, spare summaries."""
+    """Totals of all sessions; `hidden` is the cost of calls without a message: titles, unused summaries."""
 
     sessions: int = 0
     messages: int = 0
@@ -56,7 +56,7 @@ class Totals:
 
     @property
     def cost(self) -> Decimal:
-        """Everything together, in USD."""
+        """Return the total cost in USD."""
         return sum((use.cost for use in self.models.values()), self.hidden)
 
     def add(self, message: MessageWithParts) -> None:
@@ -104,7 +104,7 @@ def _show_stats(*, days: int | None, style: str) -> None:
                 totals.hidden += hidden_cost(info)
                 begun = info.time.created if fork_origin(info) else 0
                 for message in await client.messages.list(info.id):
-                    if message.info.time.created >= begun:  # what a fork took over was paid for where it came from
+                    if message.info.time.created >= begun:  # copied messages of a fork count in its origin
                         totals.add(message)
         return totals
 
@@ -118,7 +118,7 @@ def _show_stats(*, days: int | None, style: str) -> None:
 def _render(totals: Totals, style: Style) -> str:
     counts = [plural(totals.sessions, "session"), plural(totals.messages, "message"), money(totals.cost)]
     if totals.hidden:
-        counts.append(f"{money(totals.hidden)} of it for titles and spare summaries")
+        counts.append(f"including {money(totals.hidden)} for titles and unused summaries")
     blocks = [style.paint(style.words(" · ".join(counts)), "bold")]
     if totals.models:
         rows = [

@@ -1,4 +1,4 @@
-"""`trust`: let a folder's own files start programs, after they were seen."""
+"""`opencode-tui trust`: review and trust a folder's config."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from opencode_tui.config.trust.store import TrustStore
 
 
-@click.command(epilog="Trust holds for the content as it is now: what changes later has to be trusted again.")
+@click.command(epilog="Trust covers the current content: changes must be trusted again.")
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
-@click.option("--revoke", is_flag=True, help="Trust the folder no longer.")
+@click.option("--revoke", is_flag=True, help="Stop trusting the folder.")
 @click.option("--list", "is_listing", is_flag=True, help="List the trusted folders.")
 def trust(directory: Path | None, revoke: bool, is_listing: bool) -> None:
-    """Trust what DIR (by default the current folder) would start, and name it.
+    """List what the config of DIR (default: the current folder) can start, and trust it.
 
-    Plugins, tools, MCP servers, formatters, commands with shell snippets, rules that allow, and provider addresses of a repository
-    have no effect before that.
+    A repository's plugins, tools, MCP servers, formatters, commands with shell snippets, allow rules and provider addresses
+    have no effect until you trust it.
     """
-    from opencode_tui.config.trust.store import TrustStore  # with what it needs: not for the help
+    from opencode_tui.config.trust.store import TrustStore  # not for the help
 
     environment = read_environment()
     store = TrustStore(paths=environment.paths)
@@ -41,7 +41,7 @@ def trust(directory: Path | None, revoke: bool, is_listing: bool) -> None:
         for effect in item.effects:
             print_result(f"{item.name}: {effect}" if not effect.startswith(item.name) else effect)
     store.grant(inspection.worktree, [item for item, _ in inspection.items])
-    print_result(f"trusted {inspection.worktree} as it is now")
+    print_result(f"trusted {inspection.worktree}")
 
 
 def _revoke(store: "TrustStore", target: Path) -> None:
@@ -49,6 +49,6 @@ def _revoke(store: "TrustStore", target: Path) -> None:
 
     worktree = find_worktree(target)
     if store.revoke(worktree):
-        print_result(f"{worktree} is trusted no longer")
+        print_result(f"{worktree} is no longer trusted")
     else:
         say(f"{worktree} was not trusted")

@@ -1,1 +1,1 @@
-"""One turn without a screen: the request, the progress report, the questions."""
+"""`opencode-tui run`: one turn without the TUI: its request, progress report and questions."""

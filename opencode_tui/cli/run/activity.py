@@ -1,4 +1,4 @@
-"""The one line that moves while a run is busy: a spinner, what is going on, for how long. Only where the terminal obeys."""
+"""The activity line of a run: a spinner, the activity and its duration. Only for terminals with control sequences."""
 
 import asyncio
 import time
@@ -14,9 +14,9 @@ _ASCII_SPINNER = "|/-\\"
 
 
 class Activity:
-    """Draws itself on the terminal's last line, which must be empty when it starts; `stop` removes it without a trace.
+    """Draws the terminal's last line, which must be empty at `start`; `stop` erases it.
 
-    It is possible only where nobody else writes to the terminal meanwhile (`is_alone`): their text would be drawn over.
+    Possible only if no other program writes to the terminal (`is_alone`): its text would be overwritten.
     """
 
     def __init__(self, stream: TextIO, style: Style, *, is_alone: bool) -> None:
@@ -31,12 +31,12 @@ class Activity:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, text: str) -> None:
-        """Show what is going on from now on; another text starts the seconds anew. The text must be safe."""
+        """Show an activity; a different text restarts the timer. The text must be safe."""
         if text != self._text:
             self._show(text, until=None)
 
     def wait(self, text: str, *, seconds: float, after: str = "") -> None:
-        """Show what is waited for, and count down; `after` follows the time that is left."""
+        """Show a reason and a countdown; `after` follows the remaining time."""
         self._show(text, until=time.monotonic() + seconds, after=after)
 
     def stop(self) -> None:

@@ -1,6 +1,6 @@
-"""The answer's text on stdout: safe for a terminal, ended by one line feed, with no empty lines around it.
+"""The response text on stdout: safe for a terminal, without empty lines around it, ended by one line feed.
 
-In a terminal lines are broken between words; a file or a pipe gets the text as the model wrote it.
+A terminal gets lines wrapped between words; a file or a pipe gets the text as the model wrote it.
 """
 
 import os
@@ -14,51 +14,50 @@ from opencode_tui.text.cells import width
 from opencode_tui.text.safe_text import make_safe
 
 PROSE_WIDTH = 88
-"""Source: design, visual, section 2."""
 
 _LIST_MARK = re.compile(r"[-*+>]|\d+[.)]")
 _WIDE = r"\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe6f\uff00-\uffef"
-"""Scripts that are written without blanks: a line may end after each letter."""
+"""Scripts without spaces: a line may break after each character."""
 
 _PIECE = re.compile(rf"\n|[^\S\n]+|[{_WIDE}]|[^\s{_WIDE}]+")
 _OPEN_WORD = re.compile(rf"[^\s{_WIDE}]+$")
 
 
 class AnswerText:
-    """Writes texts one after another; `is_open` tells that a text stands there without its end."""
+    """Writes one text at a time; `is_open` while a text is unfinished."""
 
     def __init__(self, stream: TextIO, style: Style) -> None:
         self._stream = stream
         self._style = style
-        self._held = ""
+        self._buffer = ""
         self._line = _Line()
         self.is_open = False
 
     @property
     def is_terminal(self) -> bool:
-        """Tell whether the text is seen while it is written."""
+        """Return whether the output is a terminal."""
         return self._style.is_terminal
 
     @property
     def is_read_by_others(self) -> bool:
-        """Tell whether the text goes to a program, as in `| tee`, which may show it on the terminal at any moment."""
+        """Return whether the output is a pipe, as in `| tee`, whose reader may write to the terminal at any time."""
         try:
             return stat.S_ISFIFO(os.fstat(self._stream.fileno()).st_mode)
-        except (OSError, ValueError):  # no file behind it
+        except (OSError, ValueError):  # not a real file
             return False
 
     def write(self, text: str) -> None:
-        """Write a piece of a text. White space is held back until more follows it, an unfinished word only in a terminal."""
-        text = (self._held + text).replace("\r\n", "\n")
+        """Write a piece of a text. Trailing white space is buffered until more text follows; in a terminal a partial word too."""
+        text = (self._buffer + text).replace("\r\n", "\n")
         body = text.rstrip("\r\n \t")
         if self.is_terminal and body == text:
             body = _OPEN_WORD.sub("", body).rstrip("\r\n \t")
         self._put(body)
-        self._held = text[len(body) :]
+        self._buffer = text[len(body) :]
 
     def end(self) -> None:
-        """End the text and its last line, if there is one."""
-        body, self._held = self._held.replace("\r\n", "\n").rstrip("\r\n \t"), ""
+        """Write the buffered text and end the last line, if a text is open."""
+        body, self._buffer = self._buffer.replace("\r\n", "\n").rstrip("\r\n \t"), ""
         self._put(body)
         if self.is_open:
             self.is_open = False
@@ -76,13 +75,13 @@ class AnswerText:
         self._send(safe if columns is None else self._line.wrap(safe, min(columns, PROSE_WIDTH)))
 
     def _send(self, text: str) -> None:
-        """Write at once; what the stream's encoding lacks is written as an escape."""
+        """Write and flush; characters that the encoding lacks are escaped."""
         encoding = self._stream.encoding or "utf-8"
         write_answer(self._stream, text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 class _Line:
-    """Where a text stands that is wrapped while it comes, in whole words; code and tables are left as they are."""
+    """The state of a text that is wrapped while it streams, between words; code and tables are not wrapped."""
 
     def __init__(self) -> None:
         self._used = 0
@@ -92,7 +91,7 @@ class _Line:
         self._is_code = False
 
     def wrap(self, text: str, room: int) -> str:
-        """Return the next piece of the text with line feeds in the place of some blanks."""
+        """Return the next piece of the text with some spaces replaced by line feeds."""
         return "".join(self._wrap_piece(piece, room) for piece in _PIECE.findall(text))
 
     def _wrap_piece(self, piece: str, room: int) -> str:
@@ -112,7 +111,7 @@ class _Line:
         return blank + piece
 
     def _begin(self, blank: str, word: str) -> None:
-        """Take the first word of a line: it tells code from prose, and how far a list's text is indented."""
+        """Start a line with its first word, which determines whether it is code, and the indent of a list item."""
         is_fence = word.startswith("```")
         self._is_fenced ^= is_fence
         is_item = _LIST_MARK.fullmatch(word) is not None

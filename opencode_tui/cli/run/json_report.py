@@ -1,6 +1,6 @@
-"""`run --format json`: one JSON object a line for everything that has ended. Source: SPEC section 1.
+"""`run --format json`: one JSON object per line for each finished part.
 
-A line is printed after its record is on the disk, so whatever was told survives.
+A line is printed after its record is on disk.
 """
 
 import json
@@ -24,38 +24,38 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolState
 
 
 class JsonReporter:
-    """Prints the parts of one session's assistant messages as they end; of a summary only its steps: it is no answer."""
+    """Prints the finished parts of one session's assistant messages; of a summary only its steps."""
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
         self._summaries: set[str] = set()
-        self._begun: set[str] = set()
-        """Beginnings of steps that were printed: each comes again when the state of its files is known."""
+        self._started: set[str] = set()
+        """Step starts that were printed: each one is updated when its snapshot is known."""
 
     def show(self, event: Event) -> None:
-        """Print a line if the event tells of an end."""
+        """Print a line if the event finishes a part or the turn."""
         if isinstance(event, MessageUpdated) and isinstance(event.info, AssistantMessage) and event.info.summary:
             self._summaries.add(event.info.id)
         elif isinstance(event, PartUpdated) and event.part.session_id == self._session_id:
             kind = _kind(event.part)
             is_summary = event.part.message_id in self._summaries and kind in ("text", "reasoning")
-            if kind == "step_start" and event.part.id in self._begun:
+            if kind == "step_start" and event.part.id in self._started:
                 return
             if kind == "step_start":
-                self._begun.add(event.part.id)
+                self._started.add(event.part.id)
             if kind is not None and not is_summary:
                 self._print(kind, {"part": event.part.to_dict()})
         elif isinstance(event, SessionFailed) and event.session_id == self._session_id:
             self._print("error", {"error": event.error.to_dict()})
 
     def pause(self) -> None:
-        """Nothing stands in a question's way."""
+        """Do nothing."""
 
     def end(self, answer: MessageWithParts | None) -> None:
-        """Nothing is left to tell: the last line was that of the last step, or of the error."""
+        """Do nothing: the last step or the error was the last line."""
 
     def close(self) -> None:
-        """Nothing to tidy."""
+        """Do nothing."""
 
     def _print(self, kind: str, fields: JsonObject) -> None:
         line = {"type": kind, "timestamp": time.time_ns() // 1_000_000, "sessionID": self._session_id, **fields}

@@ -1,7 +1,6 @@
-"""Ask the user at the terminal whether a call may run: question, object, reasons, keys.
+"""Ask the user at the terminal whether a call may run: question, subject, reasons, keys.
 
-Source: design, visual, section 2 and the picture `permission-bash`. Nothing is preselected: an empty line only asks again, and what
-was typed before the question appeared does not answer it.
+Nothing is preselected: an empty line repeats the keys, and input typed before the question appeared is dropped.
 """
 
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from opencode_tui.cli.diff_view import render_diff
 from opencode_tui.cli.run.terminal_lines import TerminalLines
 from opencode_tui.cli.style import Style, Token
 from opencode_tui.cli.terminal import say
-from opencode_tui.cli.tool_line import described
+from opencode_tui.cli.tool_line import describe_call
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.error import OpencodeError, StorageError
@@ -54,9 +53,9 @@ _VERDICTS: dict[Action, tuple[str, Token, str]] = {
 
 
 class Question(Struct, frozen=True):
-    """What is asked, the verdicts of the rules, the folder of the session, the call and its agent as far as they are known.
+    """A permission request with its verdicts, the session's folder, the call and its agent if known.
 
-    Without `places` files are named by their whole paths.
+    Without `places` files are shown with absolute paths.
     """
 
     request: PermissionRequest
@@ -68,7 +67,7 @@ class Question(Struct, frozen=True):
 
 
 class PermissionPrompt:
-    """Puts questions one after another and sends the answers."""
+    """Asks one question at a time and sends the replies."""
 
     def __init__(self, terminal: TerminalLines | None, client: Client, style: Style) -> None:
         self._terminal = terminal
@@ -76,11 +75,11 @@ class PermissionPrompt:
         self._style = style
 
     async def is_open(self, request: PermissionRequest) -> bool:
-        """Return whether a question still waits: the answer to another one may have resolved it."""
+        """Return whether a question is still pending: the reply to another one may have resolved it."""
         return any(pending.id == request.id for pending in await self._client.permissions.pending())
 
     async def ask(self, request: PermissionRequest) -> None:
-        """Show a question, wait for the answer, send it, and leave a line that says it; a terminal that is gone rejects."""
+        """Show a question, send the reply and print it; without a terminal, reject."""
         terminal = self._terminal
         if terminal is None:
             await self._client.permissions.reply(request.id, "reject")
@@ -88,13 +87,13 @@ class PermissionPrompt:
         question = await self._question(request)
         terminal.drop_typed()
         terminal.show(render_question(question, self._style))
-        reply, word = await self._read_answer(terminal, request)
+        reply, feedback = await self._read_answer(terminal, request)
         try:
-            await self._client.permissions.reply(request.id, reply, word or None)
+            await self._client.permissions.reply(request.id, reply, feedback or None)
         except StorageError as error:
             say(f"{error}; allowed this once")
             reply = "once"
-        terminal.show(self._decision(question, reply, word))
+        terminal.show(self._decision(question, reply, feedback))
 
     async def _question(self, request: PermissionRequest) -> Question:
         call, agent = await self._call(request)
@@ -104,11 +103,11 @@ class PermissionPrompt:
             places = await self._client.project.places()
             report = await self._client.rules.explain(request.permission, subject, agent=agent or None)
         except OpencodeError:
-            return question  # an agent that is gone: the question is shown without its rules
+            return question  # the agent no longer exists: show the question without its rules
         return replace(question, verdicts=report.verdicts, places=places)
 
     async def _call(self, request: PermissionRequest) -> tuple[ToolPart | None, str]:
-        """Return the call that asks, and its agent; None and empty where they cannot be read."""
+        """Return the call that asks, and its agent; None and "" if they cannot be read."""
         if request.tool is None:
             return None, ""
         try:
@@ -121,7 +120,7 @@ class PermissionPrompt:
         return call, agent
 
     async def _read_answer(self, terminal: TerminalLines, request: PermissionRequest) -> tuple[Reply, str]:
-        """Return the answer, with a word to the agent if it is a no; the end of input is one."""
+        """Return the reply, with feedback to the agent after a rejection; end of input rejects."""
         while line := await terminal.read("> "):
             reply = _WORDS.get(line.strip().lower())
             if reply == "reject":
@@ -134,12 +133,12 @@ class PermissionPrompt:
         terminal.show("\n")
         return "reject", ""
 
-    def _decision(self, question: Question, reply: Reply, word: str) -> str:
+    def _decision(self, question: Question, reply: Reply, feedback: str) -> str:
         sign, token, text = _DECISIONS[reply]
         subject = (
             ", ".join(question.request.always) if reply == "always" else subject_of(question.request, question.call)
         )
-        shown = f"{text}  {make_safe(_first(subject))}" + (f": {make_safe(word)}" if word else "")
+        shown = f"{text}  {make_safe(_first(subject))}" + (f": {make_safe(feedback)}" if feedback else "")
         shown = clip(shown, (self._style.columns() or 200) - 2, self._style.words("…"))
         return f"{self._style.paint(self._style.words(sign), token)} {self._style.paint(shown, 'muted')}\n"
 
@@ -157,11 +156,11 @@ def _first(text: str) -> str:
 
 
 def render_question(question: Question, style: Style) -> str:
-    """Return the lines, safe, each with its line feed."""
+    """Return the safe lines of a question, each with its line feed."""
     request = question.request
     lines = [
         f"{style.paint('!', 'warning')} {style.paint(make_safe(title_of(request)), 'bold')}",
-        *_object(question, style),
+        *_subject_lines(question, style),
     ]
     lines += render_diff(str(request.metadata.get("diff") or ""), style, limit=_DIFF_LINES)
     if len(question.verdicts) > 1 and request.permission == "bash":
@@ -171,7 +170,7 @@ def render_question(question: Question, style: Style) -> str:
     return "\n".join([*lines, *render_keys(request, style)]) + "\n"
 
 
-def _object(question: Question, style: Style) -> list[str]:
+def _subject_lines(question: Question, style: Style) -> list[str]:
     room = (style.columns() or 80) - 4
     pieces = [
         piece
@@ -200,12 +199,12 @@ def _why(question: Question) -> list[str]:
     )
     sentences = [" ".join(reasons)]
     if question.call is not None and question.request.permission not in ("bash", "edit"):
-        sentences.append(f"Needed by {described(question.call)}")
+        sentences.append(f"Needed by {describe_call(question.call)}")
     return sentences
 
 
 def render_keys(request: PermissionRequest, style: Style) -> list[str]:
-    """Return the keys that answer a question, with what each does."""
+    """Return the keys that answer a question, with their effects."""
     yes, no = ("y", once_of(request)), ("n", REJECT)
     patterns = [make_safe(pattern) for pattern in request.always]
     keys = [yes, ("a", make_safe(always_of(request))), no] if patterns else [yes, no]

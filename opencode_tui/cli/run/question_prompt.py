@@ -1,6 +1,6 @@
-"""Asks the person at the terminal what a tool wants to know: numbered answers, or words of their own.
+"""Ask the user the questions of the agent at the terminal: numbered options, or a typed answer.
 
-Nothing is preselected: an empty line only shows the keys again, and what was typed before the question appeared answers nothing.
+Nothing is preselected: an empty line repeats the keys, and input typed before the question appeared is dropped.
 """
 
 from opencode_tui.cli.run.terminal_lines import TerminalLines
@@ -15,7 +15,7 @@ DISMISS = "-"
 
 
 class QuestionPrompt:
-    """Puts the questions of tools one after another and sends the answers."""
+    """Asks one question at a time and sends the answers."""
 
     def __init__(self, terminal: TerminalLines | None, client: Client, style: Style) -> None:
         self._terminal = terminal
@@ -23,14 +23,14 @@ class QuestionPrompt:
         self._style = style
 
     async def ask(self, event: QuestionAsked) -> None:
-        """Show what is asked, wait for the answers, send them; `-` and a terminal that is gone dismiss."""
+        """Show the questions and send the answers; `-`, or no terminal, dismisses them."""
         if not any(pending.id == event.id for pending in await self._client.questions.pending()):
             return
         answers: list[list[str]] = []
         if self._terminal is not None:
             self._terminal.drop_typed()
-            for written in event.questions:
-                answer = await self._one(self._terminal, Question.model_validate(written))
+            for asked in event.questions:
+                answer = await self._one(self._terminal, Question.model_validate(asked))
                 if answer is None:
                     break
                 answers.append(answer)
@@ -40,7 +40,7 @@ class QuestionPrompt:
             await self._client.questions.reject(event.id)
 
     async def _one(self, terminal: TerminalLines, question: Question) -> list[str] | None:
-        """Return what the person chose, None when they dismissed it."""
+        """Return the chosen labels, None if the question was dismissed."""
         terminal.show(render_question(question, self._style))
         while line := await terminal.read("> "):
             text = line.strip()
@@ -54,7 +54,7 @@ class QuestionPrompt:
 
 
 def render_question(question: Question, style: Style) -> str:
-    """Return the lines of a question, safe, each with its line feed."""
+    """Return the safe lines of a question, each with its line feed."""
     room = (style.columns() or 80) - 2
     first, *rest = wrap(make_safe(question.question), room) or [""]
     lines = [f"{style.paint('?', 'accent')} {style.paint(first, 'bold')}", *(f"  {line}" for line in rest)]
@@ -65,7 +65,7 @@ def render_question(question: Question, style: Style) -> str:
 
 
 def read_answer(text: str, question: Question) -> list[str]:
-    """Return the labels that a typed line chooses: by number or by label, else the line itself."""
+    """Return the labels that a typed line selects, by number or by label, else the line itself."""
     pieces = [piece.strip() for piece in text.split(",")] if question.multiple else [text]
     labels = [_label(piece, question) for piece in pieces if piece]
     known = [label for label in labels if label is not None]
@@ -79,6 +79,6 @@ def _label(piece: str, question: Question) -> str | None:
 
 
 def _keys(question: Question, style: Style) -> str:
-    numbers = "numbers, with commas" if question.multiple else "a number"
-    choice = f"{numbers}, or your own words" if question.options else "your own words"
-    return style.paint(f"  {choice}; {DISMISS} dismisses the question and ends the turn", "muted") + "\n"
+    numbers = "numbers, separated by commas" if question.multiple else "a number"
+    choice = f"{numbers}, or type an answer" if question.options else "type an answer"
+    return style.paint(f"  {choice}; {DISMISS} to cancel (stops the turn)", "muted") + "\n"

@@ -1,7 +1,6 @@
-"""`run` for people: the answer as it is written to stdout; tools, waits and the bill to stderr.
+"""The report of `run` for a terminal: the answer on stdout; tools, waits and the summary on stderr.
 
-One line moves: the activity line, in a terminal only. Everything else stays where it was printed.
-Source: design, visual, sections 2, 6 and 7.
+Only the activity line is redrawn, and only in a terminal.
 """
 
 import time
@@ -35,7 +34,7 @@ _Block = Literal["head", "prose", "work", "question", "end"]
 
 
 class TerminalReporter:
-    """Follows one session. `style` is that of `err`."""
+    """Reports one session. `style` is the style of `err`."""
 
     def __init__(self, session_id: str, *, answer: AnswerText, err: TextIO, style: Style) -> None:
         self._session_id = session_id
@@ -56,7 +55,7 @@ class TerminalReporter:
         self._cost = Decimal(0)
 
     def show(self, event: Event) -> None:
-        """Print what the event tells."""
+        """Print one event."""
         match event:
             case MessageUpdated(info=AssistantMessage() as info) if info.session_id == self._session_id:
                 self._message(info)
@@ -65,39 +64,39 @@ class TerminalReporter:
             case PartUpdated() if event.part.session_id == self._session_id:
                 self._part(event)
             case PartRemoved() if event.part_id in self._streamed:
-                self._print_line("↻", "The answer broke off; it begins anew.")
+                self._print_line("↻", "The response was interrupted; retrying.")
             case SessionStatusChanged() if event.session_id == self._session_id:
                 self._status(event)
             case SessionCompacted() if event.session_id == self._session_id:
-                self._print_line("≡", "The context was full: a summary took the place of older messages (compacted).")
+                self._print_line("≡", "Context compacted: older messages were summarized.")
             case SessionFailed() if event.session_id == self._session_id:
                 self._is_interrupted = event.error.name == "MessageAbortedError"
             case BusLagged():
-                self._print_line("!", f"Some of it was not shown; see `opencode-tui session show {self._session_id}`.")
+                self._print_line("!", f"Some output was skipped; see `opencode-tui session show {self._session_id}`.")
             case _:
                 pass
 
     def pause(self) -> None:
-        """Leave the terminal to a question."""
+        """Make way for a question on the terminal."""
         self._open_block("question")
 
     def end(self, answer: MessageWithParts | None) -> None:
-        """Print the bill; without an answer the turn has failed or was interrupted, which the caller says."""
+        """Print the summary; without an answer the turn failed or was interrupted, which the caller reports."""
         self._report_waits()
         if self._block is None:
-            return  # nothing had begun
+            return  # nothing started
         info = answer.info if answer is not None else None
         finish = getattr(info, "finish", None)
         self._open_block("end")
         if finish == "length":
-            self._print(self._style.paint("! The answer was cut off at the model's output limit.", "warning"))
+            self._print(self._style.paint("! The response hit the model's output limit.", "warning"))
         if info is None or getattr(info, "error", None) is not None:
             self._print_summary("■" if self._is_interrupted else "✗", "Stopped")
         else:
             self._print_summary("", "Stopped" if finish in (None, "tool-calls", "unknown") else "Done")
 
     def close(self) -> None:
-        """Leave the terminal tidy."""
+        """Clean up the terminal."""
         self._activity.stop()
         self._answer.end()
 
@@ -110,7 +109,7 @@ class TerminalReporter:
             self._print(self._style.paint(self._style.words(make_safe(head)), "muted"))
         if info.summary:
             self._summaries.add(info.id)
-        self._activity.start("Summarising" if info.summary else "Thinking")
+        self._activity.start("Summarizing" if info.summary else "Thinking")
 
     def _grow(self, event: PartGrowth) -> None:
         if self._answer.is_terminal and event.part_id in self._texts:
@@ -119,7 +118,7 @@ class TerminalReporter:
     def _prose(self, part_id: str, text: str) -> None:
         if part_id not in self._streamed:
             if not text.strip():
-                return  # the line stays free until there is something to read
+                return  # keep the line free until there is text
             self._streamed.add(part_id)
             self._open_block("prose")
         self._activity.stop()
@@ -191,11 +190,11 @@ class TerminalReporter:
             self._activity.start("Thinking")
 
     def _report_waits(self) -> None:
-        """Keep one line of the waits that the activity line has shown."""
+        """Print one line for the waits that the activity line showed."""
         waits, self._waits = self._waits, []
         if waits and self._activity.is_possible:
             waited = duration(sum(seconds for _, seconds in waits))
-            self._print_line("↻", f"{waits[-1][0]}  waited {waited}, tried {plural(len(waits), 'time')} more")
+            self._print_line("↻", f"{waits[-1][0]}  waited {waited}, retried {plural(len(waits), 'time')}")
 
     def _print_line(self, sign: str, text: str) -> None:
         self._open_block("work")
@@ -217,7 +216,7 @@ class TerminalReporter:
         self._print(mark + self._style.paint(self._style.words(f"{word}  {' · '.join(facts)}".rstrip()), "muted"))
 
     def _open_block(self, block: _Block) -> None:
-        """Clear the last line and keep the rhythm: one empty line between prose and everything else, in a terminal."""
+        """Clear the activity line and, in a terminal, separate prose from other blocks by an empty line."""
         self._activity.stop()
         self._answer.end()
         if block == "prose" and not self._answer.is_terminal:

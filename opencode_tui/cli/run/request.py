@@ -1,6 +1,6 @@
-"""What `run` sends: a prompt with its attachments and `@` references, or a slash command.
+"""The request of `run`: a prompt with its attachments and `@` references, or a slash command.
 
-What comes in by a pipe is data: `@` in it attaches nothing.
+Piped text is data: `@` in it attaches nothing.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ async def make_prompt(
     model: ModelRef | None,
     agent: str | None,
 ) -> PromptInput:
-    """Return the prompt for a message with attachments beside it."""
+    """Return the prompt for a message and its attachments."""
     parts: list[PromptPart] = [*attached]
     text = "\n".join(one for one in (typed, piped) if one.strip())
     if text:
@@ -52,10 +52,12 @@ async def make_command(
     """Return the request for a slash command; raises ConfigError for an unknown one."""
     known = [command.name for command in await client.catalog.commands()]
     if name.removeprefix("/") not in known:
-        raise ConfigError(f"--command {name!r}: there is no such command; there are {', '.join(known)}")
+        raise ConfigError(f"unknown command {name!r}; available: {', '.join(known)}")
     given = list(attached)
     if piped.strip():
-        given.append(_carried(FileInput(mime="text/plain", filename="stdin", url=""), piped.encode("utf-8", "replace")))
+        given.append(
+            _with_data(FileInput(mime="text/plain", filename="stdin", url=""), piped.encode("utf-8", "replace"))
+        )
     return CommandInput(
         command=name.removeprefix("/"),
         arguments=arguments,
@@ -66,7 +68,7 @@ async def make_command(
 
 
 async def check(client: "Client", request: Request, model: ModelRef | None) -> None:
-    """Return when a new session could answer; raises ConfigError or ModelNotFoundError otherwise."""
+    """Raise ConfigError or ModelNotFoundError if a new session could not run the request."""
     if isinstance(request, PromptInput):
         await client.prompts.check(request)
     else:
@@ -74,34 +76,34 @@ async def check(client: "Client", request: Request, model: ModelRef | None) -> N
 
 
 async def send(client: "Client", session_id: str, request: Request) -> MessageWithParts:
-    """Send it and return the answer."""
+    """Send the request and return the response."""
     if isinstance(request, CommandInput):
         return await client.prompts.command(session_id, request)
     return await client.prompts.prompt(session_id, request)
 
 
-async def attach(files: Sequence[str], *, is_elsewhere: bool) -> list[FileInput]:
-    """Return the attachments for files; for an engine elsewhere, which cannot read them here, with their bytes.
+async def attach(files: Sequence[str], *, is_remote: bool) -> list[FileInput]:
+    """Return the attachments for files; for a remote engine, which cannot read them, with their bytes.
 
-    Raises ConfigError for one that is not there, or cannot be sent.
+    Raises ConfigError for a file that does not exist or cannot be read.
     """
     found: list[FileInput] = []
     for name in files:
         path = Path(name)
         if not await asyncio.to_thread(path.exists):
-            raise ConfigError(f"--file {name}: there is no such file or folder")
+            raise ConfigError(f"--file {name}: no such file or folder")
         given = await asyncio.to_thread(file_input, path)
-        found.append(await asyncio.to_thread(_packed, given, path) if is_elsewhere else given)
+        found.append(await asyncio.to_thread(_with_content, given, path) if is_remote else given)
     return found
 
 
-def _packed(given: FileInput, path: Path) -> FileInput:
-    """Return the attachment with the file's bytes in it."""
+def _with_content(given: FileInput, path: Path) -> FileInput:
+    """Return the attachment with the file's bytes."""
     try:
-        return _carried(given, path.read_bytes())
+        return _with_data(given, path.read_bytes())
     except OSError as error:
-        raise ConfigError(f"--file {path}: cannot be sent to the server ({error.strerror}); name a file") from error
+        raise ConfigError(f"--file {path}: cannot read it ({error.strerror})") from error
 
 
-def _carried(given: FileInput, data: bytes) -> FileInput:
+def _with_data(given: FileInput, data: bytes) -> FileInput:
     return given.changed(url=f"data:{given.mime};base64,{base64.b64encode(data).decode('ascii')}")

@@ -1,4 +1,4 @@
-"""`opencode-tui run`: one turn without a screen."""
+"""`opencode-tui run`: run one prompt non-interactively."""
 
 import click
 
@@ -33,22 +33,22 @@ Exit codes: 0 success, 1 failure, 2 bad arguments or settings, 130 interrupted.
 )
 @click.option("-f", "--file", "files", multiple=True, type=click.Path(), help="Attach a file or folder (repeatable).")
 @click.option("--command", metavar="NAME", help="Run this slash command with MESSAGE as arguments.")
-@click.option("--title", help="Name of a new session; the first 50 characters of the message otherwise.")
+@click.option("--title", help="Title of a new session (default: the start of the message).")
 @click.option("--auto", is_flag=True, help="Approve everything that would be asked; deny rules still apply.")
 @click.option("--attach", metavar="URL", help="Run on the server at URL.")
 @click.pass_obj
 def run(
-    _frame: GlobalOptions,
+    _global_options: GlobalOptions,
     /,
     **options: object,
 ) -> int:
-    """Let the agent answer MESSAGE; it reads, edits and runs things in this folder.
+    """Run one prompt, MESSAGE, non-interactively; the agent reads, edits and runs code in this folder.
 
-    Piped input is appended to the message. `@path` in the message attaches a file or folder, `@a.py#L10-20` some
-    lines of it, `@agent` has an agent do the work. The answer goes to stdout, progress to stderr.
+    Piped input is appended to the message. `@path` in the message attaches a file or folder, `@a.py#L10-20` a range of
+    lines, `@agent` calls a subagent. The answer goes to stdout, progress to stderr.
 
-    In a terminal it asks before it does what your rules do not allow. Without one such acts are refused, unless --auto.
+    In a terminal you are asked before anything that your rules don't allow. Without one such calls are denied, unless --auto.
     """
-    from opencode_tui.cli.run.turn import TurnOptions, run_turn  # the engine is loaded only when there is work
+    from opencode_tui.cli.run.turn import TurnOptions, run_turn  # not for the help
 
     return run_turn(TurnOptions.from_command_line(options))

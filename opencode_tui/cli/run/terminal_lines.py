@@ -1,4 +1,4 @@
-"""Lines that a person types at the terminal, read apart from standard input, which may be a pipe."""
+"""Lines typed at the terminal, which may differ from standard input."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from typing import TextIO
 
 
 def open_terminal() -> int | None:
-    """Return a descriptor of the person's terminal, None when there is none to ask at."""
+    """Return a descriptor of the user's terminal, None without one."""
     if not sys.stderr.isatty():
         return None
     if sys.stdin is not None and sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] - None when closed
@@ -27,12 +27,12 @@ class TerminalLines:
         self._err = err
 
     def show(self, text: str) -> None:
-        """Write at once."""
+        """Write and flush."""
         self._err.write(text)
         self._err.flush()
 
     def drop_typed(self) -> None:
-        """Drop what was typed so far, so that it does not answer what is asked next."""
+        """Drop pending input, so that it does not answer the next question."""
         try:
             import termios  # absent on Windows
         except ImportError:
@@ -41,7 +41,7 @@ class TerminalLines:
             termios.tcflush(self._terminal, termios.TCIFLUSH)
 
     async def read(self, label: str) -> str:
-        """Return the next line with its line feed, empty at the end of input or when the terminal is gone; can be cancelled."""
+        """Return the next line with its line feed, "" at end of input or if the terminal is gone; cancellable."""
         self.show(label)
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()

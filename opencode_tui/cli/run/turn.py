@@ -1,4 +1,4 @@
-"""One turn: choose the session, send the request, report what happens, end in order."""
+"""One turn of `run`: choose the session, send the request, report events, clean up."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ from opencode_tui.schema.event.event import (
     PermissionAsked,
     QuestionAsked,
 )
-from opencode_tui.schema.model import ModelRef, parse_model_ref
+from opencode_tui.schema.model import ModelRef, require_model_ref
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 TITLE_LENGTH = 50
 ABORT_GRACE_MS = 2_000
-"""Milliseconds that an interrupted turn has to close its records: more than an idle machine takes; Ctrl-C cuts them off."""
+"""Milliseconds that an interrupted turn gets to close its records."""
 
 
 class TurnOptions(Struct, frozen=True):
-    """What the command line asked for; `message` was typed, `piped` came in by standard input."""
+    """The options of `run`; `message` comes from the arguments, `piped` from standard input."""
 
     message: str
     piped: str = ""
@@ -64,16 +64,12 @@ class TurnOptions(Struct, frozen=True):
 
     @classmethod
     def from_command_line(cls, options: Mapping[str, Any]) -> Self:
-        """Return the options with the piped-in text. Raises ConfigError for what makes no sense."""
+        """Return the options with the piped text. Raises ConfigError for invalid combinations."""
         if options["is_continued"] and options["session_id"]:
             raise ConfigError("use either --continue or --session")
         if options["is_fork"] and not (options["is_continued"] or options["session_id"]):
-            raise ConfigError("--fork needs --continue or --session ID: it forks that session and goes on in the fork")
-        model = parse_model_ref(options["model"]) if options["model"] else None
-        if options["model"] and model is None:
-            raise ConfigError(
-                f"--model {options['model']!r} is not of the form provider/model; see `opencode-tui models`"
-            )
+            raise ConfigError("--fork needs --continue or --session ID")
+        model = require_model_ref(options["model"], "--model") if options["model"] else None
         message, piped = " ".join(options["message"]), _piped_text()
         if not (message.strip() or piped.strip() or options["files"] or options["command"]):
             raise ConfigError('no message given, e.g. opencode-tui run "explain this folder"')
@@ -96,28 +92,28 @@ class TurnOptions(Struct, frozen=True):
 
 
 class RunScope:
-    """Follows the events of one run, from before it began."""
+    """Selects the events of one run; created before it starts."""
 
     def __init__(self) -> None:
-        self._begun: set[str] = set()
+        self._started: set[str] = set()
 
     def has(self, event: Event) -> bool:
-        """Tell whether an event is about a message that began in this run, or about no message."""
+        """Return whether an event concerns a message that started in this run, or no message."""
         match event:
             case MessageUpdated():
                 if event.info.time.completed is None:
-                    self._begun.add(event.info.id)
-                return event.info.id in self._begun
+                    self._started.add(event.info.id)
+                return event.info.id in self._started
             case PartUpdated():
-                return event.part.message_id in self._begun
+                return event.part.message_id in self._started
             case PartGrowth() | PartProgress():
-                return event.message_id in self._begun
+                return event.message_id in self._started
             case _:
                 return True
 
 
 class RunPrompts:
-    """How the person is asked; loaded with the first question. `policy` answers first: a server knows nothing of ours."""
+    """Prompts of a run, loaded with the first question. `policy` decides first: a server does not have ours."""
 
     def __init__(self, lines: TerminalLines | None, client: "Client", style: Style, policy: Policy) -> None:
         self._policy = policy
@@ -127,20 +123,20 @@ class RunPrompts:
 
     @cached_property
     def permissions(self) -> "PermissionPrompt":
-        """Asks whether a call may go on."""
+        """Return the prompt for permission requests."""
         from opencode_tui.cli.run.permission_prompt import PermissionPrompt
 
         return PermissionPrompt(self._lines, self._client, self._style)
 
     @cached_property
     def questions(self) -> "QuestionPrompt":
-        """Puts the agent's own questions."""
+        """Return the prompt for questions of the agent."""
         from opencode_tui.cli.run.question_prompt import QuestionPrompt
 
         return QuestionPrompt(self._lines, self._client, self._style)
 
-    async def decides(self, request: PermissionRequest) -> bool:
-        """Answer a question without the person, if the policy can; tells whether it did."""
+    async def decide(self, request: PermissionRequest) -> bool:
+        """Reply without asking the user if the policy can decide; return whether it did."""
         try:
             if not self._policy.decide(request):
                 return False
@@ -151,7 +147,7 @@ class RunPrompts:
 
 
 class ReportRefusals:
-    """Says on stderr what is refused because nobody can be asked; people read it in the tool's line instead."""
+    """Writes calls that are denied for lack of a terminal to stderr; the JSON report does not show them to the user."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -167,27 +163,27 @@ class ReportRefusals:
 
 
 class Reporter(Protocol):
-    """Shows what happens in a session."""
+    """Shows the events of a session."""
 
     def show(self, event: Event) -> None:
-        """Take in one event."""
+        """Show one event."""
         ...
 
     def pause(self) -> None:
-        """Leave the terminal to a question."""
+        """Make way for a question on the terminal."""
         ...
 
     def end(self, answer: MessageWithParts | None) -> None:
-        """Tell that the turn is over; without an answer it has failed or was interrupted."""
+        """Finish the report; without an answer the turn failed or was interrupted."""
         ...
 
     def close(self) -> None:
-        """Leave the terminal tidy."""
+        """Clean up the terminal."""
         ...
 
 
 def run_turn(options: TurnOptions) -> int:
-    """Run one turn and return the exit code; Ctrl-C ends it in order and raises KeyboardInterrupt."""
+    """Run one turn and return the exit code. Ctrl-C aborts it cleanly and raises KeyboardInterrupt."""
     terminal = open_terminal()
     policy = choose_policy(auto=options.auto, has_terminal=terminal is not None)
     if options.style == "json":
@@ -196,12 +192,12 @@ def run_turn(options: TurnOptions) -> int:
     style = style_of(sys.stderr, os.environ)
 
     async def work(client: "Client") -> int:
-        told = await _report_notices(client)
+        reported = await _report_notices(client)
         request = await _request(client, options)
         session = await _choose_session(client, options, request)
         prompts = RunPrompts(lines, client, style, policy if options.attach else AskPerson())
         code = await _answer(client, session, request, _reporter(session, options, style), prompts)
-        await _report_notices(client, told)
+        await _report_notices(client, reported)
         return code
 
     return with_server(work, options.attach) if options.attach else with_client(work, policy=policy)
@@ -210,29 +206,29 @@ def run_turn(options: TurnOptions) -> int:
 def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> Reporter:
     if options.style == "json":
         return JsonReporter(session.id)
-    from opencode_tui.cli.run.answer_text import AnswerText  # programs that read JSON need not wait for it
+    from opencode_tui.cli.run.answer_text import AnswerText  # not for JSON
     from opencode_tui.cli.run.report import TerminalReporter
 
     answer = AnswerText(sys.stdout, style_of(sys.stdout, os.environ))
     return TerminalReporter(session.id, answer=answer, err=sys.stderr, style=style)
 
 
-async def _report_notices(client: "Client", told: Collection[str] = ()) -> set[str]:
-    """Say what a person should know of their settings and was not told yet; returns all of it."""
+async def _report_notices(client: "Client", reported: Collection[str] = ()) -> set[str]:
+    """Write new warnings about the settings to stderr; return all that were written."""
     notices = await client.settings.notices()
     lines = [*notices.warnings, *notices.ignored]
     for line in lines:
-        if line not in told:
+        if line not in reported:
             say(line)
-    return {*told, *lines}
+    return {*reported, *lines}
 
 
 async def _answer(
     client: "Client", session: SessionInfo, request: Request, reporter: Reporter, prompts: RunPrompts
 ) -> int:
-    """Send the request and show what follows, until the session is idle; returns the exit code.
+    """Send the request and show events until the session is idle; return the exit code.
 
-    Interrupted, or with nobody left to read the output, it ends the turn in order, shows what that left, and raises.
+    If interrupted, or if the output is closed, abort the turn cleanly, show the remaining events, and raise.
     """
     with client.events() as events:
         scope = RunScope()
@@ -260,7 +256,7 @@ async def _follow(events: "EventReader", scope: RunScope, reporter: Reporter, pr
         event = envelope.event
         if scope.has(event):
             reporter.show(event)
-        if isinstance(event, PermissionAsked) and not await prompts.decides(event):
+        if isinstance(event, PermissionAsked) and not await prompts.decide(event):
             if not await prompts.permissions.is_open(event):
                 continue
             reporter.pause()
@@ -273,7 +269,7 @@ async def _follow(events: "EventReader", scope: RunScope, reporter: Reporter, pr
 async def _end(
     client: "Client", session: SessionInfo, follower: "asyncio.Task[None]", turn: "asyncio.Task[MessageWithParts]"
 ) -> None:
-    """Wait for both tasks: a turn that is not over is aborted, and has some time to close its records."""
+    """Wait for both tasks; abort an unfinished turn, which gets some time to close its records."""
     if not turn.done():
         await client.prompts.abort(session.id)
         await asyncio.wait({turn}, timeout=ABORT_GRACE_MS / 1000)
@@ -285,7 +281,7 @@ async def _end(
 def _show_rest(
     events: "EventReader", scope: RunScope, reporter: Reporter, turn: "asyncio.Task[MessageWithParts]"
 ) -> None:
-    """Show what the turn told before it ended."""
+    """Show the remaining events of the turn."""
     try:
         while (envelope := events.poll()) is not None:
             if scope.has(envelope.event):
@@ -297,23 +293,23 @@ def _show_rest(
 
 async def _choose_session(client: "Client", options: TurnOptions, request: Request) -> SessionInfo:
     if options.session_id:
-        from opencode_tui.cli.session_choice import choose_session  # a new session is not chosen
+        from opencode_tui.cli.session_choice import choose_session
 
         return await _continue(client, options, await choose_session(client, options.session_id))
     if options.is_continued:
         latest = await client.sessions.latest()
         if latest is not None:
             return await _continue(client, options, latest)
-        say("no earlier session in this project; beginning a new one")
+        say("no earlier session in this project; starting a new one")
     await check(client, request, options.model)
     return await client.sessions.create(CreateSession(title=options.title or _first_words(options)))
 
 
 async def _continue(client: "Client", options: TurnOptions, session: SessionInfo) -> SessionInfo:
-    """Return the session, or a fork of it, which takes the name that was given for a new one."""
+    """Return the session, or a fork of it, titled by the options."""
     here, there = client.directory, Path(session.directory)
     if not (here.is_relative_to(there) or there.is_relative_to(here)):
-        say(f"session {session.id} works in {there}; this turn works in {here}")
+        say(f"session {session.id} runs in {there}; this turn runs in {here}")
     if not options.is_fork:
         if is_default_title(session.title) and session.parent_id is None:
             return await client.sessions.update(session.id, UpdateSession(title=options.title or _first_words(options)))
@@ -323,14 +319,14 @@ async def _continue(client: "Client", options: TurnOptions, session: SessionInfo
 
 
 def _first_words(options: TurnOptions) -> str:
-    """Return what a session is called after its first request."""
+    """Return the title of a session by its first request."""
     command = f"/{options.command.removeprefix('/')}" if options.command else ""
     words = f"{command} {options.message} {options.piped}".split() or [Path(name).name for name in options.files]
     return " ".join(words)[:TITLE_LENGTH].rstrip()
 
 
 async def _request(client: "Client", options: TurnOptions) -> Request:
-    attached = await attach(options.files, is_elsewhere=options.attach is not None)
+    attached = await attach(options.files, is_remote=options.attach is not None)
     if options.command is not None:
         return await make_command(
             client,
@@ -358,5 +354,5 @@ def _piped_text() -> str:
         return sys.stdin.buffer.read().decode("utf-8", "replace")
     except OSError as error:
         raise OpencodeError(
-            f"standard input cannot be read ({error.strerror}); give the message as an argument"
+            f"cannot read standard input ({error.strerror}); pass the message as an argument"
         ) from error

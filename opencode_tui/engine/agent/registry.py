@@ -18,7 +18,7 @@ from opencode_tui.engine.permission.defaults import (
 )
 from opencode_tui.engine.permission.ruleset import EDIT_TOOLS, evaluate, from_config, merge
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.model import parse_model_ref
+from opencode_tui.schema.model import require_model_ref
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import JsonObject, json_name
 
@@ -89,10 +89,7 @@ def _options(entry: JsonObject) -> JsonObject:
 
 
 def _model(key: str, text: Any) -> JsonObject:
-    reference = parse_model_ref(text) if isinstance(text, str) else None
-    if reference is None:
-        raise ConfigError(f'agent.{key}.model is {text!r}; write it as "provider/model"')
-    return reference.to_dict()
+    return require_model_ref(str(text), f"agent.{key}.model").to_dict()
 
 
 def _validated(key: str, fields: JsonObject) -> AgentInfo:

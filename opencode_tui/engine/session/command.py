@@ -38,7 +38,7 @@ from opencode_tui.schema.api.request import (
 )
 from opencode_tui.schema.error import ConfigError, OpencodeError, RunAborted
 from opencode_tui.schema.event.event import CommandExecuted
-from opencode_tui.schema.model import ModelRef, parse_model_ref
+from opencode_tui.schema.model import ModelRef, require_model_ref
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session.history import MessageWithParts
 
@@ -222,9 +222,4 @@ def _is_subtask(command: Command, agent: AgentInfo) -> bool:
 
 
 def _model(written: str | None) -> ModelRef | None:
-    if not written:
-        return None
-    model = parse_model_ref(written)
-    if model is None:
-        raise ConfigError(f"the model {written!r} is not of the form provider/model; see `opencode-tui models`")
-    return model
+    return require_model_ref(written, "model") if written else None

@@ -136,7 +136,7 @@ async def folder_status(control: SessionController) -> str:
     tools = await client.catalog.tools()
     skills = await client.catalog.skills()
     lines = [
-        f"opencode_tui   {__version__}",
+        f"opencode-tui   {__version__}",
         f"folder         {places.directory}",
         f"worktree       {places.worktree}",
         f"branch         {control.folder.branch or 'none'}",

@@ -125,5 +125,5 @@ class ActivityLine(Rows):
         return signs.get(self.activity.kind, " ")
 
     def _hue(self) -> str:
-        hues = {"busy": "accent", "asks": "warning", "retry": "warning", "failed": "error", "done": "success"}
-        return hues.get(self.activity.kind, "muted")
+        colors = {"busy": "accent", "asks": "warning", "retry": "warning", "failed": "error", "done": "success"}
+        return colors.get(self.activity.kind, "muted")

@@ -235,9 +235,9 @@ def change_columns(
     added = f"{look.glyphs.plus}{additions}" if additions else ""
     removed = f"{look.glyphs.minus}{deletions}" if deletions else ""
     gap = " " * (max(apart, len(removed) + 1) - len(removed))
-    hues = ("muted", "muted") if is_quiet else ("diff_add", "diff_del")
+    colors = ("muted", "muted") if is_quiet else ("diff_add", "diff_del")
     return [
-        (added, look.palette.style(hues[0], area)),
+        (added, look.palette.style(colors[0], area)),
         (gap, look.palette.area(area)),
-        (removed, look.palette.style(hues[1], area)),
+        (removed, look.palette.style(colors[1], area)),
     ]

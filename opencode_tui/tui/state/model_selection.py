@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary
 from opencode_tui.schema.error import ConfigError, OpencodeError
-from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
+from opencode_tui.schema.model import Model, ModelRef, require_model_ref
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 
@@ -31,9 +31,7 @@ class ModelSelection:
             raise ConfigError(f"--agent {agent!r}: there is no such agent to work with; there are {listed}")
         self.agent = agent or (self.agents[0].name if self.agents else None)
         if model is not None:
-            self.model = parse_model_ref(model)
-            if self.model is None:
-                raise ConfigError(f"--model {model!r} is not of the form provider/model; see `opencode-tui models`")
+            self.model = require_model_ref(model, "--model")
             return
         try:
             self.model = await self._client.catalog.default_model()

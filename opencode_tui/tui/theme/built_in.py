@@ -82,12 +82,12 @@ def _cube(number: int) -> str:
 def _palette_256(dark: bool) -> Palette:
     """Chosen by hand: the nearest colours would turn tones black, areas equal and the selection purple."""
     areas = (233, 234, 235, 237, 238, 241) if dark else (231, 255, 254, 189, 251, 247)
-    hues = (253, 248, 147, 114, 179, 210, 151, 217) if dark else (235, 240, 55, 22, 58, 124, 22, 88)
+    colors = (253, 248, 147, 114, 179, 210, 151, 217) if dark else (235, 240, 55, 22, 58, 124, 22, 88)
     code = (183, 150, 180, 111, 116) if dark else (90, 58, 89, 25, 23)
     # The one dark green leaves muted text at 3.0: in the dark a changed line has a colour, no tone.
     tones = ("", "", "", "") if dark else (_cube(194), _cube(157), _cube(224), _cube(217))
     background, panel, surface, selection, border, guide = map(_cube, areas)
-    text, muted, accent, success, warning, error, add, remove = map(_cube, hues)
+    text, muted, accent, success, warning, error, add, remove = map(_cube, colors)
     keyword, string, number, function, built_in = map(_cube, code)
     return Palette(
         name="opencode-tui",

@@ -239,7 +239,7 @@ def test_subagents_are_those_that_the_callers_rules_do_not_deny() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"model": "gpt"}, "agent.x.model is 'gpt'; write it as \"provider/model\""),
+        ({"model": "gpt"}, "invalid agent.x.model 'gpt': expected provider/model (see `opencode-tui models`)"),
         ({"mode": "boss"}, "agent.x.mode: input should be 'primary', 'subagent' or 'all'; correct it in the settings"),
         ({"steps": 0}, "agent.x.steps: input should be greater than 0; correct it in the settings"),
         (

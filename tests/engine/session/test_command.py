@@ -166,7 +166,7 @@ async def test_an_agent_that_is_named_is_hinted_at_and_needs_no_further_question
     [
         (CommandInput(command="nope"), "no command 'nope'; there are "),
         (CommandInput(command="lost"), "names the agent 'ghost', which does not exist"),
-        (CommandInput(command="init", model="odd"), "the model 'odd' is not of the form provider/model"),
+        (CommandInput(command="init", model="odd"), "invalid model 'odd': expected provider/model"),
     ],
 )
 async def test_what_cannot_work_is_refused_before_anything_is_stored(environ, tmp_path, given, problem):

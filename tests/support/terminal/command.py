@@ -120,7 +120,7 @@ def terminal_style(columns: int, *, is_live: bool = False, is_utf8: bool = True)
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     try:
         style = Style(is_terminal=True, is_live=is_live, is_utf8=is_utf8, descriptor=slave)
-        yield replace(style, hues=HUES) if is_live else style
+        yield replace(style, colors=HUES) if is_live else style
     finally:
         os.close(master)
         os.close(slave)

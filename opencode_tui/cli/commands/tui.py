@@ -1,4 +1,4 @@
-"""`opencode-tui [DIR]`: the screen."""
+"""`opencode-tui [DIR]`: open the TUI, with the engine in this process or on a server."""
 
 import asyncio
 import atexit
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from opencode_tui.client.client import Client
 
     Opening = Callable[[Any, StartOptions], AbstractAsyncContextManager[Client]]
-    """Opens the engine's access, given the module `engine_access`, which is loaded late."""
+    """Opens the client, given the module `engine_access`, which is imported after the first frame."""
 
 _EXAMPLES = """\b
 Examples:
   opencode-tui                                   work in this folder
-  opencode-tui ~/src/csvkit -c                   go on with the last session there
-  opencode-tui --prompt "what does this do?"     begin with a request
+  opencode-tui ~/src/csvkit -c                   resume the latest session there
+  opencode-tui --prompt "what does this do?"     send a prompt on start
 """
 
 
@@ -44,18 +44,18 @@ Examples:
 @click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model to use.")
 @click.option("--agent", metavar="NAME", help="Agent to use.")
 @click.pass_obj
-def screen(frame: GlobalOptions, /, **options: object) -> int:
-    """Open the screen in DIR, or in the current folder."""
-    return _open_screen(options, frame.log_level)
+def tui(global_options: GlobalOptions, /, **options: object) -> int:
+    """Open the TUI in DIR, by default the current folder."""
+    return _open_tui(options, global_options.log_level)
 
 
-def _open_screen(options: Mapping[str, Any], log_level: str | None) -> int:
-    """Show the screen until the person leaves it; returns the exit code, raises what kept the engine from opening."""
+def _open_tui(options: Mapping[str, Any], log_level: str | None) -> int:
+    """Show the TUI until the user quits; return the exit code. Raises the error that kept the engine from opening."""
     return _open(_start_options(options), log_level, lambda access, start: access.open_here(start.directory))
 
 
-def attach_screen(url: str, options: Mapping[str, Any], log_level: str | None) -> int:
-    """Show the screen of a server's sessions; returns and raises as `open_screen`."""
+def attach_tui(url: str, options: Mapping[str, Any], log_level: str | None) -> int:
+    """Show the TUI for the server at `url`; returns and raises as `_open_tui`."""
     from opencode_tui.storage.paths import find_paths
 
     start = StartOptions(
@@ -66,10 +66,10 @@ def attach_screen(url: str, options: Mapping[str, Any], log_level: str | None) -
 
 def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        say('the screen needs a terminal; without one `opencode-tui run "..."` does one turn')
+        say('the TUI needs a terminal; without one use `opencode-tui run "..."`')
         return 2
     keys = TypeaheadGuard(sys.stdin.fileno())
-    atexit.register(keys.restore)  # as late as can be: every moment behind it belongs to the shell
+    atexit.register(keys.restore)  # as late as possible: later keys belong to the shell
     is_expected = False
     try:
         ending = asyncio.run(_show(start, log_level, opening))
@@ -80,7 +80,7 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
         is_expected = True
     finally:
         keys.wait_for_quiet(is_expected=is_expected)
-        gc.freeze()  # Python looks for garbage once more at its end; there is nothing to be found that matters
+        gc.freeze()  # skip Python's last garbage collection, which is slow
     return 0
 
 
@@ -92,14 +92,14 @@ def _start_options(options: Mapping[str, Any]) -> StartOptions:
     ):
         from opencode_tui.schema.error import ConfigError
 
-        raise ConfigError("give either --continue or --session; --fork needs one of them")
+        raise ConfigError("use either --continue or --session; --fork needs one of them")
     if folder:
         os.chdir(folder)
     return StartOptions(directory=Path.cwd(), **given)
 
 
 async def _show(options: StartOptions, log_level: str | None, opening: "Opening") -> Ending | None:
-    """The app runs as a task of its own; the engine is opened and closed here, so that it outlives the app."""
+    """Run the app in its own task; the engine is opened and closed here, so that it outlives the app."""
     app = OpenCodeApp(options)
     shown = asyncio.create_task(app.run_async())
     painted = asyncio.create_task(app.painted.wait())
@@ -132,12 +132,12 @@ async def _work(
             await choose_session(client, app.options.session_id)
         if not shown.done():
             app.attach(client)
-            gc.freeze()  # what is loaded stays: looking through it for garbage would hold up the screen for 60 ms
+            gc.freeze()  # keep loaded modules out of garbage collections, which would block for 60 ms
             await asyncio.wait({shown})
 
 
 def _load() -> Any:
-    """Import the engine and the rest of the screen: with the first frame on the screen nobody waits for it."""
+    """Import the engine and the rest of the TUI, after the first frame."""
     from opencode_tui.tui import preload
 
     preload.load()

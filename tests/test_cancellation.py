@@ -88,4 +88,4 @@ async def test_a_write_whose_caller_was_cancelled_is_done_and_its_failure_logged
     may_end.set()
     await _cancelled(task, times=1)
     writer.stop()
-    assert "a write failed after its caller was cancelled" in caplog.text
+    assert "a write failed after its caller was canceled" in caplog.text

@@ -1,1 +1,1 @@
-"""Floor 1: JSON records below the data folder, atomic and crash-safe, with locks between processes."""
+"""Floor 1: JSON records in the data folder, atomic and crash-safe, with locks between processes."""

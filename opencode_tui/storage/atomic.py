@@ -1,7 +1,7 @@
-"""Atomic files: what is read is always a whole old or a whole new state.
+"""Atomic file writes: a reader sees either the whole old or the whole new content.
 
-New bytes go into a temporary file of the same folder, `.{pid}.{number}.tmp`, which then takes the name of the target. Listings skip
-such names; those that a dead process left are removed by `opencode-tui doctor`.
+New bytes go into a temporary file of the same folder, `.{pid}.{number}.tmp`, which is then renamed to the target. Listings skip
+such names; `opencode-tui doctor` removes those that a dead process left.
 """
 
 import errno
@@ -23,7 +23,7 @@ def temporary_owner(file_name: str) -> int | None:
 
 
 class AtomicWriter:
-    """Writes whole files, and remembers what a power cut could still take back. Used by one thread at a time."""
+    """Writes whole files, and records which ones are not synced to the disk yet. Not thread-safe."""
 
     def __init__(self, files: FileSystem) -> None:
         self._files = files
@@ -32,9 +32,9 @@ class AtomicWriter:
         self._unsynced_folders: set[str] = set()
 
     def write(self, path: str, data: bytes, *, durable: bool = False) -> None:
-        """Replace or create a file. With `durable` it also outlives a power cut, else a new one does after `sync`.
+        """Replace or create a file. With `durable` it also survives a power cut, otherwise only after `sync`.
 
-        Raises OSError; then the file is as it was and no temporary file is left, as far as the disk still obeys.
+        Raises OSError; then the file is unchanged, and the temporary file is removed if the disk allows it.
         """
         folder = os.path.dirname(path)
         descriptor, temporary = self._create(folder)
@@ -48,7 +48,7 @@ class AtomicWriter:
             is_new = not self._files.exists(path)
             self._files.replace(temporary, path)
         except BaseException:
-            with suppress(OSError):  # the first error is the one to tell; doctor removes what stays
+            with suppress(OSError):  # report the first error; doctor removes the file
                 self._files.unlink(temporary)
             raise
         if is_new:
@@ -81,9 +81,9 @@ class AtomicWriter:
         self._unsynced_folders.add(os.path.dirname(folder))
 
     def sync(self) -> None:
-        """Make every file created and every name removed since the last call outlive a power cut.
+        """Sync every file created and every name removed since the last call to the disk.
 
-        Raises OSError; what was not reached is tried again by the next call.
+        Raises OSError; the next call tries again what was not synced.
         """
         self._sync(self._unsynced_files)
         self._sync(self._unsynced_folders)
@@ -96,12 +96,12 @@ class AtomicWriter:
             return
         except FileNotFoundError:
             self.make_folders(os.path.dirname(folder))
-            with suppress(FileExistsError):  # another process was quicker
+            with suppress(FileExistsError):  # another process created it
                 self._files.mkdir(folder)
         self._unsynced_folders.add(os.path.dirname(folder))
 
     def _create(self, folder: str) -> tuple[int, str]:
-        """Return a descriptor and the path of a new temporary file; a left-over of the same name is passed by."""
+        """Return a descriptor and the path of a new temporary file; an existing file of the same name is skipped."""
         has_made_folders = False
         while True:
             temporary = f"{folder}/.{os.getpid()}.{next(self._numbers)}.tmp"
@@ -110,7 +110,7 @@ class AtomicWriter:
             except FileExistsError:
                 continue
             except FileNotFoundError:
-                if has_made_folders:  # a link to nowhere stands in the way
+                if has_made_folders:  # a broken symlink is in the way
                     raise
                 self.make_folders(folder)
                 has_made_folders = True
@@ -133,7 +133,7 @@ class AtomicWriter:
         try:
             descriptor = self._files.open(path, os.O_RDONLY)
         except FileNotFoundError:
-            return  # removed since: nothing to keep
+            return  # removed since, nothing to sync
         try:
             self._files.fsync(descriptor)
         except OSError as error:

@@ -1,8 +1,8 @@
-"""What each session cost, summed up from its messages and remembered beside the state of their folder.
+"""An index of session costs, summed over messages and cached with the state of the message folder.
 
-A sum is made anew when the folder has changed since, by whatever process: records are replaced, so the folder tells. The file
-`cache/index/{projectID}.costs` carries the sums to the next process; it is derived and never the truth. Messages that are older
-than their session were copied into a fork and are none of its costs.
+A sum is recalculated when any process has changed the folder: records are replaced, which changes the folder's state. The file
+`cache/index/{projectID}.costs` keeps the sums for the next process; it is derived data. Messages older than their session were
+copied into a fork and do not count.
 """
 
 import json
@@ -23,19 +23,19 @@ from opencode_tui.storage.storage import Storage
 _FORMAT = "opencode-tui session costs 1"
 
 _TOLERATED_READS = 200
-"""So many messages may have been read since the file was written last."""
+"""Messages that may be read before the file is written again."""
 
 _REMEMBERED = 8
-"""Sessions whose messages are known one by one: those that change while one looks."""
+"""Sessions for which the cost of each message is cached: those that are changing now."""
 
 _YOUNG_NS = 100_000_000
-"""What was changed so shortly before it was read may change again with the same time."""
+"""A file modified this recently may change again without a new modification time."""
 
 _logger = logging.getLogger(__name__)
 
 
 class _State(NamedTuple):
-    """What tells a file or folder from what it was before, and when it was changed."""
+    """A text that changes with the file or folder, and the modification time."""
 
     text: str
     changed_ns: int
@@ -67,9 +67,9 @@ class CostIndex:
         self._lock = threading.Lock()
 
     def read(self, sessions: Sequence[SessionInfo]) -> dict[str, Decimal]:
-        """Return what the answers of these sessions cost in USD, by session; free ones are left out. Blocks.
+        """Return the cost of these sessions in USD, by session; free ones are left out. Blocks.
 
-        Costs one look at a folder for all of them, and the messages of those that have changed. Raises StorageError.
+        Lists one folder for all of them, and reads the messages of those that have changed. Raises StorageError.
         """
         with self._lock:
             memory = self._memory = self._memory or self._load()
@@ -91,11 +91,11 @@ class CostIndex:
             return found
 
     def _add_up(self, info: SessionInfo, horizon: int, memory: _Memory) -> Decimal:
-        """Return the sum over a session's messages; what was read of them lately is not read again."""
+        """Return the sum over a session's messages; unchanged messages are not read again."""
         before = memory.messages.pop(info.id, {})
         folder = folder_path(self._root, ("message", info.id))
         total = Decimal(0)
-        settled = memory.messages[info.id] = {}
+        stable = memory.messages[info.id] = {}
         for name, state in self._states(folder).items():
             if segment_of(name) is None:
                 continue
@@ -105,7 +105,7 @@ class CostIndex:
                 memory.unsaved += 1
             total += cost
             if state.changed_ns < horizon:
-                settled[f"{name} {state.text}"] = cost
+                stable[f"{name} {state.text}"] = cost
         if len(memory.messages) > _REMEMBERED:
             del memory.messages[next(iter(memory.messages))]
         return total
@@ -121,12 +121,12 @@ class CostIndex:
         return {name: _State(f"{one.st_ino} {one.st_size} {one.st_mtime_ns}", one.st_mtime_ns) for name, one in found}
 
     def _read_cost(self, path: str, since: int) -> Decimal:
-        """Return the cost of a message; nothing for a request, a damaged record, or one from before the session."""
+        """Return the cost of a message; 0 for a request, a damaged record, or a message older than the session."""
         try:
             data = self._files.read_whole(path)
             found: object = json.loads(data) if b'"cost"' in data else None
         except (OSError, ValueError):
-            return Decimal(0)  # gone, or to be repaired: opening the session reports it
+            return Decimal(0)  # removed or damaged: opening the session reports it
         if not isinstance(found, dict):
             return Decimal(0)
         record = cast("dict[str, object]", found)
@@ -138,26 +138,26 @@ class CostIndex:
 
     def _load(self) -> _Memory:
         try:
-            told: object = json.loads(self._files.read_whole(self._path))
+            loaded: object = json.loads(self._files.read_whole(self._path))
         except FileNotFoundError:
             return _Memory()
         except (OSError, ValueError) as error:
-            _logger.info("the costs in %s are summed up anew: %s", self._path, error)
+            _logger.info("recalculating the costs in %s: %s", self._path, error)
             return _Memory()
-        fields = cast("dict[str, object]", told) if isinstance(told, dict) else {}
+        fields = cast("dict[str, object]", loaded) if isinstance(loaded, dict) else {}
         sums = fields.get("sums")
         if [fields.get("format"), fields.get("root")] != [_FORMAT, self._root] or not isinstance(sums, dict):
             return _Memory()
         return _Memory({name: one for name, pair in cast("dict[str, object]", sums).items() if (one := _sum(pair))})
 
     def _save(self, memory: _Memory) -> None:
-        """Replace the file; a disk that refuses is told in the log."""
+        """Replace the file; a failure is logged."""
         sums = {name: [one.state, str(one.cost)] for name, one in memory.sums.items()}
-        told: Mapping[str, object] = {"format": _FORMAT, "root": self._root, "sums": sums}
+        content: Mapping[str, object] = {"format": _FORMAT, "root": self._root, "sums": sums}
         try:
-            AtomicWriter(self._files).write(self._path, json.dumps(told).encode("utf-8", "surrogatepass"))
+            AtomicWriter(self._files).write(self._path, json.dumps(content).encode("utf-8", "surrogatepass"))
         except OSError as error:
-            _logger.warning("the next sums of costs take longer: %s", storage_error(error, "write", self._path))
+            _logger.warning("session costs were not cached: %s", storage_error(error, "write", self._path))
         memory.unsaved = 0
 
 

@@ -1,6 +1,6 @@
-"""Looks through a data folder for what is damaged, left over or open to others, and repairs it without losing a byte.
+"""Checks of a data folder for damaged records, leftover files and wrong permissions, and their repair.
 
-Damaged records go to `quarantine/` below the data folder, at the location that they had in the store.
+Damaged records are moved to `quarantine/` in the data folder, with the relative path that they had in the store.
 """
 
 import os
@@ -23,11 +23,11 @@ from opencode_tui.storage.storage import Storage
 
 _OTHERS = 0o077
 _FRESH_S = 60
-"""A temporary file lives for milliseconds; a younger one may belong to a process that cannot be seen from here (a container's)."""
+"""A temporary file lives for milliseconds; a younger one may belong to a process in another container."""
 
 
 class Finding(Struct, frozen=True):
-    """Something amiss: `text` is one line; `paths` are the files or folders that `repair` would treat, none when it cannot."""
+    """A problem: `text` is one line; `paths` are the files or folders that `repair` would change, empty when it cannot."""
 
     kind: Literal["damaged", "leftover", "mode", "unreadable", "foreign", "killed run"]
     text: str
@@ -35,7 +35,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def is_fixable(self) -> bool:
-        """Return whether `repair` can do something about it."""
+        """Return whether `repair` can fix it."""
         return bool(self.paths)
 
 
@@ -51,7 +51,7 @@ class _Location(Struct, frozen=True):
 
 
 class Doctor:
-    """Examines one data folder; every method blocks, for about 0.1 ms a record."""
+    """Checks one data folder; every method blocks, about 0.1 ms per record."""
 
     def __init__(self, storage: Storage) -> None:
         self._files = storage.files
@@ -60,43 +60,41 @@ class Doctor:
         self._quarantine = f"{storage.paths.data}/quarantine"
 
     def inspect(self) -> list[Finding]:
-        """Return all findings; changes nothing."""
+        """Return all findings without changing anything."""
         findings: list[Finding] = []
-        open_to_others: list[str] = []
+        exposed: list[str] = []
         for location in self._locations(findings):
             if location.mode & _OTHERS and not stat.S_ISLNK(location.mode):
-                open_to_others.append(location.path)
+                exposed.append(location.path)
             finding = self._examine(location)
             if finding is not None:
                 findings.append(finding)
-        if open_to_others:
-            count = len(open_to_others)
-            text = (
-                f"{count} {'file is' if count == 1 else 'files are'} open to other users, such as {open_to_others[0]}"
-            )
-            findings.append(Finding("mode", text, tuple(open_to_others)))
+        if exposed:
+            count = len(exposed)
+            text = f"{count} {'file is' if count == 1 else 'files are'} accessible to other users, such as {exposed[0]}"
+            findings.append(Finding("mode", text, tuple(exposed)))
         return findings
 
     def repair(self, findings: list[Finding]) -> list[StorageError]:
-        """Repair what can be repaired and return what failed; every finding is tried."""
+        """Repair what can be repaired and return the failures; one failure does not stop the rest."""
         failures: list[StorageError] = []
-        acts: dict[str, Callable[[str], None]] = {
-            "damaged": self._set_aside,
+        actions: dict[str, Callable[[str], None]] = {
+            "damaged": self._quarantine_file,
             "leftover": self._files.unlink,
-            "mode": self._close_to_others,
+            "mode": self._restrict_mode,
         }
         for finding in findings:
             for path in finding.paths:
                 try:
-                    acts[finding.kind](path)
+                    actions[finding.kind](path)
                 except FileNotFoundError:
-                    continue  # gone since it was found
+                    continue  # removed since
                 except OSError as error:
                     failures.append(storage_error(error, "repair", path))
         return failures
 
     def _locations(self, findings: list[Finding]) -> Iterator[_Location]:
-        """Yield the data folder, the credentials, and everything in the store and among the locks."""
+        """Yield the data folder, the credentials, and everything in the store and the lock folder."""
         for path in (str(self._paths.data), str(self._paths.auth)):
             yield from self._location(path, findings)
         for folder in (self._root, str(self._paths.lock)):
@@ -132,7 +130,7 @@ class Doctor:
         owner = temporary_owner(location.name)
         if owner is not None:
             is_old = location.mtime < time.time() - _FRESH_S
-            text = f"{location.path} was left behind by process {owner}, which has ended"
+            text = f"{location.path} is a leftover of process {owner}, which has ended"
             return Finding("leftover", text, (location.path,)) if is_old and not is_running(owner) else None
         if location.path.startswith(f"{self._paths.lock}/"):
             return self._examine_owner(location) if location.name.endswith(OWNER_SUFFIX) else None
@@ -144,7 +142,7 @@ class Doctor:
         segment = segment_of(location.name)
         if segment is None:
             is_ours = (location.is_folder and is_segment(location.name)) or location.path == f"{self._root}/migration"
-            text = f"{location.path} is no record; the store passes it by"
+            text = f"{location.path} is not a record (ignored)"
             return None if is_ours or location.name.startswith(".") else Finding("foreign", text)
         key = (*location.path[len(self._root) + 1 :].split("/")[:-1], segment)
         try:
@@ -168,11 +166,11 @@ class Doctor:
             return None
         session = location.name.removesuffix(OWNER_SUFFIX)
         return Finding(
-            "killed run", f"a run of session {session} was killed ({owner.process}); opening the session repairs it"
+            "killed run", f"session {session} was interrupted ({owner.process} was killed); opening it will repair it"
         )
 
-    def _set_aside(self, path: str) -> None:
-        """Move a file to the quarantine, beside what was put there before."""
+    def _quarantine_file(self, path: str) -> None:
+        """Move a file to the quarantine without overwriting an earlier one."""
         target = f"{self._quarantine}{path[len(self._root) :]}"
         AtomicWriter(self._files).make_folders(os.path.dirname(target))
         candidate, number = target, 0
@@ -181,5 +179,5 @@ class Doctor:
             candidate = f"{target}.{number}"
         self._files.replace(path, candidate)
 
-    def _close_to_others(self, path: str) -> None:
+    def _restrict_mode(self, path: str) -> None:
         self._files.chmod(path, FOLDER_MODE if os.path.isdir(path) else FILE_MODE)

@@ -1,7 +1,7 @@
-"""The one set of calls with which records are read and written.
+"""The system calls that read and write records.
 
-Tests wrap `FileSystem` to make the n-th call fail, so nothing in storage but the locks touches files in another way. Each method is
-one system call, apart from `read_whole` and `list_states`, and raises OSError as it comes.
+Tests wrap `FileSystem` to make the n-th call fail, so all of storage except the locks goes through it. Each method is one system
+call, except `read_whole` and `list_states`, and raises OSError.
 """
 
 import os
@@ -34,7 +34,7 @@ class FileSystem:
         os.fsync(descriptor)
 
     def close(self, descriptor: int) -> None:
-        """Close a descriptor; it is gone also when this raises."""
+        """Close a descriptor; it is closed even when this raises."""
         os.close(descriptor)
 
     def replace(self, source: str, target: str) -> None:
@@ -46,7 +46,7 @@ class FileSystem:
         os.unlink(path)
 
     def mkdir(self, path: str) -> None:
-        """Make a folder for this person alone."""
+        """Make a folder that only this user can access."""
         os.mkdir(path, FOLDER_MODE)
 
     def rmdir(self, path: str) -> None:
@@ -58,11 +58,11 @@ class FileSystem:
         os.chmod(path, mode)
 
     def lstat(self, path: str) -> os.stat_result:
-        """Return what is known of the name itself, links not followed."""
+        """Return the status of a path, links not followed."""
         return os.lstat(path)
 
     def exists(self, path: str) -> bool:
-        """Tell whether the name exists, be it a link to nowhere."""
+        """Return whether the path exists, a broken symlink included."""
         try:
             self.lstat(path)
         except FileNotFoundError:
@@ -71,12 +71,12 @@ class FileSystem:
 
     @contextmanager
     def scandir(self, path: str) -> Generator[Iterator[os.DirEntry[str]], None, None]:
-        """Yield the entries of a folder, in no order."""
+        """Yield the entries of a folder in arbitrary order."""
         with os.scandir(path) as entries:
             yield entries
 
     def list_states(self, path: str) -> list[tuple[str, os.stat_result]]:
-        """Return the names in a folder with what is known of each, links not followed; those that vanish meanwhile are left out."""
+        """Return the names in a folder with the status of each, links not followed; those removed meanwhile are left out."""
         states: list[tuple[str, os.stat_result]] = []
         # Through a descriptor the system need not walk the whole path again for each name.
         folder = self.open(path, os.O_RDONLY) if os.scandir in os.supports_fd else path

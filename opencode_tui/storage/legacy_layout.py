@@ -1,4 +1,4 @@
-"""Migration 0: sessions that lie per directory move to the layout by root commit.
+"""Migration 0: copies sessions from the layout by directory to the layout by root commit.
 
 From `project/{any name}/storage/session/{info,message,part}` of the data folder to `storage/`; the originals stay. The project's id
 is the first root commit of the repository that its messages name. Source: reference, section 3.
@@ -44,22 +44,19 @@ class LegacyLayout:
         self._list_root_commits = list_root_commits
         self._clock = clock
 
-    def bring_over(self) -> list[str]:
-        """Copy every old project that can be identified and return warnings.
-
-        Raises OSError or StorageError when this cannot go on.
-        """
+    def migrate(self) -> list[str]:
+        """Copy every old project that can be identified and return warnings. Raises OSError or StorageError."""
         warnings: list[str] = []
         for name in self._old_projects():
             source = f"{self._folder}/{name}/storage/session"
             reader = RecordReader(self._files, source)
             worktree = self._find_worktree(reader)
             if worktree is None:
-                warnings.append(f"{source} was not brought over: none of its messages names a folder that still exists")
+                warnings.append(f"{source} was not migrated: none of its messages names a folder that still exists")
                 continue
             commit, problem = self._root_commit(worktree)
             if commit is None:
-                warnings.append(f"{source} was not brought over: {worktree} {problem}")
+                warnings.append(f"{source} was not migrated: {worktree} {problem}")
                 continue
             self._write_project(commit, worktree)
             warnings += self._copy(reader, commit)
@@ -73,14 +70,14 @@ class LegacyLayout:
             return []
 
     def _find_worktree(self, reader: RecordReader) -> str | None:
-        """Return the root that the first message with one names, None when there is none or it is gone."""
+        """Return the root in the first message that has one, None when there is none or it does not exist."""
         for key in reader.list(("message",)):
             try:
                 message = reader.read_object(key)
             except CorruptRecordError:
-                continue  # named when it is copied
-            place: object = message.get("path")
-            root = cast(JsonObject, place).get("root") if isinstance(place, dict) else None
+                continue  # reported when it is copied
+            location: object = message.get("path")
+            root = cast(JsonObject, location).get("root") if isinstance(location, dict) else None
             if isinstance(root, str) and root:
                 return root if os.path.isdir(root) else None
         return None
@@ -90,11 +87,9 @@ class LegacyLayout:
         try:
             commits = self._list_root_commits(Path(worktree))
         except GitMissingError as error:
-            raise StorageError(
-                "git is not installed; install it to bring over the sessions of the old layout"
-            ) from error
+            raise StorageError("git is not installed; install it to migrate the sessions of the old layout") from error
         except GitUnavailableError as error:
-            return None, f"is not a repository that git can read ({error})"
+            return None, f"is not a git repository ({error})"
         return (min(commits), "") if commits else (None, "has no commit")
 
     def _write_project(self, commit: str, worktree: str) -> None:
@@ -103,19 +98,19 @@ class LegacyLayout:
         self._write_new(("project", commit), {"id": commit, "vcs": "git", "worktree": worktree, "time": times})
 
     def _copy(self, reader: RecordReader, project_id: str) -> list[str]:
-        """Copy parts, messages and sessions, the session last so that it is seen when it is whole; return warnings."""
+        """Copy parts, messages and sessions, the session last so that it is listed when it is complete; return warnings."""
         warnings: list[str] = []
         for source, target in _targets(reader, project_id):
             try:
                 record = reader.read_object(source)
             except CorruptRecordError as error:
-                warnings.append(f"a record was not brought over: {error}")
+                warnings.append(f"a record was not migrated: {error}")
                 continue
             self._write_new(target, record)
         return warnings
 
     def _write_new(self, key: Key, record: JsonObject) -> None:
-        """Write a record unless it is there: what an earlier run wrote may have been worked on since."""
+        """Write a record unless it exists: it may have changed since an earlier run wrote it."""
         path = record_path(self._root, key)
         if not self._files.exists(path):
             self._writer.write(

@@ -1,9 +1,8 @@
-"""The locks of one data folder: files below its lock folder, never deleted, never one a record.
+"""The locks of one data folder: files in its lock folder, which are never deleted.
 
 `{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest;
-`forks.write` the notes about forks that are not copied whole.
-Whoever forks a session holds `{session}.fork`, and so does who must know that nobody does; `{session}.copy` is held by whoever
-copies the records of that fork.
+`forks.write` the list of forks that are not fully copied. `{session}.fork` is held while the session is forked, or to keep others
+from forking it; `{session}.copy` while the records of that fork are copied.
 Source: SPEC, section 3, locks.
 """
 
@@ -21,7 +20,7 @@ from opencode_tui.storage.run_lock import OWNER_SUFFIX, RunLock, RunOwner, read_
 
 
 class Locks:
-    """The locks of one data folder, each made once and kept. Safe to use from several threads."""
+    """The locks of one data folder, each made once. Thread-safe."""
 
     def __init__(self, paths: Paths, *, files: FileSystem | None = None) -> None:
         self._paths = paths
@@ -36,15 +35,15 @@ class Locks:
         return self._lock(f"{session_id}.write")
 
     def session_fork(self, session_id: str) -> ProcessLock:
-        """Return the lock that is held while a fork of the session is begun, or while none may begin."""
+        """Return the lock that is held while a fork of the session starts, or to keep one from starting."""
         return self._lock(f"{session_id}.fork")
 
     def session_copy(self, session_id: str) -> ProcessLock:
-        """Return the lock of whoever copies the records of a fork."""
+        """Return the lock that is held while the records of a fork are copied."""
         return self._lock(f"{session_id}.copy")
 
     def forks(self) -> ProcessLock:
-        """Return the lock of the notes about forks that are not copied whole."""
+        """Return the lock of the list of forks that are not fully copied."""
         return self._lock("forks.write")
 
     def session_run(self, session_id: str) -> RunLock:
@@ -59,7 +58,7 @@ class Locks:
             return run_lock
 
     def is_running(self, session_id: str) -> bool:
-        """Return whether somebody, here or in another process, has the session's run lock at this moment."""
+        """Return whether this or another process holds the session's run lock."""
         lock = self._lock(f"{session_id}.run")
         if not lock.try_acquire():
             return True
@@ -67,7 +66,7 @@ class Locks:
         return False
 
     def read_owner(self, session_id: str) -> RunOwner | None:
-        """Return who runs a session or ran it last, None when nobody ever did; raises StorageError."""
+        """Return the process that runs a session or ran it last, None when it never ran; raises StorageError."""
         path = self._owner_path(session_id)
         try:
             return read_owner(self._files, path)
@@ -85,15 +84,15 @@ class Locks:
         ]
 
     def store(self) -> ProcessLock:
-        """Return the lock for what belongs to no session: permission, project, credentials, migration, index."""
+        """Return the lock for everything outside of sessions: permission, project, credentials, migration, index."""
         return self._lock("store")
 
     def worktree(self, name: str) -> ProcessLock:
-        """Return the lock of a worktree's files and snapshots; `name` is a safe name made from its path."""
+        """Return the lock of a worktree's files and snapshots; `name` is derived from its path."""
         return self._lock(f"{name}.worktree")
 
     def _is_dead(self, owner_file: str) -> bool:
-        """Return whether the process that an owner file names has ended without giving its lock back."""
+        """Return whether the process in an owner file has ended without releasing its lock."""
         try:
             owner = read_owner(self._files, f"{self._folder}/{owner_file}")
         except OSError:
@@ -105,7 +104,7 @@ class Locks:
             lock = self._locks.get(name)
             if lock is None:
                 if not is_segment(name):
-                    raise StorageError(f"{name!r} cannot name a lock; use letters, digits, '_', '-' and '.'")
+                    raise StorageError(f"{name!r} is not a valid name of a lock; use letters, digits, '_', '-' and '.'")
                 lock = self._locks[name] = ProcessLock(f"{self._make_folder()}/{name}")
             return lock
 

@@ -1,29 +1,33 @@
 """The two migrations of OpenCode's store, counted in the file `storage/migration`.
 
-They run once, under the `store` lock. Each can be killed at any point and run again: every file is replaced as a whole, nothing old
-is removed before the new is read back, and the counter goes up only when a migration is through. What cannot be brought over is
-told and left where it is; nothing here is fatal. Source: reference, section 3.
+They run once, under the `store` lock. Each can be killed at any point and run again: every file is replaced atomically, nothing old
+is removed before the new file is read back, and the counter is increased only after a migration. What cannot be migrated is
+reported and left unchanged; no failure is fatal. Source: reference, section 3.
 """
 
 import asyncio
+import json
 from collections.abc import Callable
+from typing import cast
 
-from opencode_tui.schema.error import StorageError
+from opencode_tui.schema.error import CorruptRecordError, StorageError
 from opencode_tui.schema.ids import Clock, system_clock
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.diff_split import split_diffs
 from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.keys import Key, record_path
 from opencode_tui.storage.legacy_layout import LegacyLayout, ListRootCommits
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.reader import RecordReader
 from opencode_tui.storage.record_file import storage_error
 
 MIGRATIONS = 2
-"""How many there are; the counter of a store that is up to date."""
+"""The number of migrations, and the counter of a store that is up to date."""
 
 
 class Migrations:
-    """Brings the store below `paths.storage` up to date."""
+    """Migrates the store in `paths.storage`."""
 
     def __init__(
         self,
@@ -42,20 +46,20 @@ class Migrations:
         self._counter_path = f"{paths.storage}/migration"
 
     async def run(self) -> list[str]:
-        """Do what is still to be done and return warnings of one line each, usually none; one file read when nothing is to do."""
+        """Run the pending migrations and return warnings of one line each; reads one file when none is pending."""
         return await asyncio.to_thread(self.run_sync)
 
     def run_sync(self) -> list[str]:
-        """Do what `run` does, blocking."""
+        """Do the same as `run`, blocking."""
         try:
             if self._read_counter() >= MIGRATIONS:
                 return []
             with self._locks.store():
                 return self._run_pending()
         except StorageError as error:
-            return [f"the store could not be brought up to date, the next start tries again: {error}"]
+            return [f"migration failed; will retry on next start: {error}"]
         except OSError as error:
-            return [f"the store could not be brought up to date, the next start tries again: {self._named(error)}"]
+            return [f"migration failed; will retry on next start: {self._named(error)}"]
 
     def _run_pending(self) -> list[str]:
         writer = AtomicWriter(self._files)
@@ -67,8 +71,8 @@ class Migrations:
                 writer=writer,
                 list_root_commits=self._list_root_commits,
                 clock=self._clock,
-            ).bring_over,
-            lambda: split_diffs(self._paths, files=self._files, writer=writer),
+            ).migrate,
+            lambda: _split_diffs(self._paths, files=self._files, writer=writer),
         ]
         for number in range(self._read_counter(), MIGRATIONS):
             warnings += steps[number]()
@@ -77,11 +81,63 @@ class Migrations:
         return warnings
 
     def _read_counter(self) -> int:
-        """Return how many migrations were done; a missing or damaged counter means none, as they may be run again."""
+        """Return how many migrations were done; 0 for a missing or damaged counter, because they can run again."""
         try:
             return max(0, int(self._files.read_whole(self._counter_path)))
         except (FileNotFoundError, ValueError):
             return 0
 
     def _named(self, error: OSError) -> StorageError:
-        return storage_error(error, "bring up to date", str(error.filename or self._paths.storage))
+        return storage_error(error, "migrate", str(error.filename or self._paths.storage))
+
+
+def _split_diffs(paths: Paths, *, files: FileSystem, writer: AtomicWriter) -> list[str]:
+    """Run migration 1: move the diffs from each session record to `session_diff/{sessionID}`; return warnings.
+
+    The session keeps the sums of added and removed lines, but no number of files. Raises OSError or StorageError.
+    """
+    root = str(paths.storage)
+    reader = RecordReader(files, root)
+    warnings: list[str] = []
+    for key in reader.list(("session",)):
+        if len(key) != 3:
+            continue
+        try:
+            session = reader.read_object(key)
+            diffs = _diffs_of(session)
+            if diffs is not None:
+                _split_session(session, diffs, key=key, root=root, reader=reader, writer=writer)
+        except CorruptRecordError as error:
+            warnings.append(f"a session keeps its diffs: {error}")
+    return warnings
+
+
+def _diffs_of(session: JsonObject) -> list[JsonObject] | None:
+    summary: object = session.get("summary")
+    if "projectID" not in session or not isinstance(summary, dict):
+        return None
+    diffs = cast(JsonObject, summary).get("diffs")
+    if not isinstance(diffs, list):
+        return None
+    return [cast(JsonObject, diff) for diff in cast(list[object], diffs) if isinstance(diff, dict)]
+
+
+def _split_session(
+    session: JsonObject, diffs: list[JsonObject], *, key: Key, root: str, reader: RecordReader, writer: AtomicWriter
+) -> None:
+    """Write the diffs, read them back, and only then remove them from the session."""
+    target = ("session_diff", key[-1])
+    writer.write(record_path(root, target), _to_json(diffs))
+    if json.loads(reader.read(target)) != diffs:
+        raise StorageError(f"{record_path(root, target)} reads back differently from what was written; check the disk")
+    session["summary"] = {"additions": _sum_field(diffs, "additions"), "deletions": _sum_field(diffs, "deletions")}
+    writer.write(record_path(root, key), _to_json(session))
+
+
+def _sum_field(diffs: list[JsonObject], field: str) -> int:
+    numbers: list[object] = [diff.get(field) for diff in diffs]
+    return sum(number for number in numbers if isinstance(number, int))
+
+
+def _to_json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

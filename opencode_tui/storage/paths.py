@@ -1,6 +1,6 @@
 """The folders of the program, as platformdirs names them: the XDG layout on every POSIX system, its own defaults on Windows.
 
-Nothing is created by looking at a path: `ensure` makes a folder with mode 0700 when something is about to be stored.
+Paths are not created until they are needed: `ensure` makes a folder with mode 0700.
 """
 
 import os
@@ -25,7 +25,7 @@ _environment_guard = threading.Lock()
 
 
 class Paths(Struct, frozen=True):
-    """Absolute folders; `home` is the user's, the rest are ours."""
+    """Absolute folders; all but `home` are the program's own."""
 
     home: Path
     data: Path
@@ -50,7 +50,7 @@ class Paths(Struct, frozen=True):
 
     @property
     def tool_output(self) -> Path:
-        """Full texts of outputs that were cut."""
+        """Full texts of truncated outputs."""
         return self.data / "tool-output"
 
     @property
@@ -65,14 +65,14 @@ class Paths(Struct, frozen=True):
 
     @property
     def trust(self) -> Path:
-        """Which folders may start programs, and the content that was seen."""
+        """Trusted folders with the fingerprints of their content."""
         return self.state / "trust.json"
 
 
 def find_paths(environ: Mapping[str, str]) -> Paths:
     """Return the folders for this environment; raises ConfigError when HOME cannot hold them.
 
-    A relative `XDG_*_HOME` is ignored, as the XDG specification demands.
+    A relative `XDG_*_HOME` is ignored, as the XDG specification requires.
     """
     with _process_environment(environ):
         home = Path(os.path.expanduser("~"))
@@ -100,16 +100,16 @@ def _platform_folders() -> "PlatformDirsABC":
 
 
 def _xdg_folder(variable: str) -> Path | None:
-    """Return our folder below that of an XDG variable, None where it is not set; platformdirs ignores them on Windows."""
+    """Return our folder in that of an XDG variable, None when it is not set; platformdirs ignores them on Windows."""
     value = os.environ.get(variable, "")
     return Path(value) / APP_NAME if os.path.isabs(value) else None
 
 
 @contextmanager
 def _process_environment(environ: Mapping[str, str]) -> Generator[None]:
-    """Give this process the variables of `environ` that decide about folders: platformdirs reads those of the process.
+    """Set the variables of `environ` that determine the folders in this process, because platformdirs reads them there.
 
-    Changes nothing where they are the same: only a program that embeds the engine, or a test, passes others.
+    Changes nothing when they are equal; only a program that embeds the engine, or a test, passes others.
     """
     wanted = {name: environ.get(name) or None for name in _VARIABLES}
     with _environment_guard:
@@ -142,7 +142,7 @@ def _check_usable(paths: Paths) -> None:
 
 
 def ensure(folder: Path) -> Path:
-    """Make a folder of ours and its missing parents with mode 0700, and return it; an existing one stays as it is."""
+    """Make a folder of ours and its missing parents with mode 0700, and return it; an existing one is unchanged."""
     missing: list[Path] = []
     while not folder.is_dir():
         missing.append(folder)

@@ -1,4 +1,4 @@
-"""Who holds a lock or did a run: processes named by id, start time and host."""
+"""Identities of processes that hold a lock or ran a session: id, start time and host."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class ProcessIdentity(Struct, frozen=True):
-    """A process: `started` is its start time in the machine's own ticks (empty where unknown), as ids are used again."""
+    """A process: `started` is its start time in the machine's own ticks (empty when unknown), because ids are reused."""
 
     pid: int
     started: str
@@ -24,7 +24,7 @@ def current_process() -> ProcessIdentity:
 
 
 def is_alive(process: ProcessIdentity) -> bool:
-    """Tell whether a process still runs; one of another host counts as alive, because nobody here can know."""
+    """Return whether a process is running; one of another host counts as running, because it cannot be checked."""
     if process.host != socket.gethostname():
         return True
     if not is_running(process.pid):
@@ -33,7 +33,7 @@ def is_alive(process: ProcessIdentity) -> bool:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether some process of this machine has the id."""
+    """Return whether a process with this id exists on this machine."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -46,7 +46,7 @@ def is_running(pid: int) -> bool:
 
 
 def holder_of(lock_path: str) -> str:
-    """Return who holds a lock file, in words; Linux alone can tell the process."""
+    """Return a description of the process that holds a lock file; only Linux gives its id."""
     try:
         inode = os.stat(lock_path).st_ino
         rows = Path("/proc/locks").read_text().splitlines()
@@ -61,7 +61,7 @@ def holder_of(lock_path: str) -> str:
 
 
 def _start_time(pid: int) -> str:
-    """Return the start time from the process table, empty where the system keeps none that can be read cheaply."""
+    """Return the start time from /proc, empty on systems without it."""
     try:
         status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

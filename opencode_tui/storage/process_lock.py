@@ -1,7 +1,7 @@
 """A lock between processes, tasks and threads, on one file that filelock locks.
 
-It is not reentrant. A process that dies frees its locks. Waiting polls, so that it can be cancelled at once and never blocks the
-event loop.
+It is not reentrant. The system releases the locks of a process that dies. Waiting polls, so that it can be canceled at once and
+never blocks the event loop.
 """
 
 import asyncio
@@ -32,21 +32,21 @@ class ProcessLock:
         self._descriptor: int | None = None
 
     def try_acquire(self) -> bool:
-        """Take the lock if it is free; raises StorageError when the lock folder cannot be used."""
+        """Acquire the lock if it is free and return whether it was; raises StorageError when the lock folder cannot be used."""
         if not self._in_process.acquire(blocking=False):
             return False
-        is_taken = False
+        is_acquired = False
         try:
-            is_taken = self._try_file()
+            is_acquired = self._try_file()
         except OSError as error:
             raise storage_error(error, "lock", self.path) from error
         finally:
-            if not is_taken:
+            if not is_acquired:
                 self._in_process.release()
-        return is_taken
+        return is_acquired
 
     async def acquire(self, timeout_ms: int | None = None) -> None:
-        """Wait for the lock and take it; raises LockTimeoutError naming the holder."""
+        """Wait for the lock and acquire it; raises LockTimeoutError with the holder."""
         if self.try_acquire():
             return
         for pause in self._pauses(timeout_ms):
@@ -56,7 +56,7 @@ class ProcessLock:
         self._check_last(timeout_ms)
 
     def acquire_sync(self, timeout_ms: int | None = None) -> None:
-        """Do what `acquire` does, blocking the thread."""
+        """Do the same as `acquire`, blocking the thread."""
         if self.try_acquire():
             return
         for pause in self._pauses(timeout_ms):
@@ -66,7 +66,7 @@ class ProcessLock:
         self._check_last(timeout_ms)
 
     def release(self) -> None:
-        """Give the lock back; only its holder may call this."""
+        """Release the lock; only its holder may call this."""
         descriptor, self._descriptor = self._descriptor, None
         try:
             if descriptor is not None:
@@ -105,7 +105,7 @@ class ProcessLock:
         return is_locked
 
     def _pauses(self, timeout_ms: int | None) -> Iterator[float]:
-        """Yield the seconds to sleep between attempts, a tenth of what was waited, until the time is over."""
+        """Yield the seconds to sleep between attempts, a tenth of the time waited so far, until the timeout."""
         started = time.monotonic()
         wait_s = (self._timeout_ms if timeout_ms is None else timeout_ms) / 1000
         while (waited := time.monotonic() - started) < wait_s:
@@ -116,13 +116,13 @@ class ProcessLock:
             return
         wait_ms = self._timeout_ms if timeout_ms is None else timeout_ms
         raise LockTimeoutError(
-            f"{self.path} is held by {holder_of(self.path)} for more than {wait_ms} ms; wait for it or end that process"
+            f"{self.path} has been held by {holder_of(self.path)} for more than {wait_ms} ms; wait for it or end that process"
         )
 
 
 def _lock(descriptor: int) -> bool:
-    """Lock the file if it is free; return whether it is locked now."""
-    from filelock import lock_descriptor  # 24 ms: what reads only needs no lock
+    """Lock the file if it is free and return whether it was."""
+    from filelock import lock_descriptor  # 24 ms: readers need no lock
 
     return lock_descriptor(descriptor, blocking=False)
 

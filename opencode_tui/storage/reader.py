@@ -1,4 +1,4 @@
-"""Reading records without a lock: one, a folder of them, or the keys below a prefix. Every method blocks."""
+"""Reading records without a lock: one, a folder of them, or the keys with a prefix. Every method blocks."""
 
 import json
 from typing import cast
@@ -12,13 +12,13 @@ from opencode_tui.storage.keys import Key, folder_path, is_segment, record_path,
 from opencode_tui.storage.record_file import read_record, storage_error
 
 _MAX_DEPTH = 8
-"""Keys have at most three segments; what lies deeper is a loop of links."""
+"""Keys have at most three segments; deeper folders are a loop of links."""
 
 
 class FolderRecords(Struct, frozen=True):
-    """The records of one folder, sorted by key, and what could not be read: a damaged one hides no other.
+    """The records of one folder, sorted by key, and an error for each that could not be read.
 
-    The bytes are not parsed yet. Of a record that then does not parse, `record_file.checked` says what is wrong.
+    The bytes are not parsed. For bytes that do not parse, `record_file.checked` raises an error with the reason.
     """
 
     records: list[tuple[Key, bytes]]
@@ -26,25 +26,25 @@ class FolderRecords(Struct, frozen=True):
 
 
 class RecordReader:
-    """Reads the records below a folder; a missing folder holds none."""
+    """Reads the records in a folder; a missing folder has none."""
 
     def __init__(self, files: FileSystem, root: str) -> None:
         self._files = files
         self._root = root
 
     def read(self, key: Key) -> bytes:
-        """Return a record's JSON; raises NotFoundError, CorruptRecordError, or StorageError when the disk refuses."""
+        """Return a record's JSON; raises NotFoundError, CorruptRecordError, or StorageError."""
         return read_record(self._files, record_path(self._root, key))
 
     def read_object(self, key: Key) -> JsonObject:
-        """Return a record that is a JSON object; raises as `read` does."""
+        """Return a record that is a JSON object; raises the same errors as `read`."""
         value: object = json.loads(self.read(key))
         if not isinstance(value, dict):
             raise CorruptRecordError(record_path(self._root, key), "it is not a JSON object")
         return cast(JsonObject, value)
 
     def list(self, prefix: Key) -> list[Key]:
-        """Return the keys of all records below a prefix, sorted by segments; raises StorageError."""
+        """Return the keys of all records with a prefix, sorted by segments; raises StorageError."""
         keys: list[Key] = []
         self._collect(folder_path(self._root, prefix), prefix, keys)
         keys.sort()
@@ -64,7 +64,7 @@ class RecordReader:
             except FileNotFoundError:
                 continue  # removed since the folder was read
             except IsADirectoryError:
-                failures.append(CorruptRecordError(f"{folder}/{name}", "a folder stands in its place"))
+                failures.append(CorruptRecordError(f"{folder}/{name}", "a folder is in its place"))
             except OSError as error:
                 failures.append(storage_error(error, "read", f"{folder}/{name}"))
             else:

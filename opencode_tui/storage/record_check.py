@@ -1,6 +1,6 @@
-"""Whether a stored record is what its place says: JSON of the right shape, with the ids of its own name.
+"""Checks that a stored record is JSON of the right shape, with the ids that its path has.
 
-Only for `doctor`: it builds every model.
+Only for `doctor`: the import builds every model.
 """
 
 import json
@@ -27,7 +27,7 @@ _SHAPES: dict[str, Callable[[bytes], object]] = {
 
 
 def check_record(key: Key, data: bytes, path: str) -> None:
-    """Raise CorruptRecordError when the bytes are no record for this key; unknown kinds need only be JSON."""
+    """Raise CorruptRecordError when the bytes are not a valid record for this key; unknown kinds need only be JSON."""
     data = checked(data, path)
     kind = key[0]
     if kind == "session" and len(key) == 3:
@@ -43,7 +43,7 @@ def check_record(key: Key, data: bytes, path: str) -> None:
 
 
 def _check_ids(key: Key, record: JsonObject, path: str) -> None:
-    """Raise CorruptRecordError when the record belongs elsewhere, so that it would show up in a wrong place."""
+    """Raise CorruptRecordError when the ids of the record differ from those of its path."""
     expected = {"id": key[-1]}
     if key[0] in _FOLDER_FIELDS:
         expected[_FOLDER_FIELDS[key[0]]] = key[-2]

@@ -1,8 +1,8 @@
-"""The lock of a session's run: who has it may change messages and parts.
+"""The lock of a session's run: its holder may change messages and parts.
 
-Beside the lock file lies `{session}.owner`, JSON with the holder's pid, start time and host, and a generation number that every
-holder raises: whoever finds it changed since its own run drops what it remembers of the session. The pid is 0 while nobody runs;
-any other pid whose process is gone tells of a run that was killed. Source: SPEC, section 3, locks.
+The file `{session}.owner` next to the lock file is JSON with the holder's pid, start time and host, and a generation number that
+every holder increases: a process that finds it changed since its own run drops its cached state of the session. The pid is 0 while
+the session is not running; any other pid without a process means that the run was killed. Source: SPEC, section 3, locks.
 """
 
 import json
@@ -22,30 +22,30 @@ from opencode_tui.storage.record_file import storage_error
 
 OWNER_SUFFIX = ".owner"
 _logger = logging.getLogger(__name__)
-_NOBODY = ProcessIdentity(0, "", "")
+_NO_PROCESS = ProcessIdentity(0, "", "")
 
 
 class RunOwner(Struct, frozen=True):
-    """What the owner file says: the process that has or last had the lock, and how many runs there were."""
+    """The content of an owner file: the process that holds or last held the lock, and the number of runs."""
 
     process: ProcessIdentity
     generation: int
 
     @property
     def is_set(self) -> bool:
-        """Tell whether a process has the lock or died with it."""
+        """Return whether a process holds the lock or died while it held it."""
         return self.process.pid != 0
 
 
 class RunGrant(Struct, frozen=True):
-    """A run lock that was taken: its generation, and whether others may have changed the session since our last run."""
+    """An acquired run lock: its generation, and whether others may have changed the session since our last run."""
 
     generation: int
     was_elsewhere: bool
 
 
 class RunLock:
-    """One session's run lock. Taking and giving it back writes one small file, blocking for less than a millisecond."""
+    """One session's run lock. Acquiring and releasing it writes one small file, blocking for less than a millisecond."""
 
     def __init__(self, lock: ProcessLock, *, session_id: str, owner_path: str, files: FileSystem) -> None:
         self._lock = lock
@@ -56,7 +56,7 @@ class RunLock:
         self._last_generation: int | None = None
 
     def try_acquire(self) -> RunGrant:
-        """Take the lock if it is free; raises BusyError naming the process that runs the session, or StorageError."""
+        """Acquire the lock if it is free; raises BusyError with the process that runs the session, or StorageError."""
         if not self._lock.try_acquire():
             raise BusyError(
                 f"session {self._session_id} is {self._worker()}; wait until it is done, or end that process"
@@ -64,17 +64,17 @@ class RunLock:
         return self._sign()
 
     async def acquire(self, timeout_ms: int) -> RunGrant:
-        """Wait for the lock and take it; raises LockTimeoutError naming the process that runs the session."""
+        """Wait for the lock and acquire it; raises LockTimeoutError with the process that runs the session."""
         try:
             await self._lock.acquire(timeout_ms)
         except LockTimeoutError as error:
             raise LockTimeoutError(
-                f"session {self._session_id} is {self._worker()} for more than {timeout_ms} ms; wait, or end that process"
+                f"session {self._session_id} has been {self._worker()} for more than {timeout_ms} ms; wait, or end that process"
             ) from error
         return self._sign()
 
     def is_current(self) -> bool:
-        """Tell whether no other process has run the session since this one did; raises StorageError."""
+        """Return whether no other process has run the session since this one; raises StorageError."""
         try:
             found = read_owner(self._files, self._owner_path)
         except OSError as error:
@@ -82,17 +82,17 @@ class RunLock:
         return found is None or found.generation == self._last_generation
 
     def release(self) -> None:
-        """Give the lock back; only its holder may call this."""
+        """Release the lock; only its holder may call this."""
         try:
-            self._write_owner(RunOwner(_NOBODY, self._last_generation or 0))
-        except OSError as error:  # then the file tells of a run that was killed: repair finds nothing to do
+            self._write_owner(RunOwner(_NO_PROCESS, self._last_generation or 0))
+        except OSError as error:  # the file then reads as a killed run: repair finds nothing to do
             _logger.warning("%s", storage_error(error, "write", self._owner_path))
         finally:
             self._lock.release()
 
     @asynccontextmanager
     async def hold(self, timeout_ms: int) -> AsyncGenerator[RunGrant, None]:
-        """Wait for the lock, yield the grant, and give the lock back at the end."""
+        """Wait for the lock, yield the grant, and release the lock at the end."""
         grant = await self.acquire(timeout_ms)
         try:
             yield grant
@@ -100,7 +100,7 @@ class RunLock:
             self.release()
 
     def _sign(self) -> RunGrant:
-        """Write this process down as the holder; gives the lock back when that fails."""
+        """Record this process as the holder; releases the lock when that fails."""
         try:
             found = read_owner(self._files, self._owner_path)
             generation = found.generation + 1 if found else 1
@@ -121,14 +121,14 @@ class RunLock:
         try:
             owner = read_owner(self._files, self._owner_path)
         except OSError as error:
-            return f"worked on by a process that cannot be named ({error.strerror})"
-        return f"worked on by {owner.process}" if owner and owner.is_set else "being worked on"
+            return f"in use by an unknown process ({error.strerror})"
+        return f"in use by {owner.process}" if owner and owner.is_set else "in use"
 
 
 def read_owner(files: FileSystem, path: str) -> RunOwner | None:
-    """Return what an owner file says, None when there is none; raises OSError.
+    """Return the content of an owner file, None when there is none; raises OSError.
 
-    A damaged one counts as a holder unknown, with a generation (the present time in ms) that nobody remembers.
+    A damaged file gives no process and a generation (the present time in ms) that no process has seen.
     """
     try:
         data = files.read_whole(path)
@@ -139,4 +139,4 @@ def read_owner(files: FileSystem, path: str) -> RunOwner | None:
         process = ProcessIdentity(int(fields["pid"]), str(fields["started"]), str(fields["host"]))
         return RunOwner(process, int(fields["generation"]))
     except (ValueError, TypeError, KeyError):
-        return RunOwner(_NOBODY, system_clock())
+        return RunOwner(_NO_PROCESS, system_clock())

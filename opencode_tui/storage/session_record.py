@@ -1,7 +1,8 @@
-"""Session records from bytes, the oldest ones included.
+"""Parsing of session records, the oldest ones included.
 
-Records that OpenCode brought over from its first layout name neither project nor folder; they get those of the place where they
-lie. Source: reference, section 3.
+Records that OpenCode migrated from its first layout have neither project nor folder; they get those of their path.
+
+Source: reference, section 3.
 """
 
 import json
@@ -19,10 +20,10 @@ from opencode_tui.storage.record_file import checked
 
 
 def parse_session(data: bytes, *, path: str, project_id: str, worktree: Callable[[], str] = lambda: "") -> SessionInfo:
-    """Return the session in the bytes of the file `path`, which bears its id; raises CorruptRecordError.
+    """Return the session in the bytes of the file `path`, which is named by its id; raises CorruptRecordError.
 
-    Its project is the one in whose folder the file is, whatever the record says: that is where it is read and written. `worktree`
-    returns the project's folder (empty when unknown) and is called where the record names none.
+    Its project is that of the folder of the file, not the one in the record. `worktree` returns the project's folder (empty when
+    unknown) and is called when the record has none.
     """
     try:
         session = SessionInfo.model_validate_json(data)
@@ -39,10 +40,10 @@ def parse_session(data: bytes, *, path: str, project_id: str, worktree: Callable
 
 
 def describe_mismatch(error: ValidationError) -> str:
-    """Return the first thing that keeps a record from being what it should be, in words of one line."""
+    """Return the first validation error of a record as one line."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(step) for step in first["loc"]) or "the record"
-    return f"{place}: {first['msg']}"
+    location = ".".join(str(step) for step in first["loc"]) or "the record"
+    return f"{location}: {first['msg']}"
 
 
 def _complete(fields: JsonObject, *, path: str, project_id: str) -> SessionInfo:

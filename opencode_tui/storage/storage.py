@@ -1,7 +1,7 @@
-"""The store: JSON records by key, each a file that is replaced as a whole.
+"""The store: JSON records by key, each a file that is replaced atomically.
 
-A write that was awaited outlives a kill, and after `sync` a power cut. Writes happen in the order of their calls. Readers need no
-lock and never see half a record. Records are bytes here; what they mean is their owner's business.
+An awaited write survives a kill, and after `sync` a power cut. Writes are done in the order of their calls. Readers need no lock
+and never see an incomplete record. The store treats records as bytes.
 Source: SPEC, sections 1 and 3; reference, section 2.
 """
 
@@ -24,10 +24,10 @@ from opencode_tui.storage.writer import WriterThread
 
 
 class Storage:
-    """Reads and writes the records below `paths.storage`; nothing is created before the first write."""
+    """Reads and writes the records in `paths.storage`; nothing is created before the first write."""
 
     def __init__(self, paths: Paths, *, files: FileSystem | None = None, failed: Failed | None = None) -> None:
-        """`failed` hears of each write behind that could not be done and has no listener of its own."""
+        """`failed` is called for each failed `write_behind` that has no listener of its own."""
         self.paths = paths
         self.files = files or FileSystem()
         self._root = str(paths.storage)
@@ -43,37 +43,37 @@ class Storage:
         return record_path(self._root, key)
 
     async def read(self, key: Key) -> bytes:
-        """Return a record's JSON; growth that is still pending is not in it.
+        """Return a record's JSON, without pending growth.
 
-        Raises NotFoundError, CorruptRecordError, or StorageError when the disk refuses.
+        Raises NotFoundError, CorruptRecordError, or StorageError.
         """
         return await asyncio.to_thread(self._reader.read, key)
 
     def read_sync(self, key: Key) -> bytes:
-        """Do what `read` does, blocking."""
+        """Do the same as `read`, blocking."""
         return self._reader.read(key)
 
     async def list(self, prefix: Key) -> builtins.list[Key]:
-        """Return the keys of all records below a prefix, sorted by segments; none when there is no such folder."""
+        """Return the keys of all records with a prefix, sorted by segments; none when the folder does not exist."""
         return await asyncio.to_thread(self._reader.list, prefix)
 
     def list_sync(self, prefix: Key) -> builtins.list[Key]:
-        """Do what `list` does, blocking."""
+        """Do the same as `list`, blocking."""
         return self._reader.list(prefix)
 
     async def read_folder(self, prefix: Key) -> FolderRecords:
-        """Return all records directly inside a folder, such as the parts of a message, and what was damaged."""
+        """Return all records directly inside a folder, such as the parts of a message, and the errors of damaged ones."""
         return await asyncio.to_thread(self._reader.read_folder, prefix)
 
     def read_folder_sync(self, prefix: Key) -> FolderRecords:
-        """Do what `read_folder` does, blocking; the fast way to load many records."""
+        """Do the same as `read_folder`, blocking; the fast way to load many records."""
         return self._reader.read_folder(prefix)
 
     async def write(self, key: Key, data: bytes, *, durable: bool = False) -> None:
         """Create or replace a record, and drop its pending growth; it is on the disk when this returns.
 
-        With `durable` also after a power cut, otherwise after `sync`. The write happens even if the caller is cancelled.
-        Raises StorageError; the old state is then intact.
+        With `durable` it survives a power cut, otherwise only after `sync`. The write happens even if the caller is canceled.
+        Raises StorageError; the record is then unchanged.
         """
         self._check_open(key)
         self._behind.cancel(key)
@@ -81,7 +81,7 @@ class Storage:
         await self._writer.run(lambda: self._replace(key, data, durable=durable))
 
     async def write_missing(self, records: Sequence[tuple[Key, bytes]]) -> None:
-        """Create those of the records that do not exist, and make them outlive a power cut; raises as `write` does."""
+        """Create those of the records that do not exist, and sync them to the disk; raises the same errors as `write`."""
         for key, _ in records:
             self._check_open(key)
         await self._writer.run(lambda: self._create_missing(records))
@@ -96,8 +96,8 @@ class Storage:
     ) -> JsonObject:
         """Read a record, change it and write it under a lock between processes; return the new state.
 
-        `change` runs on the event loop and may alter what it is given. A missing record counts as `default` if there is one.
-        Raises what `read` and `write` raise, and LockTimeoutError.
+        `change` runs on the event loop and may modify its argument. A missing record counts as `default` if that is given.
+        Raises the errors of `read` and `write`, and LockTimeoutError.
         """
         self._check_open(key)
         async with lock:
@@ -113,9 +113,9 @@ class Storage:
         return new
 
     def write_behind(self, key: Key, render: Render, *, failed: Failed | None = None) -> None:
-        """Have a growing record written soon, at most every 250 ms; a later call for the key replaces this one.
+        """Schedule a write of a growing record, at most one every 250 ms; a later call for the key replaces this one.
 
-        `render` returns the newest state and is called on the event loop when the time has come. A failed write is told to
+        `render` returns the latest state and is called on the event loop at the time of the write. A failed write is reported to
         `failed`, stays pending and is tried again.
         """
         self._check_open(key)
@@ -129,24 +129,24 @@ class Storage:
         await self._writer.run(lambda: self._disk("remove", path, lambda: self._atomic.remove(path)))
 
     async def remove_tree(self, prefix: Key) -> None:
-        """Remove every record below a prefix, with the folders. Raises StorageError; what is left can be removed again."""
+        """Remove every record with a prefix, and the folders. Raises StorageError; then call it again to remove the rest."""
         self._check_open(prefix)
-        self._behind.cancel_below(prefix)
+        self._behind.cancel_prefix(prefix)
         folder = folder_path(self._root, prefix)
         await self._writer.run(lambda: self._disk("remove", folder, lambda: self._atomic.remove_tree(folder)))
 
     async def flush(self) -> None:
-        """Write all pending growth at once; raises StorageError, and what failed stays pending."""
+        """Write all pending growth now; raises StorageError, and failed writes stay pending."""
         if not self._is_closed:
             await self._behind.flush()
 
     async def sync(self) -> None:
-        """Make all records created and removed so far outlive a power cut (fsync, batched). Raises StorageError."""
+        """Sync all records created and removed so far to the disk, in one batch. Raises StorageError."""
         if not self._is_closed:
             await self._fsync()
 
     async def close(self) -> None:
-        """Write what is pending, sync, and end the writer thread; closing again is fine. Raises StorageError."""
+        """Write pending growth, sync, and end the writer thread; closing twice is fine. Raises StorageError."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -157,7 +157,7 @@ class Storage:
             self._writer.stop()
 
     async def _fsync(self) -> None:
-        await self._writer.run(lambda: self._disk("secure", self._root, self._atomic.sync))
+        await self._writer.run(lambda: self._disk("sync", self._root, self._atomic.sync))
 
     def _check_open(self, key: Key) -> None:
         path = record_path(self._root, key)
@@ -172,11 +172,11 @@ class Storage:
         for key, data in records:
             if not self.files.exists(record_path(self._root, key)):
                 self._replace(key, data)
-        self._disk("secure", self._root, self._atomic.sync)
+        self._disk("sync", self._root, self._atomic.sync)
 
-    def _disk(self, act: str, path: str, work: Callable[[], None]) -> None:
-        """Do file work on the writer thread; a failure names the act, the place and the remedy."""
+    def _disk(self, action: str, path: str, work: Callable[[], None]) -> None:
+        """Do file work on the writer thread; raises StorageError with the action, the path and the remedy."""
         try:
             work()
         except OSError as error:
-            raise storage_error(error, act, path) from error
+            raise storage_error(error, action, path) from error

@@ -1,7 +1,7 @@
-"""Write-behind: a growing record reaches its file a few times a second, not once per token.
+"""Write-behind: a growing record is written a few times a second, not once per token.
 
-Per key at most one write in `INTERVAL_MS`, always of the newest state, rendered on the event loop at the moment of writing. What
-could not be written stays pending, is reported to its owner, and is tried again.
+At most one write per key in `INTERVAL_MS`, always of the latest state, rendered on the event loop when it is written. A failed
+write stays pending, is reported to its owner, and is tried again.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from opencode_tui.storage.keys import Key
 from opencode_tui.storage.writer import WriterThread
 
 INTERVAL_MS = 250
-"""At most so much text is lost by a kill. Source: SPEC, section 3, growing part."""
+"""A kill loses the growth of this time at most. Source: SPEC, section 3, growing part."""
 
 FIRST_DELAY_MS = 20
 _REMEMBERED_KEYS = 256
@@ -26,7 +26,7 @@ Failed = Callable[[Key, StorageError], None]
 
 @dataclass(slots=True, eq=False)
 class _Growing:
-    """A record that waits to be written, or is being written."""
+    """A record that is waiting to be written, or is being written."""
 
     key: Key
     render: Render
@@ -49,7 +49,7 @@ class WriteBehind:
         self._timer_loop: asyncio.AbstractEventLoop | None = None
 
     def put(self, key: Key, render: Render, failed: Failed | None) -> None:
-        """Have the newest state of a record written soon; replaces an earlier call for the same key."""
+        """Schedule a write of the latest state of a record; replaces an earlier call for the same key."""
         waiting = self._pending.get(key)
         if waiting is None:
             self._pending[key] = _Growing(key, render, failed, self._due(key))
@@ -59,20 +59,20 @@ class WriteBehind:
             self._arm()
 
     def cancel(self, key: Key) -> None:
-        """Drop what is pending for a key, because a newer state is written or the record is removed."""
+        """Drop the pending write of a key, because a newer state is written or the record is removed."""
         self._pending.pop(key, None)
         in_flight = self._in_flight.get(key)
         if in_flight is not None:
             in_flight.is_wanted = False
 
-    def cancel_below(self, prefix: Key) -> None:
-        """Drop what is pending for every key below a prefix."""
+    def cancel_prefix(self, prefix: Key) -> None:
+        """Drop the pending writes of every key with a prefix."""
         for key in [*self._pending, *self._in_flight]:
             if key[: len(prefix)] == prefix:
                 self.cancel(key)
 
     def record_write(self, key: Key) -> None:
-        """Remember that a record was written just now, so that its growth waits a full interval."""
+        """Record that a record was written now, so that its growth waits a full interval."""
         self._last_writes[key] = now = time.monotonic()
         self._last_writes.move_to_end(key)
         while len(self._last_writes) > _REMEMBERED_KEYS:
@@ -82,8 +82,8 @@ class WriteBehind:
             del self._last_writes[oldest]
 
     async def flush(self, key: Key | None = None) -> None:
-        """Write what is pending (for one key, or all) at once; raises the first StorageError after trying everything."""
-        await self._writer.run(_nothing)
+        """Write pending growth (of one key, or all) now; raises the first StorageError after trying everything."""
+        await self._writer.run(_no_work)
         tried = [
             growing
             for growing in [*self._in_flight.values(), *self._pending.values()]
@@ -93,7 +93,7 @@ class WriteBehind:
             if self._pending.get(growing.key) is growing:
                 self._submit(growing)
         if tried:
-            await self._writer.run(_nothing)
+            await self._writer.run(_no_work)
         for growing in tried:
             if growing.error is not None and growing.is_wanted:
                 raise growing.error
@@ -130,7 +130,7 @@ class WriteBehind:
         growing.error = None
         try:
             data = growing.render()
-        except Exception as error:  # noqa: BLE001 - one owner's mistake must not stop the growth of all others
+        except Exception as error:  # noqa: BLE001 - one owner's error must not stop the writes of all others
             self._report(growing, StorageError(f"cannot render the record {'/'.join(key)}: {error!r}"))
             return
         self._in_flight[key] = growing
@@ -140,7 +140,7 @@ class WriteBehind:
         def done(error: BaseException | None) -> None:
             try:
                 loop.call_soon_threadsafe(self._finish_write, growing, error)
-            except RuntimeError:  # that loop has ended; the next one finds the outcome
+            except RuntimeError:  # that loop has ended; the next one sees the result
                 self._finish_write(growing, error)
 
         self._writer.submit(lambda: self._write(key, data), done)
@@ -165,5 +165,5 @@ class WriteBehind:
             growing.failed(growing.key, error)
 
 
-def _nothing() -> None:
-    """Wait for everything queued before."""
+def _no_work() -> None:
+    """Do nothing; running it waits for everything queued before."""

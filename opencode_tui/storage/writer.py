@@ -1,7 +1,7 @@
-"""The writer thread: file work of one store in the order in which it was asked for, off the event loop.
+"""The writer thread: file work of one store in the order of submission, off the event loop.
 
-Work that was handed over is done even if its caller is cancelled meanwhile, and the caller ends only then: whatever lock it holds
-outlasts the work. No state belongs to an event loop, so one store serves several loops one after the other.
+Submitted work is done even if its caller is canceled meanwhile, and the caller ends only then, so it holds its locks until the
+work is done. No state belongs to an event loop, so one store can serve several loops one after the other.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class WriterThread:
         def job() -> None:
             try:
                 work()
-            except BaseException as error:  # noqa: BLE001 - handed to the owner, whatever it is
+            except BaseException as error:  # noqa: BLE001 - passed to the owner
                 done(error)
             else:
                 done(None)
@@ -40,9 +40,9 @@ class WriterThread:
         self._put(job)
 
     async def run(self, work: Callable[[], _Result]) -> _Result:
-        """Return the result of `work`, done after everything queued before it; raises what it raises.
+        """Run `work` after everything queued before it and return its result; raises its errors.
 
-        A cancelled caller gets its CancelledError when the work is done.
+        A canceled caller gets its CancelledError when the work is done.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Result] = loop.create_future()
@@ -57,18 +57,18 @@ class WriterThread:
         def done(error: BaseException | None) -> None:
             try:
                 loop.call_soon_threadsafe(resolve, error)
-            except RuntimeError:  # the loop has ended: nobody waits any more
-                _log_unheard(error)
+            except RuntimeError:  # the loop has ended, there is no waiter
+                _log_lost(error)
 
         self.submit(lambda: results.append(work()), done)
         try:
             return await run_to_completion(future)
-        except asyncio.CancelledError as cancelled:
-            _log_unheard(cancelled.__cause__)
+        except asyncio.CancelledError as canceled:
+            _log_lost(canceled.__cause__)
             raise
 
     def stop(self) -> None:
-        """End the thread after what is queued; blocks for that long. A later job starts a new one."""
+        """End the thread after all queued work; blocks until then. A later job starts a new one."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._jobs.put(None)
@@ -85,6 +85,6 @@ class WriterThread:
             job()
 
 
-def _log_unheard(error: BaseException | None) -> None:
+def _log_lost(error: BaseException | None) -> None:
     if error is not None:
-        _logger.warning("a write failed after its caller was cancelled", exc_info=error)
+        _logger.warning("a write failed after its caller was canceled", exc_info=error)

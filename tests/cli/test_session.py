@@ -45,7 +45,7 @@ def test_a_session_that_is_worked_on_is_not_deleted(commands, session_id, paths:
     lock.try_acquire()
     done = commands.run("session", "delete", session_id, "--yes")
     lock.release()
-    assert done.code == 1 and f"session {session_id} is worked on by process" in done.stderr
+    assert done.code == 1 and f"session {session_id} is in use by process" in done.stderr
 
 
 @pytest.mark.parametrize("command", [["show"], ["export"], ["delete", "--yes"], ["rename", "x"]])

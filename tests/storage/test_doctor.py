@@ -105,7 +105,9 @@ def test_what_others_could_read_is_closed_to_them(healthy: Storage, paths: Paths
     findings = Doctor(healthy).inspect()
     assert findings == [
         Finding(
-            "mode", f"2 files are open to other users, such as {paths.auth}", (str(paths.auth), f"{paths.storage}/todo")
+            "mode",
+            f"2 files are accessible to other users, such as {paths.auth}",
+            (str(paths.auth), f"{paths.storage}/todo"),
         )
     ]
     assert (Doctor(healthy).repair(findings), Doctor(healthy).inspect()) == ([], [])
@@ -116,13 +118,13 @@ def test_killed_run_is_told_and_left_to_the_session(healthy: Storage, paths: Pat
     wait_for(fork(lambda: Locks(paths).session_run("ses_1").try_acquire()))
     [finding] = Doctor(healthy).inspect()
     assert (finding.kind, finding.is_fixable) == ("killed run", False)
-    assert finding.text.startswith("a run of session ses_1 was killed (process ")
+    assert finding.text.startswith("session ses_1 was interrupted (process ")
 
 
 def test_foreign_files_are_told_and_left(healthy: Storage, paths: Paths):
     foreign = put(paths, "todo/notes.txt", b"mine")
     findings = Doctor(healthy).inspect()
-    assert findings == [Finding("foreign", f"{foreign} is no record; the store passes it by")]
+    assert findings == [Finding("foreign", f"{foreign} is not a record (ignored)")]
     Doctor(healthy).repair(findings)
     assert foreign.read_bytes() == b"mine"
 

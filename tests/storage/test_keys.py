@@ -34,5 +34,5 @@ def test_ids_of_opencode_and_ours_are_keys():
 
 def test_empty_prefix_is_the_whole_store_and_no_record():
     assert folder_path("/s", ()) == "/s"
-    with pytest.raises(StorageError, match="no segments"):
+    with pytest.raises(StorageError, match="needs at least one segment"):
         record_path("/s", ())

@@ -30,7 +30,7 @@ def hold_in_another_process(paths: Paths) -> int:
 def test_lock_excludes_another_process_and_its_holder_is_named(paths: Paths, locks: Locks):
     child = hold_in_another_process(paths)
     assert not locks.store().try_acquire()
-    with pytest.raises(LockTimeoutError, match=rf"lock/store is held by process {child} for more than 20 ms"):
+    with pytest.raises(LockTimeoutError, match=rf"lock/store has been held by process {child} for more than 20 ms"):
         locks.store().acquire_sync(20)
     os.kill(child, 9)
     assert wait_for(child) == -9
@@ -98,7 +98,7 @@ def test_names_do_not_collide_and_files_stay(paths: Paths, locks: Locks):
 
 def test_unsafe_name_is_refused(locks: Locks):
     for take in (locks.session_write, locks.session_run, locks.worktree):
-        with pytest.raises(StorageError, match="cannot name a lock"):
+        with pytest.raises(StorageError, match="is not a valid name of a lock"):
             take("../evil")
 
 

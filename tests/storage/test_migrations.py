@@ -97,7 +97,7 @@ def test_damaged_old_record_is_told_and_costs_itself_alone(legacy: Paths, repo: 
     damaged = message_file(legacy).with_name("msg_old2.json")
     damaged.write_text("{")
     [warning] = migrate(legacy)
-    assert warning.startswith(f"a record was not brought over: {damaged} is damaged (it is not JSON")
+    assert warning.startswith(f"a record was not migrated: {damaged} is damaged (it is not JSON")
     assert read_store(legacy) == expected_store(repo)
 
 
@@ -122,7 +122,7 @@ def test_folder_without_a_first_commit_is_told_and_left(legacy: Paths, repo: Rep
     if spoil == "no commit":
         repo.git("init", "-q")
     [warning] = migrate(legacy)
-    assert f"was not brought over: {repo.path} " in warning
+    assert f"was not migrated: {repo.path} " in warning
     assert not (legacy.storage / "project").exists()
 
 

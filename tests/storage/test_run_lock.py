@@ -21,7 +21,7 @@ def run_elsewhere(paths: Paths, session_id: str) -> None:
 
 def test_second_run_is_refused_at_once_and_told_who_is_busy(paths: Paths, locks: Locks):
     locks.session_run("s").try_acquire()
-    with pytest.raises(BusyError, match=rf"session s is worked on by process {os.getpid()} on {socket.gethostname()}"):
+    with pytest.raises(BusyError, match=rf"session s is in use by process {os.getpid()} on {socket.gethostname()}"):
         Locks(paths).session_run("s").try_acquire()
     with pytest.raises(BusyError):
         locks.session_run("s").try_acquire()

@@ -56,7 +56,7 @@ async def test_damaged_record_is_named_with_its_reason(storage: Storage, data: b
 
 async def test_folder_in_a_records_place_is_damage(storage: Storage):
     put_folder_in_place_of(storage.path_of(KEY))
-    with pytest.raises(CorruptRecordError, match="a folder stands in its place"):
+    with pytest.raises(CorruptRecordError, match="a folder is in its place"):
         await storage.read(KEY)
 
 
@@ -67,23 +67,25 @@ async def test_half_a_surrogate_pair_is_replaced_not_refused(storage: Storage):
 
 async def test_refused_read_names_file_and_remedy(paths: Paths):
     storage = Storage(paths, files=FaultyFiles(at=1, error=13))
-    with pytest.raises(StorageError, match=r"cannot read .*ses_1\.json: access is refused; make it yours") as caught:
+    with pytest.raises(
+        StorageError, match=r"cannot read .*ses_1\.json: permission denied \(try chmod u\+rwX"
+    ) as caught:
         await storage.read(KEY)
     assert not isinstance(caught.value, NotFoundError | CorruptRecordError)
 
 
 @pytest.mark.parametrize("segment", ["..", ".", "", "a/b", "-x", ".hidden", "a..b", "a\n", "ä", "x" * 202, "a\0b"])
 async def test_unsafe_key_never_reaches_the_disk(storage: Storage, tmp_path: Path, segment: str):
-    with pytest.raises(StorageError, match="cannot name a record"):
+    with pytest.raises(StorageError, match="is not a valid name of a record"):
         await storage.write(("message", segment), b"{}")
-    with pytest.raises(StorageError, match="cannot name a record"):
+    with pytest.raises(StorageError, match="is not a valid name of a record"):
         await storage.remove_tree((segment,))
     assert tree(tmp_path) == []
 
 
 async def test_whole_store_cannot_be_removed_by_an_empty_prefix(storage: Storage):
     await storage.write(KEY, b"{}")
-    with pytest.raises(StorageError, match="no segments"):
+    with pytest.raises(StorageError, match="needs at least one segment"):
         await storage.remove_tree(())
     assert await storage.list(()) == [KEY]
 
@@ -206,7 +208,7 @@ async def test_write_that_fails_after_its_caller_has_gone_is_told_in_the_log(
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     await storage.close()
-    assert [record.message for record in caplog.records] == ["a write failed after its caller was cancelled"]
+    assert [record.message for record in caplog.records] == ["a write failed after its caller was canceled"]
 
 
 async def test_cancelled_update_keeps_its_lock_until_the_write_is_done(paths: Paths, locks: Locks):

@@ -1,1 +1,1 @@
-"""Agents: who answers, with which prompt, model and permissions; the built-in seven and the person's own."""
+"""Agents: their prompts, models and permissions; the seven built-in ones and those of the settings."""

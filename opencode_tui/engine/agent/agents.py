@@ -1,4 +1,4 @@
-"""What an agent is, and the seven that are built in with their rules. Source: reference, section 26."""
+"""The agent type and the seven built-in agents with their rules. Source: reference, section 26."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
 
-# The texts that tell an agent how to work; each is a file in `prompts/`.
+# The prompts; each is a file in `prompts/`.
 
 PromptName = Literal[
     "default", "plan", "build_switch", "explore", "general", "compaction", "title", "summary", "subtask_report"
@@ -27,8 +27,8 @@ PromptName = Literal[
 def read_prompt(name: PromptName) -> str:
     """Return a prompt's text without surrounding blank lines.
 
-    `default` is the system prompt of every agent without one of its own; `plan` and `build_switch` are reminders that the loop
-    puts beside the newest user message (reference, section 24); `subtask_report` follows the subtask of a slash command (29).
+    `default` is the system prompt of every agent without its own; `plan` and `build_switch` are reminders that the loop adds to
+    the latest user message (reference, section 24); `subtask_report` follows the subtask of a slash command (29).
     """
     return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
 
@@ -42,10 +42,10 @@ _LOOKING_TOOLS = ("grep", "glob", "list", "bash", "webfetch", "websearch", "code
 
 
 class AgentInfo(Record):
-    """An agent. `primary` ones talk with the person, `subagent` ones work for another agent, `all` do both.
+    """An agent. `primary` agents talk with the user, `subagent` ones work for another agent, `all` do both.
 
-    `permission` is its whole ruleset, settings included; `steps` is after how many model calls of a turn its tools end;
-    `options` go to the provider as they are. Without a `prompt` it works by the default one.
+    `permission` is the complete ruleset, settings included; `steps` is the number of model calls in a turn after which it gets no
+    more tools; `options` go to the provider unchanged. Without a `prompt` it uses the default one.
     """
 
     name: str
@@ -65,25 +65,25 @@ class AgentInfo(Record):
 
 
 def built_in_agents(folders: PermissionFolders) -> list[AgentInfo]:
-    """Return the seven in their order; `permission` holds only what each adds to the default rules."""
+    """Return the seven agents in order; `permission` has only the rules that each adds to the default ones."""
     return [
         AgentInfo(
             name="build",
-            description="Does the work: reads, edits and runs what the request needs, within your permissions.",
+            description="Default agent. Reads, edits and runs commands within your permissions.",
             mode="primary",
             native=True,
             permission=[rule("question", "*", "allow"), rule("plan_enter", "*", "allow")],
         ),
         AgentInfo(
             name="plan",
-            description="Reads and thinks, then proposes a plan; edits nothing but plan files.",
+            description="Analyzes the code and proposes a plan without editing files.",
             mode="primary",
             native=True,
             permission=[rule("question", "*", "allow"), rule("plan_exit", "*", "allow"), *_plan_editing()],
         ),
         AgentInfo(
             name="general",
-            description="Takes over a whole piece of work and reports its outcome; several of them can work side by side.",
+            description="Handles a self-contained task and reports back. Several can run in parallel.",
             mode="subagent",
             native=True,
             prompt=read_prompt("general"),
@@ -91,8 +91,7 @@ def built_in_agents(folders: PermissionFolders) -> list[AgentInfo]:
         ),
         AgentInfo(
             name="explore",
-            description="Looks things up in the code base and changes nothing: where something is, who uses it, how it "
-            "works. Say in the request how far the search shall go.",
+            description="Read-only codebase search. Say how thorough to be.",
             mode="subagent",
             native=True,
             prompt=read_prompt("explore"),

@@ -1,8 +1,9 @@
-"""All agents of a folder: the built-in ones and those of the settings, with their whole rulesets.
+"""All agents of a folder: the built-in ones and those of the settings, with their complete rulesets.
 
-Order of an agent's rules, later wins: defaults, what the built-in agent adds, `permission` of the settings, `permission` of the
-agent's own entry. Two things hold whatever the settings allow for all: `plan` and `explore` do not edit (only an entry of their own
-loosens that), and the full texts of cut outputs can be read unless exactly their folder is denied. Source: reference, section 26.
+Order of an agent's rules, later wins: defaults, rules of the built-in agent, `permission` of the settings, `permission` of the
+agent's own entry. Two rules hold whatever the settings allow for all agents: `plan` and `explore` do not edit (unless their own
+entry allows it), and the full texts of truncated outputs are readable unless exactly their folder is denied.
+Source: reference, section 26.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,14 +23,12 @@ from opencode_tui.schema.model import require_model_ref
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import JsonObject, json_name
 
-# Where the rules of a settings value stand: the file or variable of each, in the order of `from_config`.
-
 BUILT_IN = ""
-"""The origin of a rule that no settings wrote."""
+"""The origin of a built-in rule."""
 
 
 def rule_origins(permission: JsonObject | str, prefix: str, sources: Mapping[str, str]) -> list[str]:
-    """Return the origin of each rule of the value that stands under the dotted key `prefix`; `sources` are by dotted key."""
+    """Return the origin (file or variable) of each rule under the dotted key `prefix`, in the order of `from_config`."""
     if isinstance(permission, str):
         return [sources.get(prefix, BUILT_IN)]
     found: list[str] = []
@@ -43,14 +42,12 @@ def rule_origins(permission: JsonObject | str, prefix: str, sources: Mapping[str
     return found
 
 
-# An agent as the settings change or define it: one entry of `agent` laid over a built-in or a new one.
-
 _FIELDS = ("name", "description", "mode", "hidden", "top_p", "temperature", "color", "variant", "prompt", "steps")
 _HANDLED = frozenset({*_FIELDS, "maxSteps", "model", "options", "permission", "tools", "disable"})
 
 
 def apply_entry(agent: AgentInfo, key: str, entry: JsonObject) -> AgentInfo:
-    """Return the agent with the entry's fields; its rules stay as they are. Raises ConfigError that names the key."""
+    """Return the agent with the fields of its settings entry and unchanged rules. Raises ConfigError that names the key."""
     fields: dict[str, Any] = {json_name(name): entry[name] for name in _FIELDS if entry.get(name) is not None}
     if "steps" not in fields and entry.get("maxSteps") is not None:
         fields["steps"] = entry["maxSteps"]
@@ -61,7 +58,7 @@ def apply_entry(agent: AgentInfo, key: str, entry: JsonObject) -> AgentInfo:
 
 
 def entry_rules(key: str, entry: JsonObject, *, home: Path) -> list[Rule]:
-    """Return the rules that an entry adds: those of its old `tools`, except where its `permission` speaks of the same."""
+    """Return the rules of an entry: those of the old key `tools`, except for permissions that its `permission` sets."""
     try:
         return from_config(entry_table(entry), home=home)
     except ConfigError as error:
@@ -93,7 +90,7 @@ def _model(key: str, text: Any) -> JsonObject:
 
 
 def _validated(key: str, fields: JsonObject) -> AgentInfo:
-    from pydantic import ValidationError  # only the class is needed here, and only when something is wrong
+    from pydantic import ValidationError  # imported only for an invalid setting
 
     try:
         return AgentInfo.model_validate(fields)
@@ -104,7 +101,7 @@ def _validated(key: str, fields: JsonObject) -> AgentInfo:
 
 
 class AgentRegistry:
-    """The agents by the keys under which they are asked for."""
+    """The agents by their keys."""
 
     def __init__(
         self,
@@ -113,38 +110,38 @@ class AgentRegistry:
         default: str | None = None,
         origins: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`origins` tell of each agent's rules, in their order, where they stand."""
+        """`origins` has the source of each agent's rules, in their order."""
         self._agents = dict(agents)
         self._default = default
         self._origins = dict(origins or {})
 
     def origins(self, agent: AgentInfo) -> list[str]:
-        """Return for each rule of an agent the file or variable that it stands in; empty for one that is built in."""
+        """Return the file or variable of each rule of an agent; empty for a built-in rule."""
         key = next((key for key, one in self._agents.items() if one is agent), agent.name)
         known = self._origins.get(key, ())
         return [*known, *[BUILT_IN] * (len(agent.permission) - len(known))]
 
     def get(self, name: str) -> AgentInfo | None:
-        """Return an agent by its key, else by the name that its entry gave it; None when there is none."""
+        """Return an agent by its key, else by its `name`; None when there is none."""
         by_name = (agent for agent in self._agents.values() if agent.name == name)
         return self._agents.get(name) or next(by_name, None)
 
     def default(self) -> AgentInfo:
-        """Return the agent that answers when none is named. Raises ConfigError when the chosen one cannot, or none can."""
+        """Return the default agent. Raises ConfigError when the configured one cannot be used, or when there is none."""
         if self._default is not None:
             return self._chosen(self._default)
         for agent in self._agents.values():
             if agent.mode != "subagent" and not agent.hidden:
                 return agent
-        raise ConfigError("every agent that could answer is disabled; enable build, or define one with mode primary")
+        raise ConfigError("all primary agents are disabled; enable build, or define one with mode primary")
 
     def all(self) -> list[AgentInfo]:
-        """Return all agents, the hidden ones too: the default one first, then in the order of their definition."""
+        """Return all agents, hidden ones included: the default one first, the others in the order of definition."""
         first = self._default or "build"
         return [self._agents[key] for key in sorted(self._agents, key=lambda key: key != first)]
 
     def subagents(self, caller: Sequence[Rule]) -> list[AgentInfo]:
-        """Return the agents that the task tool may start for a caller with these rules."""
+        """Return the agents that the task tool may start for an agent with these rules."""
         return [
             agent
             for agent in self._agents.values()
@@ -155,7 +152,7 @@ class AgentRegistry:
         agent = self.get(name)
         if agent is None:
             names = ", ".join(other.name for other in self._agents.values() if not other.hidden)
-            raise ConfigError(f"default_agent {name!r} does not exist; choose one of {names}")
+            raise ConfigError(f"unknown default_agent {name!r}; choose one of {names}")
         if agent.mode == "subagent" or agent.hidden:
             kind = "a subagent" if agent.mode == "subagent" else "hidden"
             raise ConfigError(f"default_agent {name!r} is {kind}; choose one of mode primary or all")
@@ -203,7 +200,7 @@ def _built_in(*rulesets: Sequence[Rule]) -> list[str]:
 
 
 def _limits(name: str, rules: Sequence[Rule]) -> list[Rule]:
-    """Return what ends a looking agent's editing again when the settings allow it for all agents."""
+    """Return the rules that deny editing to a read-only agent when the settings allow it for all agents."""
     if name not in ("plan", "explore"):
         return []
     limits = [rule("edit", "*", "deny")]

@@ -1,4 +1,4 @@
-"""The rules of one folder's agents, for users who want to know why an agent may do something: list, explain, try, revoke."""
+"""Lists, explains and tests the permission rules of one folder's agents, and lists and revokes grants."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +14,11 @@ from opencode_tui.schema.permission import PermissionReport, PermissionRules, Ru
 from opencode_tui.schema.record import JsonObject
 
 TRIED = "the rule being tested"
-"""The origin of a rule that is only tried, and set nowhere."""
+"""The origin of a rule that is only being tested."""
 
 
 class AgentRules:
-    """What the agents of one folder may do."""
+    """The permission rules of the agents of one folder."""
 
     def __init__(
         self, *, agents: AgentRegistry, tools: ToolRegistry, grants: Grants, project: Project, home: Path
@@ -30,7 +30,7 @@ class AgentRules:
         self._home = home
 
     def describe(self, name: str) -> JsonObject:
-        """Return {agent, rules, prompt, tools}; rules in order, the last match wins. Raises ConfigError for an unknown name."""
+        """Return {agent, rules, prompt, tools}; of the rules the last match wins. Raises ConfigError for an unknown name."""
         agent = self._agent(name)
         hidden = disabled(self._tools.names, agent.permission)
         facts = agent.to_dict()
@@ -44,7 +44,7 @@ class AgentRules:
         }
 
     async def list(self, agent: str | None) -> PermissionRules:
-        """Return an agent's rules (the default one's without a name) and the grants of this worktree."""
+        """Return the rules of an agent (default: the default agent) and the grants of this worktree."""
         chosen = self._agent(agent)
         return PermissionRules(
             agent=chosen.name,
@@ -56,7 +56,7 @@ class AgentRules:
     async def explain(
         self, permission: str, subject: str, *, agent: str | None = None, extra: Sequence[Rule] = ()
     ) -> PermissionReport:
-        """Return why a tool's act on `subject` would be allowed, asked for or denied; `extra` rules are tried after all others.
+        """Return why a tool call on `subject` would be allowed, asked or denied; `extra` rules come after all others.
 
         `subject` is a command line for `bash`, a path for `read` and `edit`, else a pattern.
         """
@@ -81,7 +81,7 @@ class AgentRules:
         ]
 
     async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
-        """Delete the grants of a permission, or of one pattern of it; returns those that are gone."""
+        """Delete the grants of a permission, or of one pattern of it, and return them."""
         return await self._grants.revoke(permission, pattern)
 
     def _agent(self, name: str | None) -> AgentInfo:
@@ -89,5 +89,5 @@ class AgentRules:
             return self._agents.default()
         agent = self._agents.get(name)
         if agent is None:
-            raise ConfigError(f"no agent {name!r}; there are {', '.join(one.name for one in self._agents.all())}")
+            raise ConfigError(f"Unknown agent {name!r}. Agents: {', '.join(one.name for one in self._agents.all())}")
         return agent

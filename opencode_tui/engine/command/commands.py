@@ -1,6 +1,6 @@
-"""The slash commands of a folder by name: built in, of the settings (markdown files are among them), skills whose name is free.
+"""The slash commands of a folder: the built-in ones, those of the settings (Markdown files included), and skills.
 
-Later wins in that order, but a skill never takes a command's name. Source: reference, section 29.
+A command of the settings replaces a built-in one; a skill never replaces a command. Source: reference, section 29.
 """
 
 import re
@@ -15,8 +15,6 @@ from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.schema.api.catalog import CommandSummary
 from opencode_tui.schema.error import ConfigError
 
-# Pure: what was typed behind a command, put into its template.
-
 _PLACEHOLDER = re.compile(r"\$(?:(\d+)|ARGUMENTS)")
 _SNIPPET = re.compile(r"!`([^`\n]+)`")
 _WORD = re.compile(r"""\[Image\s+\d+\]|(?:"[^"]*"|'[^']*'|[^\s"'])+|["']""")
@@ -24,13 +22,13 @@ _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 
 
 class Prose(Struct, frozen=True):
-    """Text of a filled template."""
+    """A text piece of a filled template."""
 
     text: str
 
 
 class Snippet(Struct, frozen=True):
-    """A shell command whose output is to stand here."""
+    """A shell command that is replaced by its output."""
 
     command: str
 
@@ -39,9 +37,9 @@ Piece = Prose | Snippet
 
 
 def fill(template: str, arguments: str, *, has_snippets: bool = True) -> list[Piece]:
-    """Return the template with the arguments in place, cut at its shell snippets, in order.
+    """Return the template with the arguments inserted, split at its shell snippets, in order.
 
-    Without `has_snippets` what looks like one is text.
+    Without `has_snippets`, snippets are text.
     """
     numbers = [int(match[1]) for match in _PLACEHOLDER.finditer(template) if match[1]]
     words, highest = split_words(arguments), max(numbers, default=0)
@@ -68,7 +66,7 @@ def fill(template: str, arguments: str, *, has_snippets: bool = True) -> list[Pi
 
 
 def split_words(arguments: str) -> list[str]:
-    """Return the words of what was typed; quotes group and are dropped, `[Image 1]` is one word."""
+    """Return the words of the arguments; quotes group words and are removed, `[Image 1]` is one word."""
     return [_QUOTED.sub(lambda match: match[1] or match[2] or "", word) for word in _WORD.findall(arguments)]
 
 
@@ -108,7 +106,7 @@ class SnippetShell(Struct, frozen=True):
                 while (ended := await running.wait(_SNIPPET_WAIT_S)) is None:
                     pass
         except OSError as error:
-            return f"(`{command}` could not be started in {self.folder}: {error.strerror})"
+            return f"(could not start `{command}` in {self.folder}: {error.strerror})"
         text = output.excerpt(is_final=True).for_model(may_delegate=False)
         if ended.reason == "timeout":
             return f"{text.rstrip()}\n(`{command}` was stopped after {self.timeout_ms / 1000:g} s)"
@@ -119,36 +117,36 @@ INIT = "init"
 """The command that writes the project's AGENTS.md."""
 
 _BUILT_IN: Mapping[str, tuple[str, bool | None]] = {
-    INIT: ("write or renew this project's AGENTS.md", None),
-    "review": ("review changes: uncommitted ones, a commit, a branch, or a pull request", True),
+    INIT: ("Create or update AGENTS.md", None),
+    "review": ("Review uncommitted changes, a commit, a branch or a PR", True),
 }
-"""Name to description and `subtask`."""
+"""The description and `subtask` of each built-in command by name."""
 
 _KEY = "command."
-"""What the dotted key of a command begins with."""
+"""The prefix of a command's dotted settings key."""
 
 
 class Command(Struct, frozen=True):
-    """A command. `is_own`: the person wrote it, or it is built in, so that its shell snippets need no further question."""
+    """A command. `is_own`: the user wrote it or it is built in, so its shell snippets need no approval."""
 
     summary: CommandSummary
     is_own: bool
     skill: Skill | None = None
 
     def template(self) -> str:
-        """Return the prompt with its placeholders; of a skill as it is now. Raises ToolError. Blocks for a skill."""
+        """Return the prompt with its placeholders; a skill is read from its file. Raises ToolError. Blocks for a skill."""
         return self.summary.template if self.skill is None else self.skill.read()
 
 
 class Commands:
-    """All commands of a folder's instance; `ignored` maps those that have no effect to the reason."""
+    """All commands of a folder's instance; `ignored` maps commands without effect to the reason."""
 
     def __init__(self, commands: Mapping[str, Command], ignored: Mapping[str, str]) -> None:
         self._commands = dict(commands)
         self._ignored = dict(ignored)
 
     def all(self) -> list[CommandSummary]:
-        """Return them by name."""
+        """Return the commands sorted by name."""
         return [self._commands[name].summary for name in sorted(self._commands)]
 
     def get(self, name: str) -> Command:
@@ -158,7 +156,7 @@ class Commands:
         if command is None and name in self._ignored:
             raise ConfigError(self._ignored[name])
         if command is None:
-            raise ConfigError(f"no command {name!r}; there are {', '.join(sorted(self._commands))}")
+            raise ConfigError(f"Unknown command {name!r}. Commands: {', '.join(sorted(self._commands))}")
         return command
 
 
@@ -199,6 +197,6 @@ def _of_skill(skill: Skill) -> Command:
 
 
 def _is_own(name: str, config: LoadedConfig) -> bool:
-    """Tell whether no file of the repository says what the command does."""
+    """Return whether the command's template is not from a file of the repository."""
     source = config.sources.get(f"command.{name}.template", "")
     return not source.startswith(f"{config.worktree}/")

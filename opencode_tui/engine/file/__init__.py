@@ -1,1 +1,1 @@
-"""The files of the folder that is worked in, for people and faces: find, browse, read. The tools have their own way to them."""
+"""Finds, lists and reads files of the project folder for the clients. Tools have their own file access."""

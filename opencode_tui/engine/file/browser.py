@@ -1,4 +1,4 @@
-"""Lists folders and reads files of the work tree. Returns nothing from outside, not even whether it exists. Blocks."""
+"""Lists folders and reads files of the work tree. Reveals nothing about paths outside, not even whether they exist. Blocks."""
 
 import base64
 import mimetypes
@@ -11,7 +11,7 @@ from opencode_tui.schema.api.file import FileContent, FileEntry
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
 
 SIZE_LIMIT = 16 * 1024 * 1024
-"""Bytes of a file that is read for a face."""
+"""Maximum size in bytes of a file that is returned."""
 
 _SAMPLE_BYTES = 4096
 _LEFT_OUT = frozenset({".git", ".DS_Store"})
@@ -19,7 +19,7 @@ _SHOWN = ("image/", "application/pdf")
 
 
 class FileBrowser:
-    """Browses one folder's work tree; paths are relative to the folder."""
+    """Lists and reads one folder's work tree; paths are relative to the folder."""
 
     def __init__(self, *, directory: Path, worktree: Path) -> None:
         self._directory = directory
@@ -29,16 +29,16 @@ class FileBrowser:
         """Return the entries of a folder, folders first, by name. Raises NotFoundError."""
         folder = self._inside(path)
         if not folder.is_dir():
-            raise NotFoundError(f"there is no folder {path!r} in this project")
+            raise NotFoundError(f"no folder {path!r} in this project")
         rules = self._rules(folder)
         found = [self._entry(entry, rules) for entry in os.scandir(folder) if entry.name not in _LEFT_OUT]
         return sorted(found, key=lambda entry: (entry.type == "file", entry.name))
 
     def read(self, path: str) -> FileContent:
-        """Return what a file holds. Raises NotFoundError, and OpencodeError for a file that is too large."""
+        """Return the content of a file. Raises NotFoundError, and OpencodeError for a file that is too large."""
         file = self._inside(path)
         if not file.is_file():
-            raise NotFoundError(f"there is no file {path!r} in this project")
+            raise NotFoundError(f"no file {path!r} in this project")
         if file.stat().st_size > SIZE_LIMIT:
             raise OpencodeError(f"{path!r} is larger than {SIZE_LIMIT >> 20} MB; open it with another program")
         data = file.read_bytes()
@@ -53,8 +53,8 @@ class FileBrowser:
         return FileContent(type="text", content=text)
 
     def _inside(self, path: str) -> Path:
-        """Return the real path of what lies in the work tree."""
-        missing = NotFoundError(f"there is no {path!r} in this project")
+        """Return the real path of a path in the work tree."""
+        missing = NotFoundError(f"no {path!r} in this project")
         try:
             real = Path(os.path.realpath(self._directory / path, strict=True))
         except (OSError, ValueError):

@@ -1,7 +1,6 @@
-"""Which files of a work tree differ from its last commit, and by how many lines: git's answer, with nothing else started.
+"""Reports which files of a work tree differ from its last commit, and by how many lines.
 
-Contents are compared as they lie on the disk: filters (large-file storage, encryption) do not run, so a file that one of them
-handles counts as modified once its times have changed.
+Filters (large-file storage, encryption) do not run, so a file with a filter counts as modified when its times have changed.
 """
 
 import asyncio
@@ -18,10 +17,10 @@ from opencode_tui.schema.api.file import ChangedFile
 from opencode_tui.schema.error import GitUnavailableError
 
 GIT_SECONDS = 30
-"""How long git may take."""
+"""Seconds that git may take."""
 
 COUNT_SECONDS = 5
-"""How long the lines of files that git does not know are counted; those left then tell none."""
+"""Seconds for counting the lines of untracked files; the remaining ones count as 0."""
 
 _DIFF_OPTIONS = (
     "--raw",
@@ -38,7 +37,7 @@ _STATUS: dict[str, Literal["added", "deleted"]] = {"A": "added", "D": "deleted"}
 
 
 async def changed_files(git: SafeGit, repository: Repository, *, directory: Path) -> list[ChangedFile]:
-    """Return the changed and the new files of the whole work tree by path, relative to `directory`; ignored ones are left out.
+    """Return the changed and untracked files of the whole work tree, sorted by path, relative to `directory`; without ignored ones.
 
     Raises GitUnavailableError, also when git takes longer than half a minute.
     """
@@ -55,7 +54,7 @@ async def changed_files(git: SafeGit, repository: Repository, *, directory: Path
 
 
 async def _compare(git: SafeGit, repository: Repository) -> tuple[list[ChangedFile], set[str]]:
-    """Return what git says of the files that it knows, and the names of the others; before the first commit all are others."""
+    """Return the changes of tracked files and the names of untracked ones; before the first commit all are untracked."""
     where, variables = repository.worktree, await git.without_filters(repository)
     try:
         start = (await git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}", more=variables)).strip()
@@ -75,7 +74,7 @@ def _seen_from(directory: Path, worktree: Path, file: ChangedFile) -> ChangedFil
 
 
 def _parse(output: str) -> list[ChangedFile]:
-    """Read git's list of states and then of line counts; every field ends in NUL, binary files have `-` for counts."""
+    """Return the files in git's list of states and line counts; every field ends in NUL, binary files have `-` for counts."""
     fields = output.split("\0")
     statuses: dict[str, str] = {}
     at = 0
@@ -113,7 +112,7 @@ def _new_files(worktree: Path, names: set[str]) -> list[ChangedFile]:
 
 
 def _lines(path: Path) -> int:
-    """Return how many lines a text has; none for what is no regular file, binary, very large or gone."""
+    """Return the number of lines; 0 for a file that is not regular, binary, very large or deleted."""
     try:
         descriptor = os.open(path, _READ)
     except OSError:

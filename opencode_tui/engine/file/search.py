@@ -1,6 +1,6 @@
-"""Finds files and folders by parts of their names. What git ignores is left out.
+"""Finds files and folders by parts of their names, and lines by regular expressions. Skips files that git ignores.
 
-The list of names is kept for a moment, because one types several letters.
+The list of names is cached for a short time, because a user types several characters.
 """
 
 import asyncio
@@ -14,17 +14,17 @@ from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject
 
 KEPT_MS = 3_000
-"""Milliseconds for which the list of names counts as fresh."""
+"""Milliseconds for which the list of names is cached."""
 
 MOST_FILES = 500_000
-"""Names that are kept at most: a repository of a hundred thousand files is searched whole."""
+"""Maximum number of names, enough for a repository of 100,000 files."""
 
 _CUTOFF = 70
-"""Likeness in percent from which a name is offered."""
+"""Minimum similarity of a result in percent."""
 
 
 class FileFinder:
-    """Finds in one folder."""
+    """Finds files and folders by name in one folder."""
 
     def __init__(self, *, directory: Path, clock: Clock) -> None:
         self._directory = directory
@@ -34,9 +34,9 @@ class FileFinder:
         self._listing = asyncio.Lock()
 
     async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> list[str]:
-        """Return paths relative to the folder, the most alike first, shorter ones before longer; folders end with a slash.
+        """Return paths relative to the folder, the most similar first, shorter before longer; folders end with a slash.
 
-        Without a query the upper ones come first; a limit that takes all gives them in no order.
+        Without a query, paths closer to the root come first; with a limit above the number of names the order is undefined.
         """
         files = await self._names()
         return await asyncio.to_thread(_choose, files, query, kind, limit)
@@ -88,8 +88,6 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or "/." in name
 
 
-# Finds lines by a regular expression, with the positions of the matches in them, as ripgrep reports them.
-
 _OPTIONS = ("--no-config", "--json", "--hidden", "--no-require-git", "--no-messages", "--glob=!.git")
 
 
@@ -123,9 +121,9 @@ def _match(data: JsonObject) -> LineMatch:
 
 
 def _text(value: JsonObject) -> str:
-    """Return a text of ripgrep; what is no UTF-8 comes from it as base64 and is shown with replacement characters."""
+    """Return a text of ripgrep; text that is not UTF-8 arrives as base64 and gets replacement characters."""
     if "text" in value:
         return value["text"]
-    import base64  # only for strange bytes
+    import base64  # only for text that is not UTF-8
 
     return base64.b64decode(value["bytes"]).decode("utf-8", "replace")

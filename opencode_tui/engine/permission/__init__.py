@@ -1,1 +1,1 @@
-"""What a run may do: rules and their evaluation, questions to the person, what the person allowed for good, shell commands."""
+"""Permissions: rules and their evaluation, requests to the user, permanent grants, analysis of shell commands."""

@@ -1,4 +1,4 @@
-"""Pure decision about one question: refused by a rule, allowed, or open for the person. Source: reference, section 27."""
+"""The decision about one query: denied by a rule, allowed, or left to the user. Pure. Source: reference, section 27."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -11,9 +11,10 @@ from opencode_tui.schema.permission import Rule, Ruleset, ToolCallRef
 
 
 class Query(Struct, frozen=True):
-    """What an act needs: every pattern must be allowed. `always` is what an `always` reply would allow from now on.
+    """The permission that a tool call needs: every pattern must be allowed.
 
-    The patterns in `must_ask` are allowed only by a rule that names them word for word: what they will do cannot be known.
+    `always` are the patterns that an `always` reply grants. Only a rule with exactly the same pattern allows a pattern in
+    `must_ask`, because its effects can't be determined in advance.
     """
 
     session_id: str
@@ -28,8 +29,7 @@ class Query(Struct, frozen=True):
 def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
     """Return the patterns that rules neither allow nor deny; `layers` are the agent's rules and those of its parents.
 
-    Without any pattern nothing is known of the act: the permission as a whole is asked for. Raises DeniedError at the first
-    pattern that one of the layers denies.
+    A query without patterns needs approval for the whole permission. Raises DeniedError for the first pattern that a layer denies.
     """
     undecided: list[str] = []
     for pattern in query.patterns or ("*",):
@@ -42,7 +42,7 @@ def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
 
 
 def is_granted(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
-    """Tell whether something that the person allowed for good covers a pattern that is open."""
+    """Return whether a grant of the user covers an undecided pattern."""
     return any(
         grant.pattern == pattern if pattern in query.must_ask else matches(grant.pattern, pattern)
         for grant in grants
@@ -51,7 +51,7 @@ def is_granted(query: Query, pattern: str, grants: Iterable[Rule]) -> bool:
 
 
 def _is_named(permission: str, pattern: str, layers: Sequence[Ruleset]) -> bool:
-    """Tell whether in every layer the deciding rule is the pattern itself, word for word."""
+    """Return whether in every layer the deciding rule has exactly this pattern."""
     return pattern != "*" and all(evaluate(permission, pattern, layer).pattern == pattern for layer in layers)
 
 

@@ -1,4 +1,4 @@
-"""The rules that hold before any settings: everything may run, except what leaves the folder, reads secrets or goes in circles.
+"""The default rules: allow everything except access outside the folder, reading secrets, and repeated identical calls.
 
 Source: reference, section 26, rules D.
 """
@@ -12,7 +12,7 @@ from opencode_tui.schema.permission import Action, Rule
 
 
 class PermissionFolders(Struct, frozen=True):
-    """Absolute folders that the built-in rules speak of: the person's home, cut tool outputs, the skills."""
+    """Absolute folders that the default rules mention: the user's home, full tool outputs, skills."""
 
     home: Path
     tool_output: Path
@@ -25,7 +25,7 @@ def rule(permission: str, pattern: str, action: Action) -> Rule:
 
 
 def reading_rules() -> list[Rule]:
-    """Return the rules for reading: all files, but files of secrets only after asking."""
+    """Return the rules for reading: allow all files, ask for files with secrets."""
     return [
         rule("read", "*", "allow"),
         rule("read", "*.env", "ask"),
@@ -35,12 +35,12 @@ def reading_rules() -> list[Rule]:
 
 
 def tool_output_pattern(folders: PermissionFolders) -> str:
-    """Return the pattern of the folder in which the full texts of cut outputs lie."""
+    """Return the pattern for the folder of the full texts of truncated outputs."""
     return f"{folders.tool_output}/*"
 
 
 def default_rules(folders: PermissionFolders) -> list[Rule]:
-    """Return the rules under those of every agent, weakest first."""
+    """Return the default rules of every agent, weakest first."""
     return [
         rule("*", "*", "allow"),
         rule("doom_loop", "*", "ask"),

@@ -1,8 +1,8 @@
-"""What the person allowed for good (`always`), kept for each worktree and revocable.
+"""The permanent grants of the user (`always`), stored for each worktree and revocable.
 
-Record `permission/{projectID}`: a ruleset as OpenCode reads it, each of ours with `metadata: {worktree, created}`. The worktrees
-of a project share the record and see only their own rules; rules of other programs are kept and not obeyed. Changes are made under
-the lock `store`; reading needs none. Source: SPEC, section 3, "project id" and "always".
+Record `permission/{projectID}`: a ruleset that OpenCode can read; each of our rules has `metadata: {worktree, created}`. The
+worktrees of a project share the record and see only their own rules; rules of other programs are preserved and ignored. Writing
+holds the lock `store`; reading needs no lock. Source: SPEC, section 3, "project id" and "always".
 """
 
 import json
@@ -23,7 +23,7 @@ from opencode_tui.schema.record import JsonObject
 logger = logging.getLogger(__name__)
 
 Lock = Callable[[], AbstractAsyncContextManager[object]]
-"""Makes the lock that excludes other processes while the record changes."""
+"""Returns the lock that excludes other processes while the record changes."""
 
 
 class GrantStore(Protocol):
@@ -39,7 +39,7 @@ class GrantStore(Protocol):
 
 
 class Grant(Rule):
-    """A stored rule; `metadata.worktree` is the real path of the worktree where it holds, `created` is in ms since 1970."""
+    """A stored rule; `metadata.worktree` is the real path of the worktree where it applies, `created` is in ms since 1970."""
 
     metadata: JsonObject = Field(default_factory=JsonObject)
 
@@ -57,22 +57,22 @@ class Grants:
         self._worktree = os.path.realpath(worktree)
         self._clock = clock
         self.version = 0
-        """Rises with every grant that is added here."""
+        """Increases with every grant that this object adds."""
 
     async def rules(self) -> list[Grant]:
-        """Return what holds in this worktree; nothing when the record cannot be read, so that the person is asked again."""
+        """Return the grants of this worktree; none when the record cannot be read, so that the user is asked again."""
         try:
             return await self.listed()
         except StorageError as error:
-            logger.warning("grants cannot be read, asking instead: %s", error)
+            logger.warning("cannot read the grants, asking instead: %s", error)
             return []
 
     async def listed(self) -> list[Grant]:
-        """Return what holds in this worktree, oldest first. Raises StorageError when the record cannot be read."""
+        """Return the grants of this worktree, oldest first. Raises StorageError when the record cannot be read."""
         return [grant for grant in await self._all() if self._is_ours(grant)]
 
     async def add(self, permission: str, patterns: Sequence[str]) -> None:
-        """Keep patterns as allowed from now on; known ones stay as they are. Raises StorageError."""
+        """Store grants for patterns; existing ones are unchanged. Raises StorageError."""
         metadata = {"worktree": self._worktree, "created": self._clock()}
         async with self._lock():
             grants = await self._all()
@@ -84,7 +84,7 @@ class Grants:
         self.version += 1
 
     async def revoke(self, permission: str, pattern: str | None = None) -> list[Grant]:
-        """Forget a grant, or all of a permission, and return what was forgotten. Raises StorageError."""
+        """Delete one grant, or all of a permission, and return the deleted ones. Raises StorageError."""
         async with self._lock():
             grants = await self._all()
             revoked = [
@@ -106,7 +106,9 @@ class Grants:
             return []
         except ValidationError as error:
             name = "/".join(self._key)
-            raise StorageError(f"record {name} holds no list of rules; `opencode-tui doctor` sets it aside") from error
+            raise StorageError(
+                f"record {name} is not a list of rules; repair with `opencode-tui doctor --fix`"
+            ) from error
 
     async def _write(self, grants: Sequence[Grant]) -> None:
         data = json.dumps([_plain(grant) for grant in grants], indent=2, ensure_ascii=False)

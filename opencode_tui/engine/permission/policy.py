@@ -1,4 +1,4 @@
-"""What happens to a question instead of asking the person: one small strategy for each kind of run."""
+"""Policies that answer a permission request before the user is asked, one for each kind of run."""
 
 from typing import Protocol
 
@@ -7,15 +7,15 @@ from opencode_tui.schema.permission import PermissionRequest
 
 
 class Policy(Protocol):
-    """Decides about a question before the person is asked."""
+    """Decides about a request before the user is asked."""
 
     def decide(self, request: PermissionRequest) -> bool:
-        """Return True when the act may be done this once, False when the person decides. Raises PermissionRefused."""
+        """Return True to allow the call once, False to ask the user. Raises PermissionRefused."""
         ...
 
 
 class AskPerson:
-    """Every question goes to the person."""
+    """Asks the user every time."""
 
     def decide(self, request: PermissionRequest) -> bool:
         """Return False."""
@@ -26,9 +26,9 @@ _NEEDS_A_PERSON = ("doom_loop", "question")
 
 
 class AutoApprove:
-    """`--auto`: all that would ask is done once.
+    """`--auto`: allows every request once.
 
-    Only a loop of equal calls, and a question of the model's that no yes can answer, still go to the person, or to `otherwise`.
+    Only `doom_loop` (repeated identical calls) and `question` (of the model) still go to the user, or to `otherwise`.
     """
 
     def __init__(self, otherwise: Policy) -> None:
@@ -40,7 +40,7 @@ class AutoApprove:
 
 
 class RefuseQuestions:
-    """A run without a terminal: nobody can answer, so what would ask is refused, with the way to allow it."""
+    """Rejects every request, for a run without a terminal; the error says how to allow it."""
 
     def decide(self, request: PermissionRequest) -> bool:
         """Raise NobodyToAskError."""

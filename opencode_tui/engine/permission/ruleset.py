@@ -1,6 +1,6 @@
-"""Pure evaluation of permission rules: which rule decides, which tools are hidden, rules out of a settings value.
+"""Evaluation of permission rules: which rule decides, which tools are hidden, rules from a settings value. Pure.
 
-In a list the last rule whose permission and pattern both match decides; how specific it is never matters; none means ask.
+The last rule whose permission and pattern both match decides, however specific it is; without a match the action is `ask`.
 Source: seed 002; reference, section 27.
 """
 
@@ -15,7 +15,7 @@ from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.schema.record import JsonObject
 
 EDIT_TOOLS = frozenset({"edit", "write", "patch", "multiedit", "apply_patch"})
-"""Tools that ask for the permission `edit`."""
+"""Tools that need the permission `edit`."""
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 _CACHED_PATTERNS = 2_048
@@ -23,7 +23,7 @@ _CACHED_PATTERNS = 2_048
 
 @lru_cache(maxsize=_CACHED_PATTERNS)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # Each piece between stars is taken at its first place and held (an atomic group), so time stays linear in the text.
+    # Each piece between stars matches at its first position without backtracking (an atomic group): time is linear in the text.
     head, *tail = [
         "".join("." if letter == "?" else re.escape(letter) for letter in piece) for piece in _pieces(pattern)
     ]
@@ -38,10 +38,10 @@ def _pieces(pattern: str) -> list[str]:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Tell whether a wildcard pattern covers the whole text.
+    """Return whether a wildcard pattern matches the whole text.
 
-    `*` stands for any characters, slashes and newlines included, `?` for one, all else for itself. A pattern that ends in a
-    space and `*` also covers the text without that tail: `ls *` covers `ls`.
+    `*` matches any characters, slashes and newlines included, `?` matches one, anything else matches itself. A pattern that ends
+    in a space and `*` also matches the text without that ending: `ls *` matches `ls`.
     """
     if _compiled(pattern).fullmatch(text) is not None:
         return True
@@ -49,7 +49,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule]) -> Rule:
-    """Return the rule that decides; later rulesets win over earlier ones. Without one: ask for the whole permission."""
+    """Return the rule that decides; later rulesets win over earlier ones. Without a match: ask for the whole permission."""
     for ruleset in reversed(rulesets):
         for rule in reversed(ruleset):
             if matches(rule.permission, permission) and matches(rule.pattern, pattern):
@@ -73,15 +73,15 @@ def most_restrictive(rules: Iterable[Rule]) -> Rule:
 
 
 def evaluate_layers(permission: str, pattern: str, layers: Sequence[Sequence[Rule]]) -> Rule:
-    """Return the strictest decision of several rulesets that all must agree: an agent's and those of its parents.
+    """Return the strictest decision of several rulesets that must all allow: an agent's and those of its parents.
 
-    Without any layer nothing is known, so the answer is ask.
+    Without layers the decision is `ask`.
     """
     return most_restrictive(evaluate(permission, pattern, layer) for layer in layers or [[]])
 
 
 def disabled(tools: Iterable[str], ruleset: Sequence[Rule]) -> set[str]:
-    """Return the tools that can never run: the last rule that speaks of their permission denies every pattern."""
+    """Return the tools that can never run: the last rule for their permission denies every pattern."""
     return {tool for tool in tools if _is_denied_outright("edit" if tool in EDIT_TOOLS else tool, ruleset)}
 
 
@@ -107,7 +107,7 @@ def from_config(permission: JsonObject | str, *, home: Path) -> list[Rule]:
 
 
 def expand_home(pattern: str, home: Path) -> str:
-    """Return the pattern with a leading `~` or `$HOME` replaced; elsewhere they stand for themselves."""
+    """Return the pattern with a leading `~` or `$HOME` replaced by `home`."""
     head, slash, rest = pattern.partition("/")
     return f"{home}{slash}{rest}" if head in ("~", "$HOME") else pattern
 

@@ -1,7 +1,7 @@
-"""Questions about what an act may do: decide, ask the person, wait, and take the answer.
+"""Permission requests: decide, ask the user, wait for the reply and apply it.
 
-Every asked question is closed by exactly one `permission.replied`: by the first reply, by a rejection or a grant that settles it as
-well, or, as `reject`, when the task that asked is cancelled. Later replies have no effect. All methods belong to the event loop.
+Every published request ends with exactly one `permission.replied`: for the first reply, for a rejection or grant that also decides
+it, or, as `reject`, when the task that asked is canceled. Later replies have no effect. Call all methods on the event loop.
 Source: reference, section 27; SPEC, section 3, "children" and "always".
 """
 
@@ -21,11 +21,11 @@ from opencode_tui.schema.permission import PermissionRequest, Reply, Rule, Rules
 
 Publish = Callable[[PermissionAsked | PermissionReplied], None]
 Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]]]
-"""Says what plugins think of a question before anybody is asked."""
+"""Returns the decision of plugins about a request before the user is asked."""
 
 
 class _Pending(Struct, frozen=True):
-    """A question that waits; `undecided` are those of its patterns that the person must allow."""
+    """A pending request; `undecided` are the patterns that the user must allow."""
 
     request: PermissionRequest
     query: Query
@@ -42,7 +42,7 @@ class _Pending(Struct, frozen=True):
 
 
 class PermissionService:
-    """One for each instance folder; all its sessions ask here."""
+    """The permission requests of all sessions of one folder."""
 
     def __init__(
         self, *, publish: Publish, identifier: Identifier, grants: Grants, advise: Advise | None = None
@@ -54,9 +54,9 @@ class PermissionService:
         self._pending: dict[str, _Pending] = {}
 
     async def ask(self, query: Query, *, layers: Sequence[Ruleset], policy: Policy) -> None:
-        """Return when the act may be done. `layers` are the rulesets that all must allow it: the session's, its parents'.
+        """Return when the call is allowed. `layers` are the rulesets that must all allow it: the session's and its parents'.
 
-        Waits for the person as long as that takes. Raises DeniedError, RejectedError, or what the policy raises.
+        Waits for the user without a limit. Raises DeniedError, RejectedError, or what the policy raises.
         """
         undecided = open_patterns(query, layers)
         if not undecided:
@@ -71,11 +71,11 @@ class PermissionService:
         await self._wait(_Pending(request, query, undecided, asyncio.get_running_loop().create_future()))
 
     async def reply(self, request_id: str, reply: Reply, message: str | None = None) -> bool:
-        """Answer a question and return whether it was still open.
+        """Reply to a request and return whether it was still pending.
 
-        `always` is stored before it counts, and settles every open question that it covers. `reject` closes the open
-        questions of the same session too; with a message all of them are told it. Raises StorageError when a grant cannot
-        be stored: the one act is allowed all the same.
+        `always` stores the grant first, then allows every pending request that it covers. `reject` rejects the other pending
+        requests of the session too, with the same message. Raises StorageError when a grant cannot be stored; the one call is
+        allowed all the same.
         """
         pending = self._pending.pop(request_id, None)
         if pending is None:
@@ -90,7 +90,7 @@ class PermissionService:
         return True
 
     def pending(self, session_id: str | None = None) -> list[PermissionRequest]:
-        """Return the open questions, oldest first: all, or those of one session."""
+        """Return the pending requests, oldest first: all, or those of one session."""
         return [
             pending.request
             for pending in self._pending.values()
@@ -98,11 +98,11 @@ class PermissionService:
         ]
 
     async def _is_advised(self, request: PermissionRequest) -> bool:
-        """Tell whether a plugin allows it. Raises PermissionRefused when one denies it."""
+        """Return whether a plugin allows the request. Raises PermissionRefused when one denies it."""
         advice = await self._advise(request) if self._advise is not None else "ask"
         if advice == "deny":
             wanted = ", ".join(repr(pattern) for pattern in request.patterns)
-            raise PermissionRefused(f"A plugin denies {request.permission} for {wanted}; go another way")
+            raise PermissionRefused(f"A plugin denies {request.permission} for {wanted}; use another approach")
         return advice == "allow"
 
     async def _current_grants(self) -> Sequence[Rule]:
@@ -162,9 +162,9 @@ class PermissionService:
 
 
 class CallPermission(Struct, frozen=True):
-    """The questions of one tool call; an instance is what a tool gets as its `ask`.
+    """Sends the permission requests of one tool call; a tool receives an instance as its `ask`.
 
-    `layers` is called at each question, so that rules changed meanwhile count at once.
+    Each request calls `layers`, so that changed rules apply immediately.
     """
 
     service: PermissionService
@@ -182,7 +182,7 @@ class CallPermission(Struct, frozen=True):
         metadata: dict[str, Any] | None = None,
         must_ask: Collection[str] = (),
     ) -> None:
-        """Return when the call may do this. Raises PermissionRefused."""
+        """Return when the call is allowed. Raises PermissionRefused."""
         query = Query(
             session_id=self.session_id,
             permission=permission,

@@ -1,1 +1,1 @@
-"""Plugins: Python modules of the person's that watch, change and add to what the engine does."""
+"""Plugins: the user's Python modules that observe and extend the engine."""

@@ -1,8 +1,8 @@
-"""What a plugin's module gives: hooks and tools, taken from plain Python values and checked.
+"""Reads and checks the hooks and tools that a plugin's module defines.
 
-A plugin is a module with `plugin(context)`, plain or a coroutine function, that returns a mapping of hook names to functions; under
-`tools` it may hold tools by name. A tool is a mapping (or a module of a tools folder) with `execute(arguments, context)`, and if
-it likes `description` and `args`: a pydantic model, a JSON schema, or a mapping of argument names to their schemas.
+A plugin is a module with `plugin(context)`, a function or coroutine function that returns a mapping of hook names to functions; its
+key `tools` may map names to tools. A tool is a mapping (or a module of a tools folder) with `execute(arguments, context)`, and
+optionally `description` and `args`: a pydantic model, a JSON schema, or a mapping of argument names to their schemas.
 """
 
 import inspect
@@ -21,11 +21,11 @@ _TOOL_KEYS = ("tool", "tools")
 
 
 class PluginError(Exception):
-    """A plugin is not what it should be; the message says what to mend."""
+    """A plugin is invalid; the message says what to fix."""
 
 
 class PluginContext(Struct, frozen=True):
-    """What a plugin is told when it is loaded."""
+    """The argument of `plugin(context)`."""
 
     directory: Path
     worktree: Path
@@ -33,7 +33,7 @@ class PluginContext(Struct, frozen=True):
 
 
 class ToolDefinition(Struct, frozen=True):
-    """A tool of a plugin. `schema` is a JSON schema of type object; `model`, where there is one, makes its arguments."""
+    """A tool of a plugin. `schema` is a JSON schema of type object; `model`, if there is one, validates the arguments."""
 
     name: str
     description: str
@@ -44,7 +44,7 @@ class ToolDefinition(Struct, frozen=True):
 
 
 class PluginDefinition(Struct, frozen=True):
-    """What one plugin brings; `problems` are entries that were left out."""
+    """The hooks and tools of one plugin; `problems` describe skipped entries."""
 
     hooks: dict[str, Hook] = field(default_factory=dict[str, Hook])
     tools: list[ToolDefinition] = field(default_factory=list[ToolDefinition])
@@ -52,7 +52,7 @@ class PluginDefinition(Struct, frozen=True):
 
 
 def read_plugin(given: object, source: str) -> PluginDefinition:
-    """Return what `plugin(context)` gave, checked. Raises PluginError when it is no mapping."""
+    """Return the checked result of `plugin(context)`. Raises PluginError when it is not a mapping."""
     if not isinstance(given, Mapping):
         raise PluginError(f"plugin() returned {type(given).__name__}; return a mapping of hook names to functions")
     found = PluginDefinition()
@@ -68,7 +68,7 @@ def read_plugin(given: object, source: str) -> PluginDefinition:
 
 
 def read_tool_module(module: ModuleType, source: str) -> PluginDefinition:
-    """Return the tools of a module of a tools folder: itself under its file's name, others in it as `file_name`."""
+    """Return the tools of a module of a tools folder: the module itself under its file's name, other tools in it as `file_name`."""
     found = PluginDefinition()
     stem = Path(source).stem
     members = {name: value for name, value in vars(module).items() if not name.startswith("_")}
@@ -78,7 +78,7 @@ def read_tool_module(module: ModuleType, source: str) -> PluginDefinition:
         if isinstance(value, Mapping) and callable(cast("Mapping[str, object]", value).get("execute")):
             _add_tool(found, f"{stem}_{name}", cast("Mapping[str, object]", value), source)
     if not found.tools and not found.problems:
-        raise PluginError("it defines no tool; give it a function execute(arguments, context)")
+        raise PluginError("it defines no tool; add a function execute(arguments, context)")
     return found
 
 
@@ -86,23 +86,23 @@ def _add_tool(found: PluginDefinition, name: str, value: object, source: str) ->
     try:
         found.tools.append(_tool(name, value, source))
     except PluginError as error:
-        found.problems.append(f"tool {name!r} is left out: {error}")
+        found.problems.append(f"tool {name!r} is skipped: {error}")
 
 
 def _tool(name: str, value: object, source: str) -> ToolDefinition:
     fields = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
     execute = fields.get("execute") if fields is not None else None
     if fields is None or not callable(execute):
-        raise PluginError("give it a mapping with a function `execute`")
+        raise PluginError("expected a mapping with a function `execute`")
     if not name.replace("_", "").replace("-", "").isalnum() or len(name) > 64:
-        raise PluginError("its name may hold letters, digits, - and _, at most 64")
+        raise PluginError("its name must be at most 64 letters, digits, - and _")
     description = fields.get("description") or inspect.getdoc(execute) or ""
     schema, model = _schema(fields.get("args"))
     return ToolDefinition(name, str(description).strip(), schema, execute, source, model)
 
 
 def _schema(written: object) -> tuple[JsonObject, Any]:
-    """Return the JSON schema of a tool's arguments, and the model that makes them."""
+    """Return the JSON schema of a tool's arguments, and the model that validates them."""
     if written is None:
         return {"type": "object", "properties": {}}, None
     if isinstance(written, type) and hasattr(written, "model_json_schema"):
@@ -114,14 +114,14 @@ def _schema(written: object) -> tuple[JsonObject, Any]:
     if schema.get("type") == "object":
         return schema, None
     if not all(isinstance(value, Mapping) for value in schema.values()):
-        raise PluginError("`args` maps each argument's name to a JSON schema such as {'type': 'string'}")
+        raise PluginError("`args` must map each argument's name to a JSON schema such as {'type': 'string'}")
     required = [name for name, value in schema.items() if "default" not in value]
     return {"type": "object", "properties": schema, "required": required}, None
 
 
 def _explain(name: str, value: object) -> str:
     if name in HOOK_NAMES:
-        return f"hook {name!r} is left out: it is {type(value).__name__}, not a function"
+        return f"hook {name!r} is skipped: it is {type(value).__name__}, not a function"
     near = get_close_matches(name, HOOK_NAMES, n=1)
-    advice = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(HOOK_NAMES)}"
-    return f"{name!r} is no hook; {advice}"
+    advice = f"did you mean {near[0]!r}?" if near else f"hooks are {', '.join(HOOK_NAMES)}"
+    return f"{name!r} is not a hook; {advice}"

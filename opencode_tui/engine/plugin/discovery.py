@@ -1,8 +1,8 @@
-"""Which plugins and tool files a folder's settings name, and where they lie. Nothing is imported here.
+"""Finds the plugins and tool files that a folder's settings name. Imports none of them.
 
-A path in the setting `plugin` counts from the folder of the file that says it; what a repository says counts only while it is
+A path in the setting `plugin` is relative to the folder of its settings file; a repository's own settings count only while it is
 trusted. Anything else is the name of an installed module. Order: the setting, then the files of the settings folders, weakest
-first; of two plugins with one name the later stays.
+first; of two plugins with the same name the later wins.
 """
 
 from collections.abc import Iterator
@@ -31,12 +31,12 @@ class PluginSource(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return str(self.path) if self.path is not None else self.name
 
 
 def find_plugins(config: LoadedConfig, *, paths: Paths, flags: Flags, directory: Path) -> list[PluginSource]:
-    """Return the plugins and tools in load order. Blocks: it may read the settings files again."""
+    """Return the plugins and tools in load order. Blocks; may read the settings files again."""
     found: dict[tuple[str, str], PluginSource] = {}
     entries: list[str] = config.effective.get("plugin") or []
     sources = [*_named(entries, config, paths, flags, directory)] if entries else []
@@ -67,7 +67,7 @@ def _named(
 
 
 def _layers_with_plugins(config: LoadedConfig, paths: Paths, flags: Flags, directory: Path) -> Iterator[Layer]:
-    """Yield the settings that name plugins and may do so."""
+    """Yield the trusted settings that name plugins."""
     inert = {notice.source for notice in config.ignored if notice.key.startswith("plugin")}
     sources = list_sources(paths=paths, flags=flags, directory=directory, worktree=config.worktree)
     for source in [*sources, *list_administrator_sources(flags, directory)]:

@@ -1,9 +1,9 @@
-"""The hook points of plugins, and how they are called.
+"""Calls the hooks of plugins.
 
-A hook is `function(input, output)`, plain or a coroutine function; it changes `output` in place, one plugin after the other in load
-order. It works on copies: what it did counts only when it ended well and in time. A failure is named in the log and among the
-warnings, once for each plugin and hook, and everything goes on as if the hook were not there. Plain functions run on a thread of
-their own, so that a slow one does not hold up the screen. Names: reference, section 37.
+A hook is `function(input, output)`, a function or coroutine function that changes `output` in place; plugins run in load order. It
+works on copies: changes apply only if it returns without an error and in time. A failure is logged and becomes a warning, once for
+each plugin and hook, and the hook has no effect. Plain functions run on threads, so that a slow one does not block the screen.
+Names: reference, section 37.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from msgspec import Struct, field
 
 from opencode_tui.schema.record import JsonObject
 
-# Plain functions of plugins, each call on a daemon thread of its own.
+# Plain functions of plugins: each call runs on its own daemon thread.
 
 T = TypeVar("T")
 
 
 async def run_on_thread(work: Callable[[], T]) -> T:
-    """Return what the work gives, or raise what it raises; SystemExit and the like become RuntimeError."""
+    """Return what the work returns, or raise what it raises; SystemExit and similar become RuntimeError."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
 
@@ -41,23 +41,23 @@ async def run_on_thread(work: Callable[[], T]) -> T:
             outcome: Callable[[], None] = lambda: done.set_exception(failure)  # noqa: E731 - one of two outcomes
         else:
             outcome = lambda: done.set_result(result)  # noqa: E731 - as above
-        with suppress(RuntimeError):  # the loop was closed meanwhile; nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so nothing waits for the result
             loop.call_soon_threadsafe(deliver, outcome)
 
     threading.Thread(target=run, name="plugin", daemon=True).start()
     return await done
 
 
-# Coroutine functions of plugins: a cancel ends them, also those that swallow it.
+# Coroutine functions of plugins: cancellation ends them, even if they suppress it.
 
 CANCEL_GRACE_S = 0.1
-"""Seconds that a cancelled coroutine of a plugin has to clean up."""
+"""Seconds that a canceled coroutine of a plugin has to clean up."""
 
 _log = logging.getLogger(__name__)
 
 
 async def run_coroutine(work: Awaitable[T]) -> T:
-    """Return what the work gives, or raise what it raises; when cancelled, end the work within a fifth of a second."""
+    """Return what the work returns, or raise what it raises; when canceled, end the work within a fifth of a second."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task})
@@ -71,10 +71,10 @@ async def _end(task: "asyncio.Future[T]") -> None:
     task.cancel()
     await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
     if not task.done() and isinstance(task, asyncio.Task):
-        _log.warning("a plugin's coroutine took no notice of a cancel and was closed")
+        _log.warning("a plugin's coroutine ignored cancellation and was closed")
         coroutine = task.get_coro()
         if inspect.iscoroutine(coroutine):
-            with suppress(RuntimeError):  # it awaits even while it is closed
+            with suppress(RuntimeError):  # it awaits while being closed
                 coroutine.close()
         task.cancel()
         await asyncio.wait({task}, timeout=CANCEL_GRACE_S)
@@ -108,7 +108,7 @@ logger = logging.getLogger(__name__)
 
 
 class PluginTimeoutError(Exception):
-    """A plugin took longer than it may."""
+    """A plugin exceeded its time limit."""
 
 
 class PluginHooks(Struct, frozen=True):
@@ -119,7 +119,7 @@ class PluginHooks(Struct, frozen=True):
 
 
 class Hooks:
-    """The hooks of all plugins of a folder's instance, in load order; without plugins every call is one look into a dict."""
+    """The hooks of all plugins of a folder's instance, in load order; without plugins a call costs one dict lookup."""
 
     def __init__(self, plugins: Sequence[PluginHooks] = (), *, limit_s: float = HOOK_LIMIT_S) -> None:
         self._limit_s = limit_s
@@ -131,15 +131,15 @@ class Hooks:
 
     @property
     def warnings(self) -> list[str]:
-        """What has failed so far, a line for each plugin and hook."""
+        """The failures so far, one line for each plugin and hook."""
         return list(self._told.values())
 
     def has(self, name: HookName) -> bool:
-        """Tell whether any plugin wants this hook, so that its input need not be made otherwise."""
+        """Return whether a plugin has this hook, so that callers can avoid building its input."""
         return name in self._hooks
 
     async def run(self, name: HookName, given: JsonObject, output: JsonObject) -> JsonObject:
-        """Return the output as the plugins left it; `given` and `output` stay as they are."""
+        """Return the output as changed by the plugins; does not change `given` and `output`."""
         for plugin, hook in self._hooks.get(name, ()):
             attempt = copy.deepcopy(output)
             try:
@@ -153,23 +153,23 @@ class Hooks:
         return output
 
     def fail(self, plugin: str, name: str, reason: str) -> None:
-        """Name a failure: also for an output of the wrong kind, which only the caller of `run` can tell."""
+        """Report a failure; callers of `run` also use it for an output of the wrong type."""
         key = (plugin, name)
         if key not in self._told:
             self._told[key] = (
-                f"plugin {plugin}: hook {name} failed and has no effect: {reason}; mend or remove the plugin"
+                f"plugin {plugin}: hook {name} failed and has no effect: {reason}; fix or remove the plugin"
             )
             logger.warning("%s", self._told[key])
 
     def refuse(self, name: HookName, reason: str) -> None:
-        """Name an output that cannot be used; it is the fault of one of the plugins with this hook."""
+        """Report an invalid output of one of the plugins with this hook."""
         self.fail(", ".join(plugin for plugin, _ in self._hooks.get(name, ())), name, reason)
 
 
 async def call_limited(call: Callable[[], Any], function: Callable[..., object], limit_s: float) -> Any:
-    """Return what a plugin's function gives: on the loop when it is a coroutine function, else on a thread of its own.
+    """Return what a plugin's function returns: on the loop for a coroutine function, else on its own thread.
 
-    Raises what it raises, PluginTimeoutError when it takes longer; a thread that goes on then is left alone.
+    Raises what it raises, PluginTimeoutError after the time limit; a thread that is still running then is abandoned.
     """
     is_coroutine = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - an object whose call is a coroutine function

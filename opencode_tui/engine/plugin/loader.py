@@ -1,4 +1,4 @@
-"""Loads plugins and tool files in their order, each kept from taking down the rest. Needed only where there are some."""
+"""Loads plugins and tool files in order, so that a failure of one does not affect the others. Imported only if there are any."""
 
 import hashlib
 import importlib
@@ -32,48 +32,44 @@ from opencode_tui.engine.plugin.hooks import HOOK_LIMIT_S, Hooks, PluginHooks, c
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.schema.error import ConfigError
 
-# Imports the modules of plugins: files under names of their own, installed modules under theirs. Everything blocks.
-
 
 class _SourceOnlyLoader(SourceFileLoader):
-    """Runs a file's source; bytecode beside it is neither read nor written."""
+    """Runs a file's source; neither reads nor writes bytecode files."""
 
     def path_stats(self, path: Any) -> Mapping[str, Any]:
-        """Raise OSError: without the age of the source Python leaves bytecode alone."""
-        raise OSError(f"bytecode of {path} is not wanted")
+        """Raise OSError, so that Python ignores bytecode: it cannot compare the age of the source."""
+        raise OSError(f"bytecode of {path} is not used")
 
 
 def import_file(path: Path) -> ModuleType:
-    """Return the module of a Python file, run anew. Raises PluginError, and whatever the file raises."""
+    """Return the newly executed module of a Python file. Blocks. Raises PluginError, and whatever the file raises."""
     if not path.is_file():
-        raise PluginError("there is no such file")
+        raise PluginError("file not found")
     package = _package_of(path.parent)
     name = f"{package}.{path.stem}"
     spec = spec_from_file_location(name, path, loader=_SourceOnlyLoader(name, str(path)))
     if spec is None:
-        raise PluginError("it is no Python file")
+        raise PluginError("not a Python file")
     return _run(spec)
 
 
 def import_installed(name: str) -> ModuleType:
-    """Return an installed module. Raises PluginError, and whatever it raises."""
+    """Return an installed module. Blocks. Raises PluginError, and whatever it raises."""
     top = name.partition(".")[0]
     if not all(part.isidentifier() for part in name.split(".")):
-        raise PluginError("it is neither a path (./name.py) nor the name of a Python module")
+        raise PluginError("not a path (./name.py) and not the name of a Python module")
     if top not in sys.modules:
         here = os.path.realpath(os.getcwd())
         spec = PathFinder.find_spec(top, [folder for folder in sys.path if folder and os.path.realpath(folder) != here])
         if spec is None:
-            raise PluginError(
-                "there is no installed Python module of this name; install it, or give a path (./name.py)"
-            )
+            raise PluginError("no installed Python module has this name; install it, or give a path (./name.py)")
         _run(spec)
     return importlib.import_module(name)
 
 
 def _run(spec: ModuleSpec) -> ModuleType:
     if spec.loader is None:
-        raise PluginError("it is a folder without code")
+        raise PluginError("a folder without code")
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
@@ -85,10 +81,10 @@ def _run(spec: ModuleSpec) -> ModuleType:
 
 
 def _package_of(folder: Path) -> str:
-    """Return the name of the package that stands for a folder, so that its files find each other."""
+    """Return the name of the package for a folder, with which its files can import each other."""
     name = f"opencode_tui_plugins_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
-        place = os.path.join(folder, ".")  # a name of its own: the folder may be searched for other modules too
+        place = os.path.join(folder, ".")  # a separate name, because the folder may also be in sys.path
         sys.path_importer_cache[place] = FileFinder(place, (_SourceOnlyLoader, [".py"]))
         package = ModuleType(name)
         package.__path__ = [place]
@@ -108,14 +104,14 @@ async def load_plugins(
     load_limit_s: float = LOAD_LIMIT_S,
     hook_limit_s: float = HOOK_LIMIT_S,
 ) -> Plugins:
-    """Import plugins and tools on threads and return what they bring; what fails is named in `problems`."""
+    """Import plugins and tools on threads and return their hooks and tools; `problems` describes failures."""
     hooks: list[PluginHooks] = []
     tools: list[ToolDefinition] = []
     problems: list[str] = []
     for source in sources:
         try:
             found = await _load(source, context, load_limit_s)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's failure is named and survived
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's failure is reported, the others load
             reason = str(error) if isinstance(error, PluginError) else describe_failure(error)
             problems.append(f"{source.kind} {source.label} is not loaded: {reason}")
             continue
@@ -133,10 +129,10 @@ async def _load(source: PluginSource, context: PluginContext, limit_s: float) ->
         return read_tool_module(module, source.label)
     begin = getattr(module, "plugin", None)
     if not callable(begin):
-        raise PluginError("it has no function plugin(context)")
+        raise PluginError("no function plugin(context)")
     given = await call_limited(lambda: begin(context), begin, limit_s)
     if inspect.isawaitable(given):
-        raise PluginError("plugin(context) gave something to be awaited; write `async def plugin(context)`")
+        raise PluginError("plugin(context) returned an awaitable; write `async def plugin(context)`")
     return read_plugin(given, source.label)
 
 

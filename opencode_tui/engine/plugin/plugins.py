@@ -1,4 +1,4 @@
-"""What the plugins of a folder's instance bring: hooks, tools, and what could not be loaded."""
+"""The loaded plugins of a folder's instance: their hooks, tools, and load errors."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from opencode_tui.engine.plugin.definition import ToolDefinition
 
 CLOSE_GRACE_S = 1.0
-"""For the hook `event` to hear of what happened last, such as the end of a turn."""
+"""Seconds in which the hook `event` can receive the last events, such as the end of a turn."""
 
 
 @dataclass(slots=True)
 class Plugins:
-    """What the plugins bring. `close` ends their view of the events."""
+    """The hooks and tools of the plugins. `close` ends their event subscription."""
 
     hooks: Hooks = field(default_factory=Hooks)
     tools: "Sequence[ToolDefinition]" = ()
@@ -28,17 +28,17 @@ class Plugins:
 
     @property
     def warnings(self) -> list[str]:
-        """What could not be loaded, and what has failed since."""
+        """The load errors, and the hooks that have failed since."""
         return [*self.problems, *self.hooks.warnings]
 
     def follow(self, bus: Bus, directory: str) -> None:
-        """Hand every event of the folder to the hook `event` from now on; growing text is told when it is whole."""
+        """Start to pass every event of the folder to the hook `event`; streamed text is passed when it is complete."""
         if self.hooks.has("event") and self._events is None:
             self._events = bus.subscribe(directory)
             self._delivery = asyncio.create_task(self._deliver(self._events), name="plugin events")
 
     async def close(self) -> None:
-        """End when the events that wait have been told, or after a second."""
+        """Return when the pending events have been delivered, or after a second."""
         if self._events is None or self._delivery is None:
             return
         self._events.close()

@@ -1,7 +1,4 @@
-"""Publishes `vcs.branch.updated` when another branch is checked out, by whichever program.
-
-Git has no event for it, so HEAD is looked at again and again.
-"""
+"""Publishes `vcs.branch.updated` when any program checks out another branch. Git has no event for it, so HEAD is polled."""
 
 import asyncio
 import logging
@@ -14,11 +11,11 @@ from opencode_tui.schema.event.event import BranchUpdated
 logger = logging.getLogger(__name__)
 
 PERIOD_S = 1.0
-"""Seconds between two looks at HEAD; one `stat` each."""
+"""Seconds between two polls; each is one `stat` of HEAD."""
 
 
 class BranchWatch:
-    """Follows the branch of one folder's repository from `start` to `close`."""
+    """Watches the branch of one repository from `start` to `close`."""
 
     def __init__(
         self, repository: Repository, *, publish: Callable[[BranchUpdated], None], period_s: float = PERIOD_S
@@ -31,11 +28,11 @@ class BranchWatch:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start to look; needs a running event loop."""
+        """Start the polling task; needs a running event loop."""
         self._task = asyncio.create_task(self._run(), name="watch the branch")
 
     async def close(self) -> None:
-        """Stop, and return when it has stopped."""
+        """Stop and wait for the polling task."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -46,7 +43,7 @@ class BranchWatch:
             try:
                 await self._look()
             except Exception:
-                logger.exception("the branch of %s could not be read", self._repository.worktree)
+                logger.exception("cannot read the branch of %s", self._repository.worktree)
 
     async def _look(self) -> None:
         stamp = await asyncio.to_thread(self._read_stamp)
@@ -59,7 +56,7 @@ class BranchWatch:
             self._publish(BranchUpdated(branch=branch))
 
     def _read_stamp(self) -> tuple[int, ...] | None:
-        """Return what changes whenever git writes HEAD; None while it is not there."""
+        """Return a value that changes whenever git writes HEAD; None while HEAD does not exist."""
         try:
             status = os.stat(self._repository.git_dir / "HEAD")
         except OSError:

@@ -1,9 +1,10 @@
-"""Finds the project of a folder and its id.
+"""Finds the project of a folder and its ID.
 
-A repository's project is the same from every folder and linked worktree of it. Its id is the lexically smallest root commit of
-all refs, found once and cached in our cache folder; `.git/opencode` is read, never written. A cached id stays while the repository
-lives, also when a branch with a smaller root appears later, because sessions are filed under it. Without a repository, or before
-its first commit, the project is `global`; without a repository the worktree is the folder itself. Source: reference, section 4.
+All folders and linked worktrees of a repository have the same project. Its ID is the lexically smallest root commit of all refs,
+computed once and stored in our cache folder; `.git/opencode` is read, never written. A cached ID does not change while the
+repository exists, even if a branch with a smaller root appears, because sessions are stored under it. Without a repository, or
+before its first commit, the project is `global`; without a repository the worktree is the folder itself.
+Source: reference, section 4.
 """
 
 import hashlib
@@ -28,7 +29,7 @@ _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 class Project(Struct, frozen=True):
     """A folder's project. `directory` and `worktree` are real paths, `worktree` the top of this work tree.
 
-    `vcs` is None as well when git could not be asked; `warnings` are one-line texts for the user.
+    `vcs` is also None when git fails; `warnings` are one-line texts for the user.
     """
 
     id: str
@@ -40,18 +41,18 @@ class Project(Struct, frozen=True):
 
     @property
     def branch(self) -> str | None:
-        """The branch that is checked out now, read afresh at each call; None without one."""
+        """The current branch, read from disk at each access; None without one."""
         return self.repository.branch if self.repository and self.vcs else None
 
 
 def discover(directory: Path, *, paths: Paths, environ: Mapping[str, str]) -> Project:
-    """Return the project of a folder; blocks (a millisecond, up to 30 s when git must look through a new one).
+    """Return the project of a folder; blocks (a millisecond, up to 30 s when git must search a new repository).
 
-    Raises ConfigError when there is no such folder. A git that is missing or fails gives the project `global` with a warning.
+    Raises ConfigError when the folder does not exist. If git is missing or fails, the project is `global`, with a warning.
     """
     real = Path(os.path.realpath(directory))
     if not real.is_dir():
-        raise ConfigError(f"{directory} is not a directory; give an existing one")
+        raise ConfigError(f"{directory} is not a directory")
     repository = find_repository(real)
     if repository is None:
         return Project(id=GLOBAL_PROJECT, directory=real, worktree=real)
@@ -71,10 +72,9 @@ def discover(directory: Path, *, paths: Paths, environ: Mapping[str, str]) -> Pr
 
 
 def _identify(repository: Repository, *, cache: Path, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """Return the project id and the warnings.
+    """Return the project ID and the warnings; the ID is `global` when there is no commit.
 
-    It is `global` when there is no commit. Reads two small files when the id is known, else runs git once (blocks). Raises
-    GitUnavailableError.
+    Blocks: reads two small files when the ID is cached, else runs git once. Raises GitUnavailableError.
     """
     entry = cache / "project" / f"{hashlib.sha256(os.fsencode(repository.common_dir)).hexdigest()[:40]}.json"
     stamp = _stamp(repository.common_dir)
@@ -82,7 +82,7 @@ def _identify(repository: Repository, *, cache: Path, environ: Mapping[str, str]
     if kept is not None and kept_stamp == stamp:
         return kept, ()
     found = _shared_id(repository.common_dir) or _first_root(repository, kept, environ)
-    return found, () if found == GLOBAL_PROJECT else _keep(entry, found, stamp)
+    return found, () if found == GLOBAL_PROJECT else _write_entry(entry, found, stamp)
 
 
 def _shared_id(common_dir: Path) -> str | None:
@@ -103,7 +103,7 @@ def _first_root(repository: Repository, kept: str | None, environ: Mapping[str, 
 
 
 def _may_have_commits(repository: Repository) -> bool:
-    """Return whether git must look: a new repository has no ref at all, so that no process is needed to see that."""
+    """Return whether the repository may have commits; a new one has no refs, so git need not run."""
     common = repository.common_dir
     if any((common / name).exists() for name in ("packed-refs", "reftable", "worktrees")):
         return True
@@ -113,7 +113,7 @@ def _may_have_commits(repository: Repository) -> bool:
 
 
 def _stamp(common_dir: Path) -> str:
-    """Return what differs in a later repository at the same path: git writes `description` once, when it makes one."""
+    """Return a value that differs for a later repository at the same path: git writes `description` once, on creation."""
     made = [str(os.stat(common_dir).st_ino)]
     for name in ("description", "objects"):
         try:
@@ -133,8 +133,8 @@ def _read_entry(entry: Path) -> tuple[str | None, str]:
     return (name, stamp) if _COMMIT.match(name) else (None, "")
 
 
-def _keep(entry: Path, name: str, stamp: str) -> tuple[str, ...]:
-    """Write the cache entry in one rename; a cache that cannot be written costs time at each start, never the start itself."""
+def _write_entry(entry: Path, name: str, stamp: str) -> tuple[str, ...]:
+    """Write the cache entry atomically and return a warning if that fails; a failure only makes later starts slower."""
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(dir=ensure(entry.parent), suffix=".tmp")
@@ -144,5 +144,5 @@ def _keep(entry: Path, name: str, stamp: str) -> tuple[str, ...]:
     except OSError as error:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
-        return (f"{entry.parent}: the project id cannot be kept ({error.strerror}); make the folder writable",)
+        return (f"{entry.parent}: cannot cache the project ID ({error.strerror}); make the folder writable",)
     return ()

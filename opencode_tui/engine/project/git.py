@@ -1,10 +1,10 @@
-"""The only module that starts git. The repository may be hostile: nothing that its settings name runs.
+"""The only module that starts git. The repository may be hostile: no program that its settings name runs.
 
-No hook, file-system monitor, pager, external diff, transport, lazy fetch or prompt starts, and no content filter under the
-variables of `without_filters`. No `GIT_*` variable of this process reaches git, and reading takes no lock. Git leads a session of
-its own: it has no terminal to ask on, and its children end with it.
+Hooks, file-system monitors, pagers, external diffs, transports, lazy fetches and prompts are off, and content filters too with the
+variables of `without_filters`. Git does not inherit the `GIT_*` variables of this process, and reading takes no lock. Git runs in
+its own session, so it has no terminal for prompts, and its children end with it.
 
-GitPython starts the processes. Importing it costs 50 ms and one process, so the first command does it, on its thread.
+GitPython starts the processes. Importing it costs 50 ms and one process, so the first command imports it, on its thread.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 30.0
 OUTPUT_BYTES = 128 * 1024 * 1024
-"""The largest output of one command; a longer one fails."""
+"""Maximum output of one command in bytes; a longer one fails."""
 
 _OPTIONS = (
     "--no-pager",
@@ -57,14 +57,14 @@ _CLOSE_S = 1.0
 
 
 class SafeGit:
-    """Git in one folder. Methods raise GitMissingError without a git command, else GitUnavailableError with git's reason."""
+    """Runs git in one folder. Methods raise GitMissingError without a git command, GitUnavailableError with git's message."""
 
     def __init__(self, folder: Path, *, environ: Mapping[str, str]) -> None:
         self._folder = folder
         self._environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")} | _VARIABLES
 
     async def run(self, *arguments: str, folder: Path | None = None, more: Mapping[str, str] | None = None) -> str:
-        """Return git's output, with surrogates for names that are not UTF-8; a cancel ends git first.
+        """Return git's output, with surrogates for names that are not UTF-8; cancellation stops git first.
 
         `more` are additional variables.
         """
@@ -72,14 +72,14 @@ class SafeGit:
         return _output(arguments, where, await self._answer(arguments, where, more or {}))
 
     def run_blocking(self, *arguments: str, more: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S) -> str:
-        """Do what `run` does on the calling thread; blocks until the timeout at most."""
+        """Return what `run` returns, on the calling thread; blocks until the timeout at most."""
         answer = self._start(arguments, self._folder, more or {}).wait(timeout_s)
         return _output(arguments, self._folder, answer)
 
     async def without_filters(self, repository: Repository) -> Mapping[str, str]:
-        """Return the variables for commands that read the contents of a work tree.
+        """Return the environment variables for commands that read file contents of a work tree.
 
-        They disable every filter in the repository's settings and override the work tree that the settings name.
+        They disable every filter in the repository's settings and override `core.worktree`.
         """
         paths = {"GIT_DIR": str(repository.git_dir), "GIT_WORK_TREE": str(repository.worktree)}
         listing = ("config", "--null", "--name-only", "--get-regexp", _FILTERS)
@@ -118,14 +118,14 @@ class SafeGit:
         except GitCommandNotFound as error:
             raise _missing(folder) from error
         except OSError as error:
-            raise GitUnavailableError(f"git cannot be run in {folder}: {error.strerror}; try again") from error
+            raise GitUnavailableError(f"cannot run git in {folder}: {error.strerror}; try again") from error
         return _Process(started, name=f"git {verb} in {folder}")
 
 
 def list_root_commits(folder: Path, *, environ: Mapping[str, str], git_dir: Path | None = None) -> list[str]:
-    """Return the hashes of all commits without a parent that any ref reaches, in git's order; blocks up to 30 s.
+    """Return the hashes of all root commits that a ref reaches, in git's order; blocks up to 30 s.
 
-    Git refuses a folder of another user, unless the git folder is given. Raises GitUnavailableError.
+    Git refuses a folder that another user owns unless the git folder is given. Raises GitUnavailableError.
     """
     more = {"GIT_DIR": str(git_dir)} if git_dir else {}
     return SafeGit(folder, environ=environ).run_blocking("rev-list", "--max-parents=0", "--all", more=more).split()
@@ -143,7 +143,7 @@ class _Answer(Struct, frozen=True):
 
 
 class _Process:
-    """A git process that was started, with a thread for each pipe."""
+    """A running git process with a thread for each pipe."""
 
     def __init__(self, started: "Git.AutoInterrupt", *, name: str) -> None:
         assert started.proc is not None  # GitPython has just started it
@@ -154,7 +154,7 @@ class _Process:
         self._error = _Reader(self._process.stderr, _ERROR_BYTES, may_drop=True)
 
     def wait(self, timeout_s: float, stop: threading.Event | None = None) -> _Answer:
-        """Return the answer once git has ended; `stop` ends it within 200 ms.
+        """Return the output when git has exited; `stop` ends it within 200 ms.
 
         Raises GitUnavailableError after the timeout, a stop or too much output.
         """
@@ -167,7 +167,7 @@ class _Process:
         return _Answer(bytes(self._output.data), bytes(self._error.data), self._process.returncode)
 
     def _read_all(self, timeout_s: float, stop: threading.Event | None) -> str | None:
-        """Return None when git has closed its pipes, else why it must be ended."""
+        """Return None when git has closed its pipes, else the reason to stop it."""
         deadline = time.monotonic() + timeout_s
         for reader in (self._output, self._error):
             while reader.is_alive():
@@ -179,7 +179,7 @@ class _Process:
         return f"printed more than {OUTPUT_BYTES >> 20} MiB" if self._output.is_cut else None
 
     def _end(self) -> None:
-        """Wait for git, which has a moment after it closed its pipes; end it with its children when it is still busy."""
+        """Wait for git to exit after it closed its pipes; kill it with its children if it is still running."""
         is_busy = self._output.is_alive() or self._error.is_alive()
         if not self._has_ended(0 if is_busy else _CLOSE_S):
             self._signal(signal.SIGTERM)  # git removes its lock files
@@ -203,7 +203,7 @@ class _Process:
 
 
 class _Reader(threading.Thread):
-    """Reads a pipe to its end. Beyond the limit it stops, or drops the rest if it may."""
+    """Reads a pipe to its end. Beyond the limit it stops, or discards the rest."""
 
     def __init__(self, pipe: IO[bytes] | None, limit: int, *, may_drop: bool = False) -> None:
         super().__init__(name="git-output", daemon=True)
@@ -216,7 +216,7 @@ class _Reader(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Read; `join` waits for the end."""
+        """Read the pipe; `join` waits for the end."""
         with self._pipe:
             while chunk := os.read(self._pipe.fileno(), _CHUNK_BYTES):
                 room = self._limit - len(self.data)
@@ -227,9 +227,9 @@ class _Reader(threading.Thread):
 
 
 def _without_inherited(variables: Mapping[str, str]) -> list[str]:
-    """Return the prefix that unsets the `GIT_*` variables of this process; GitPython can add variables, not remove them.
+    """Return the command prefix that unsets the `GIT_*` variables of this process; GitPython can only add variables.
 
-    Windows has no `env`: there they stay.
+    Windows has no `env`, so there the variables remain.
     """
     if os.name == "nt":
         return []
@@ -238,7 +238,7 @@ def _without_inherited(variables: Mapping[str, str]) -> list[str]:
 
 
 def _missing(folder: Path) -> GitMissingError:
-    return GitMissingError(f"git cannot be run in {folder}: there is no git command; install git")
+    return GitMissingError(f"cannot run git in {folder}: git not found; install git")
 
 
 def _output(arguments: Sequence[str], folder: Path, answer: _Answer) -> str:

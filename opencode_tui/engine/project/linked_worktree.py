@@ -1,7 +1,7 @@
-"""Git worktrees of a repository, made when the user asks for one: a new branch and a new folder, nothing checked out.
+"""Creates git worktrees when the user requests one: a new branch and a new folder, nothing checked out.
 
-This is the only module that writes into the user's repository. As no file is checked out, no filter runs either; upstream tracking
-is not set up, so that the repository's settings stay as they are.
+This is the only module that writes to the user's repository. It checks out no file, so no filter runs, and sets up no upstream
+tracking, so the repository's settings do not change.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ BRANCHES = "opencode-tui/"
 
 
 class LinkedWorktree(Struct, frozen=True):
-    """A worktree that is, or is to be, at `path` with `branch` checked out, which begins at the commit `start`."""
+    """An existing or planned worktree at `path` with `branch` checked out, which starts at the commit `start`."""
 
     path: Path
     branch: str
@@ -52,7 +52,7 @@ class LinkedWorktrees:
             numbered = f"{name}-{number}"
 
     async def add(self, wanted: LinkedWorktree) -> None:
-        """Make the worktree: an index like its commit, and no files yet."""
+        """Create the worktree with the index of its commit and no files."""
         options = ("--no-track", "-b", wanted.branch, str(wanted.path), wanted.start)
         await self._git.run("worktree", "add", "--quiet", "--no-checkout", *options)
         try:
@@ -62,7 +62,7 @@ class LinkedWorktrees:
             raise
 
     async def remove(self, made: LinkedWorktree) -> None:
-        """Remove a worktree that `add` has just made, with the files in it and its branch."""
+        """Remove a worktree that `add` just created, with its files and its branch."""
         await self._git.run("worktree", "remove", "--force", str(made.path))
         await self._git.run("branch", "--quiet", "-D", made.branch)
 
@@ -70,6 +70,4 @@ class LinkedWorktrees:
         try:
             return (await self._git.run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")).strip()
         except GitUnavailableError as error:
-            raise ConfigError(
-                f"{self._repository.worktree} has no commit yet, from which a worktree could begin; commit something first"
-            ) from error
+            raise ConfigError(f"{self._repository.worktree} has no commits; commit something first") from error

@@ -1,6 +1,6 @@
-"""Keeps the record of each project, `project/{projectID}`, and moves sessions that are older than their repository into it.
+"""Stores the record of each project, `project/{projectID}`, and moves sessions that are older than their repository into it.
 
-A record is written when something in it changed or a day has passed, so that opening a project is a read as a rule.
+A record is written when it changed or after a day, so that opening a project usually only reads.
 Source: reference, sections 3 and 4.
 """
 
@@ -27,14 +27,14 @@ from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.storage import Storage
 
 REFRESH_MS = 24 * 60 * 60 * 1000
-"""Milliseconds after which `time.updated` is written anew although nothing else changed."""
+"""Milliseconds after which `time.updated` is written although nothing else changed."""
 
 _GLOBAL_WORKTREE = "/"
-"""What OpenCode writes for the project of all folders without a repository."""
+"""The worktree that OpenCode writes for the project of all folders without a repository."""
 
 
 class OpenedProject(Struct, frozen=True):
-    """A project's record as it is now; `adopted` are the ids of sessions that moved into it, `warnings` one-line texts."""
+    """A project's current record; `adopted` are the IDs of sessions that moved into it, `warnings` one-line texts."""
 
     info: ProjectInfo
     adopted: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Projects:
         self._publish = publish
 
     async def open(self, project: Project) -> OpenedProject:
-        """Return the project's record, made or refreshed when it is due; what cannot be read or written is a warning."""
+        """Return the project's record, created or refreshed if necessary; read and write failures become warnings."""
         now = self._clock()
         fresh = self._describe(project, now)
         key = ("project", project.id)
@@ -68,7 +68,7 @@ class Projects:
         return OpenedProject(info, adopted, warnings)
 
     async def mark_initialized(self, project: Project) -> None:
-        """Record that the project's AGENTS.md was written by the command `init`. Raises StorageError."""
+        """Record that the command `init` wrote the project's AGENTS.md. Raises StorageError."""
         now = self._clock()
         fresh = self._describe(project, now)
         await self._update(
@@ -76,7 +76,7 @@ class Projects:
         )
 
     async def all(self) -> list[ProjectInfo]:
-        """Return the records of all projects that can be read, by id."""
+        """Return the readable records of all projects by ID."""
         found: list[ProjectInfo] = []
         for key in await self._storage.list(("project",)):
             with suppress(StorageError):
@@ -99,7 +99,7 @@ class Projects:
             return None
         except ValidationError:
             raise StorageError(
-                f"{self._storage.path_of(key)} is not a project's record; run `opencode-tui doctor` to set it aside"
+                f"{self._storage.path_of(key)} is not a valid project record; repair with `opencode-tui doctor --fix`"
             ) from None
 
     async def _refresh(self, key: Key, fresh: ProjectInfo, now: int) -> ProjectInfo:
@@ -117,7 +117,7 @@ class Projects:
     async def _update(
         self, key: Key, default: ProjectInfo, change: Callable[[ProjectInfo], ProjectInfo]
     ) -> ProjectInfo:
-        """Write a record changed, and publish it."""
+        """Write a changed record and publish it."""
 
         def change_fields(fields: JsonObject) -> JsonObject:
             return change(ProjectInfo.model_validate(fields)).to_dict()
@@ -135,17 +135,17 @@ def _is_due(known: ProjectInfo, fresh: ProjectInfo, now: int) -> bool:
 
 
 def _sandboxes(known: ProjectInfo, fresh: ProjectInfo) -> list[str]:
-    """Return the linked worktrees of both records that still exist, each once, in the order of their discovery."""
+    """Return the existing linked worktrees of both records without duplicates, in the order of discovery."""
     return [path for path in dict.fromkeys([*known.sandboxes, *fresh.sandboxes]) if os.path.isdir(path)]
 
 
 async def _adopt_sessions(
     project: Project, *, storage: Storage, locks: Locks
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Move sessions from `session/global` into the project and return their ids and one-line warnings. Raises StorageError.
+    """Move sessions from `session/global` into the project and return their IDs and one-line warnings. Raises StorageError.
 
-    A session is written under its new key before the old one is removed, so that a process killed in between loses nothing: the
-    next adoption finds both and keeps the newer. A session that is running stays until a later adoption.
+    Each session is written under its new key before the old one is removed; if the process is killed in between, the next adoption
+    finds both and keeps the newer. A running session is left for a later adoption.
     """
     if project.id == GLOBAL_PROJECT:
         return (), ()
@@ -156,7 +156,7 @@ async def _adopt_sessions(
         try:
             run.try_acquire()
         except BusyError as error:
-            warnings.append(f"session {session_id} stays outside this project for now: {error}")
+            warnings.append(f"session {session_id} is not moved into this project yet: {error}")
             continue
         try:
             async with locks.session_write(session_id):
@@ -168,7 +168,7 @@ async def _adopt_sessions(
 
 
 def _find_sessions(project: Project, storage: Storage) -> list[str]:
-    """Return the ids of global sessions whose folder belongs to the project; blocks. Damaged ones stay where they are."""
+    """Return the IDs of global sessions whose folder belongs to the project; skips damaged ones. Blocks."""
     found = storage.read_folder_sync(("session", GLOBAL_PROJECT)).records
     return [key[-1] for key, data in found if _belongs(_directory(data), project)]
 

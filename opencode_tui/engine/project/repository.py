@@ -1,7 +1,7 @@
-"""Where a folder's repository is, found by reading files alone: no git process runs here.
+"""Finds the repository of a folder by reading files; starts no git process.
 
-Git's own rules: the first usable `.git` on the way up decides; a `.git` file points to a linked worktree's or a submodule's folder.
-Everything read may come from a hostile repository: only regular files, only their first bytes.
+Follows git's rules: the first usable `.git` in a parent folder decides; a `.git` file points to the folder of a linked worktree or
+submodule. The repository may be hostile: reads only the first bytes of regular files.
 """
 
 import os
@@ -24,21 +24,21 @@ class Repository(Struct, frozen=True):
 
     @property
     def main_worktree(self) -> Path:
-        """The work tree that linked ones hang on; the bare repository itself when there is none."""
+        """The main work tree; the bare repository itself when there is none."""
         if self.common_dir == self.git_dir:
             return self.worktree
         return self.common_dir.parent if self.common_dir.name == ".git" else self.common_dir
 
     @property
     def branch(self) -> str | None:
-        """The branch that is checked out now, read afresh; None when HEAD is detached."""
+        """The current branch, read from disk at each access; None when HEAD is detached."""
         head = read_small(self.git_dir / "HEAD") or ""
         name = head.strip().removeprefix(_HEAD_PREFIX)
         return name if head.startswith(_HEAD_PREFIX) and name != _REFTABLE_PLACEHOLDER else None
 
 
 def find_repository(directory: Path) -> Repository | None:
-    """Return the repository around a real path, or None; a `.git` that git itself would not accept is no repository."""
+    """Return the repository that contains a real path, or None; ignores a `.git` that git itself would not accept."""
     for folder in (directory, *directory.parents):
         mark = folder / ".git"
         if _is_git_dir(mark):
@@ -60,7 +60,7 @@ def works_elsewhere(directory: str, worktree: Path) -> bool:
 
 
 def read_small(path: Path) -> str | None:
-    """Return the first 4 KiB of a regular file as text, or None when there is no such file to read."""
+    """Return the first 4 KiB of a regular file as text, or None when it cannot be read."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return None

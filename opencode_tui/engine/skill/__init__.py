@@ -1,1 +1,1 @@
-"""Skills: folders with instructions for one kind of work, which the model loads when it needs them."""
+"""Skills: folders with instructions for one kind of task, which the model loads when it needs them."""

@@ -1,7 +1,7 @@
-"""The skills of a folder by name. Only names and descriptions are kept; a skill's text is read when it is needed.
+"""The skills of a folder by name. Holds names and descriptions; a skill's text is read when it is needed.
 
-Of two with one name the later place wins, with a warning; a file without a usable head is left out, with a warning too: one bad
-skill costs itself alone. Source: reference, section 30.
+Of two skills with the same name the later location wins, with a warning; a file without valid front matter is skipped with a
+warning. Source: reference, section 30.
 """
 
 import logging
@@ -17,14 +17,12 @@ from opencode_tui.config.sources.locations import repository_folders
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ToolError
 
-# Where skills lie: the folders of Claude Code and other agents, our settings folders, the paths of the settings.
-
 FILE_NAME = "SKILL.md"
 _AGENT_FOLDERS = (".claude", ".agents")
 
 
 class SkillSearch(Struct, frozen=True):
-    """What decides where skills are looked for; `paths` are the folders that the settings name."""
+    """Where to search for skills: folders of Claude Code and other agents, our settings folders, the `paths` of the settings."""
 
     home: Path
     directory: Path
@@ -48,7 +46,7 @@ def search_of(config: LoadedConfig, *, home: Path, directory: Path, use_claude: 
 
 
 def find_skill_files(search: SkillSearch) -> Iterator[Path]:
-    """Yield each SKILL.md, weakest place first. Blocks."""
+    """Yield each SKILL.md, lowest precedence first. Blocks."""
     names = _AGENT_FOLDERS if search.use_claude else _AGENT_FOLDERS[1:]
     for name in names:
         yield from _below(search.home / name / "skills")
@@ -73,7 +71,7 @@ def _folder(written: str, search: SkillSearch) -> Path:
 
 
 def _below(top: Path) -> list[Path]:
-    """Return the skill files below a folder, sorted; links to folders are not followed, and the search is bounded."""
+    """Return the skill files under a folder, sorted; does not follow symlinks to folders and limits the search."""
     found: list[Path] = []
     looked_at = 0
     for folder, folders, names in os.walk(top):
@@ -87,14 +85,14 @@ def _below(top: Path) -> list[Path]:
 
 
 SAMPLE_FILES = 10
-"""Files of a skill's folder that the model is told of. Source: reference, section 30."""
+"""Maximum number of files of a skill's folder that the model sees. Source: reference, section 30."""
 _WALK_LIMIT = 1_000
 
 logger = logging.getLogger(__name__)
 
 
 class Skill(Struct, frozen=True):
-    """A skill and its file; its folder is what the text's relative paths count from."""
+    """A skill and its file; relative paths in the text start at its folder."""
 
     name: str
     description: str
@@ -102,12 +100,12 @@ class Skill(Struct, frozen=True):
 
     @property
     def folder(self) -> Path:
-        """The folder that holds it."""
+        """The folder of the file."""
         return self.path.parent
 
     def read(self) -> str:
-        """Return the text below the head as it is now. Raises ToolError. Blocks."""
-        from opencode_tui.config.sources.front_matter import (  # YAML only for those with skills
+        """Return the text after the front matter, read from the file. Raises ToolError. Blocks."""
+        from opencode_tui.config.sources.front_matter import (  # imports YAML, so only for a folder with skills
             FrontMatterError,
             split_front_matter,
         )
@@ -115,10 +113,10 @@ class Skill(Struct, frozen=True):
         try:
             return split_front_matter(read_text(str(self.path))).body
         except (UnreadableFileError, FrontMatterError, FileNotFoundError) as error:
-            raise ToolError(f"skill {self.name!r} cannot be read: {self.path}: {error}") from error
+            raise ToolError(f"cannot read skill {self.name!r}: {self.path}: {error}") from error
 
     def sample(self) -> list[Path]:
-        """Return the first files of the folder beside the skill's own, sorted by folder. Blocks."""
+        """Return the first other files of the folder, sorted by folder. Blocks."""
         found: list[Path] = []
         looked_at = 0
         for folder, folders, names in os.walk(self.folder):
@@ -133,23 +131,23 @@ class Skill(Struct, frozen=True):
 
 
 class Skills:
-    """All skills of a folder's instance. `warnings` are lines about those that were left out or taken over."""
+    """All skills of a folder's instance. `warnings` are lines about skipped or hidden ones."""
 
     def __init__(self, skills: Sequence[Skill] = (), warnings: Sequence[str] = ()) -> None:
         self._skills = {skill.name: skill for skill in skills}
         self.warnings = tuple(warnings)
 
     def all(self) -> list[Skill]:
-        """Return them by name."""
+        """Return the skills sorted by name."""
         return [self._skills[name] for name in sorted(self._skills)]
 
     def get(self, name: str) -> Skill | None:
-        """Return the skill of this name."""
+        """Return the skill with this name."""
         return self._skills.get(name)
 
 
 def discover_skills(search: SkillSearch) -> Skills:
-    """Return the skills of a folder. Blocks: it walks the folders that may hold some."""
+    """Return the skills of a folder. Blocks: it walks the folders that may contain skills."""
     found: dict[str, Skill] = {}
     warnings: list[str] = []
     seen: set[str] = set()
@@ -174,14 +172,14 @@ def discover_skills(search: SkillSearch) -> Skills:
 
 
 def _read_head(path: Path) -> Skill | str:
-    """Return the skill, or the line that says why there is none."""
+    """Return the skill, or a line with the reason why it is invalid."""
     from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter  # as above
 
     try:
         values = split_front_matter(read_text(str(path))).values
     except (UnreadableFileError, FrontMatterError, FileNotFoundError) as error:
-        return f"{path}: this skill is left out: {error}"
+        return f"{path}: skipped: {error}"
     name, description = values.get("name"), values.get("description")
     if not isinstance(name, str) or not name.strip() or not isinstance(description, str) or not description.strip():
-        return f"{path}: this skill is left out: its head needs `name` and `description`; add both between two lines of ---"
+        return f"{path}: skipped: add `name` and `description` between two lines of --- at the start"
     return Skill(name.strip(), " ".join(description.split()), path)

@@ -222,8 +222,8 @@ def test_the_default_agent(agent: dict[str, Any], default: str | None, expected:
     [
         ({}, "explore", "is a subagent"),
         ({}, "title", "is hidden"),
-        ({}, "nobody", "does not exist; choose one of build, plan, general, explore"),
-        ({"build": {"disable": True}, "plan": {"disable": True}}, None, "every agent that could answer is disabled"),
+        ({}, "nobody", "unknown default_agent 'nobody'; choose one of build, plan, general, explore"),
+        ({"build": {"disable": True}, "plan": {"disable": True}}, None, "all primary agents are disabled"),
     ],
 )
 def test_a_default_that_cannot_answer_is_an_error(agent: dict[str, Any], default: str | None, reason: str) -> None:

@@ -52,5 +52,5 @@ def test_commands_of_the_repository_are_not_the_persons_own(world):
 
 
 def test_an_unknown_command_is_answered_with_those_there_are(world):
-    with pytest.raises(ConfigError, match="no command 'nope'; there are init, review"):
+    with pytest.raises(ConfigError, match=r"Unknown command 'nope'\. Commands: init, review"):
         collect(world).get("nope")

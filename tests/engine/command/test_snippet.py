@@ -43,4 +43,4 @@ async def test_of_a_long_output_both_ends_are_kept(shell):
 
 async def test_a_folder_that_is_gone_is_told(shell):
     gone = replace(shell, folder=shell.folder / "gone")
-    assert (await gone.run("pwd")).startswith("(`pwd` could not be started in ")
+    assert (await gone.run("pwd")).startswith("(could not start `pwd` in ")

@@ -46,7 +46,7 @@ async def test_a_hook_that_fails_half_way_has_no_effect_and_is_named_once():
     both = hooks(broken, good)
     assert [await both.run("chat.params", {}, {"n": 1}) for _ in range(2)] == [{"n": 2}, {"n": 2}]
     assert both.warnings == [
-        "plugin p1: hook chat.params failed and has no effect: KeyError: 'x'; mend or remove the plugin"
+        "plugin p1: hook chat.params failed and has no effect: KeyError: 'x'; fix or remove the plugin"
     ]
 
 
@@ -61,7 +61,7 @@ async def test_a_hook_that_takes_too_long_has_no_effect(is_coroutine):
 
     slow = hooks(waiting if is_coroutine else sleeping, limit_s=0.05)
     assert await slow.run("chat.params", {}, {"n": 1}) == {"n": 1}
-    assert slow.warnings[0].endswith("it took longer than 0.05 s; mend or remove the plugin")
+    assert slow.warnings[0].endswith("it took longer than 0.05 s; fix or remove the plugin")
 
 
 async def test_a_timeout_of_the_hooks_own_is_its_failure_not_our_limit():

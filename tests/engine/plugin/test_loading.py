@@ -123,12 +123,12 @@ async def test_a_changed_file_is_run_anew(tmp_path):
         ("raise ValueError('boom')", "is not loaded: ValueError: boom"),
         ("import nowhere_to_be_found", "is not loaded: ModuleNotFoundError: No module named 'nowhere_to_be_found'"),
         ("def plugin(:", "is not loaded: SyntaxError: "),
-        ("x = 1", "is not loaded: it has no function plugin(context)"),
+        ("x = 1", "is not loaded: no function plugin(context)"),
         ("raise SystemExit(3)", "is not loaded: RuntimeError: SystemExit(3)"),
         ("def plugin(context): return 1", "is not loaded: plugin() returned int"),
-        ("def plugin(context): return {'evnt': print}", ": 'evnt' is no hook; did you mean 'event'?"),
-        ("def plugin(context): return {'event': 1}", ": hook 'event' is left out: it is int, not a function"),
-        ("def plugin(context): return {'tool': {'x': 1}}", ": tool 'x' is left out: give it a mapping"),
+        ("def plugin(context): return {'evnt': print}", ": 'evnt' is not a hook; did you mean 'event'?"),
+        ("def plugin(context): return {'event': 1}", ": hook 'event' is skipped: it is int, not a function"),
+        ("def plugin(context): return {'tool': {'x': 1}}", ": tool 'x' is skipped: expected a mapping"),
     ],
 )
 async def test_a_failure_is_named_and_the_next_plugin_works(tmp_path, text, problem):
@@ -156,14 +156,14 @@ async def test_an_installed_module_is_loaded_but_never_one_of_the_folder_worked_
     plugins = await load(tmp_path, good, bad)
     assert plugins.hooks.has("tool.execute.before")
     assert plugins.problems == [
-        "plugin local_plugin_x is not loaded: there is no installed Python module of this name; "
+        "plugin local_plugin_x is not loaded: no installed Python module has this name; "
         "install it, or give a path (./name.py)"
     ]
 
 
 async def test_an_npm_package_is_told_to_be_none_of_ours(tmp_path):
     plugins = await load(tmp_path, PluginSource("plugin", "opencode-thing@1.2.0"))
-    assert plugins.problems[0].endswith("it is neither a path (./name.py) nor the name of a Python module")
+    assert plugins.problems[0].endswith("not a path (./name.py) and not the name of a Python module")
 
 
 async def test_a_tool_file_that_needs_what_is_not_there_costs_itself_alone(tmp_path):

@@ -150,7 +150,7 @@ def test_cache_that_cannot_be_written_is_told(tmp_path: Path, paths: Paths) -> N
     (paths.cache / "project").write_text("in the way")
     found = discover(repo.path, paths=paths, environ=os.environ)
     assert found.id == root
-    assert ["cannot be kept" in warning for warning in found.warnings] == [True]
+    assert ["cannot cache the project ID" in warning for warning in found.warnings] == [True]
 
 
 def test_variables_of_the_shell_do_not_mislead_git(

@@ -164,7 +164,7 @@ async def test_an_agent_that_is_named_is_hinted_at_and_needs_no_further_question
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (CommandInput(command="nope"), "no command 'nope'; there are "),
+        (CommandInput(command="nope"), "Unknown command 'nope'. Commands: "),
         (CommandInput(command="lost"), "names the agent 'ghost', which does not exist"),
         (CommandInput(command="init", model="odd"), "invalid model 'odd': expected provider/model"),
     ],

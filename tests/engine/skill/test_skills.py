@@ -73,7 +73,7 @@ def test_a_skill_without_a_usable_head_costs_itself_alone(world, text):
     bad = world.write(world.paths.home / ".agents" / "skills" / "bad" / "SKILL.md", text)
     found = discover(world)
     assert [one.name for one in found.all()] == ["good"]
-    assert [line.startswith(f"{bad}: this skill is left out: ") for line in found.warnings] == [True]
+    assert [line.startswith(f"{bad}: skipped: ") for line in found.warnings] == [True]
 
 
 def test_without_claude_code_its_folders_are_left_alone(world):

@@ -1,5 +1,6 @@
 """What is loaded when, and that importing does nothing else."""
 
+import importlib.util
 import json
 import pkgutil
 import subprocess
@@ -35,6 +36,11 @@ OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__mai
 
 SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.tui")
 """What draws the screen, and what starts it: the only modules that load textual."""
+
+
+@pytest.mark.parametrize("name", [*HEAVY, "click", *OWN_PROCESS, *SCREEN])
+def test_the_modules_that_these_tests_name_exist(name: str) -> None:
+    assert importlib.util.find_spec(name) is not None
 
 
 def loaded_after(code: str, folder: Path, environ: dict[str, str]) -> tuple[set[str], int, str]:
@@ -109,5 +115,6 @@ def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path,
 def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[str, str]) -> None:
     others = ["schema.api.context", "schema.api.file", "schema.api.trust", "schema.session.undo", "client.client"]
     names = [f"opencode_tui.{name}" for name in [*others, "cli.session_choice"]]
+    assert [name for name in names if importlib.util.find_spec(name) is None] == []
     code = f"import opencode_tui.cli.run.turn\nprint([name for name in {names!r} if name in sys.modules])"
     assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"

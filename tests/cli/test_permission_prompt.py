@@ -92,5 +92,5 @@ def test_no_question_steers_the_terminal_or_wraps(terminal, hostile):
     request = asked("bash", long, "ls", always=[long], diff=f"@@ -1,0 +1,1 @@\n+{long}")
     verdicts = [verdict(long, source=long), verdict("ls", ALL)]
     assert steering("\n".join(shown(request, *verdicts, style=terminal(60, is_live=True)))) == []
-    first = asked("external_directory", long)
-    assert all(width(line) < 60 for line in shown(first, style=terminal(60)))
+    lines = shown(asked("external_directory", long), style=terminal(60))
+    assert lines and all(width(line) < 60 for line in lines)

@@ -115,7 +115,8 @@ def test_nothing_of_a_call_steers_the_terminal_or_wraps(terminal, columns, text)
     ]
     for part in calls:
         assert steering("\n".join(tool_lines(part, terminal(columns, is_live=True)))) == []
-        assert all(width(line) < columns for shown in tool_lines(part, terminal(columns)) for line in shown.split("\n"))
+        lines = [line for shown in tool_lines(part, terminal(columns)) for line in shown.split("\n")]
+        assert lines and all(width(line) < columns for line in lines)
 
 
 def test_signs_are_ascii_where_the_locale_asks_for_it(terminal):

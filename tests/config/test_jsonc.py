@@ -27,6 +27,7 @@ def test_any_text_is_a_value_or_one_named_mistake(text: str) -> None:
         places = list(parse(text).positions.values())
     except JsoncError as error:
         places = [error.position]
+    assert places
     assert all(place.line >= 1 and place.column >= 1 for place in places)
 
 

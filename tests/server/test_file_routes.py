@@ -27,7 +27,8 @@ async def test_files_are_found_by_parts_of_their_names_and_ignored_ones_are_not(
         assert await find(query="CALCULATOR.py", type="file") == ["src/server/calculator.py"]
         assert (await find(query="src", type="directory"))[0] == "src/"
         assert len(await find(query="", limit=2)) == 2
-        assert not any(name.endswith("/") for name in await find(query="", dirs="false"))
+        files = await find(query="", dirs="false")
+        assert files and not any(name.endswith("/") for name in files)
         assert await find(query="zzzzqqq") == []
 
 

@@ -115,4 +115,4 @@ async def test_those_who_do_not_read_are_cut_off_before_they_fill_the_memory(ser
         await leave([*idle, *reading])
     numbers = [[event["properties"]["info"]["title"].split()[0] for event in events[:-1]] for events in heard]
     assert numbers == [[str(number) for number in range(changes)]] * READING
-    assert all(len(rest) < changes * len(title) / 2 for rest in rests)
+    assert len(rests) == IDLE and all(len(rest) < changes * len(title) / 2 for rest in rests)

@@ -19,7 +19,8 @@ async def test_a_command_line_runs_without_a_question_or_a_model_and_the_model_s
     (part,) = answer["parts"]
     assert (part["tool"], part["state"]["status"], part["state"]["output"].strip()) == ("bash", "completed", "shell_2")
     assert (answer, asked) == (assistant, 0)
-    assert all(part["synthetic"] for part in user["parts"]) and user["info"]["role"] == "user"
+    assert user["info"]["role"] == "user" and user["parts"]
+    assert all(part["synthetic"] for part in user["parts"])
     assert "shell_2" in str(model.bodies[-1]["messages"])
 
 

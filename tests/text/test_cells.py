@@ -15,16 +15,16 @@ LETTERS = st.text(st.sampled_from("ab cde  日本語한글é́👍-"), max_size=
 def test_wrapped_lines_fit_and_lose_only_blanks(text: str, room: int) -> None:
     text = screen_line(text)
     cuts = breaks(text, room)
-    assert all(cell_len(text[start:end]) <= room for start, end in cuts)
     assert "".join(text[start:end] for start, end in cuts).replace(" ", "") == text.replace(" ", "")
+    assert all(cell_len(text[start:end]) <= room for start, end in cuts)
 
 
 @given(LETTERS, st.integers(2, 20))
 def test_cut_lines_fit_and_lose_nothing(text: str, room: int) -> None:
     text = screen_line(text)
     cuts = hard_breaks(text, room)
-    assert all(cell_len(text[start:end]) <= room for start, end in cuts)
     assert "".join(text[start:end] for start, end in cuts) == text
+    assert all(cell_len(text[start:end]) <= room for start, end in cuts)
 
 
 @given(LETTERS, st.integers(0, 20))

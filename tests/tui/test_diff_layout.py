@@ -40,14 +40,15 @@ def test_each_row_has_the_width_and_none_is_lost(old: str, new: str, width: int,
 def test_a_wrapped_line_shows_every_letter(new: str, width: int) -> None:
     rows = rows_of("", f"{new}|\n")
     texts = drawn(rows, width, is_split=False, is_wrapped=True)
-    assert all(cell_len(text) == width for text in texts)
+    assert texts and all(cell_len(text) == width for text in texts)
     assert "".join(text[HEAD:] for text in texts).replace(" ", "") == f"{new}|".replace(" ", "")
 
 
 def test_a_line_that_is_cut_says_so_and_one_that_is_wrapped_does_not() -> None:
     rows = rows_of("a\n", "a" * 50 + "\n")
     assert drawn(rows, 40, is_split=False, is_wrapped=False)[1].endswith("›")
-    assert not any("›" in text for text in drawn(rows, 40, is_split=False, is_wrapped=True))
+    wrapped = drawn(rows, 40, is_split=False, is_wrapped=True)
+    assert wrapped and not any("›" in text for text in wrapped)
 
 
 def test_a_line_longer_than_what_is_looked_at_says_so_wrapped_as_well() -> None:

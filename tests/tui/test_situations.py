@@ -97,7 +97,8 @@ def test_40_columns_show_everything_that_matters(start: Open) -> None:
         terminal.type('look <<tool bash {"command":"echo seen; exit 3","description":"x"}>>\r')
         shown = terminal.sees("Done")
         assert "exit 3" in shown and "seen" in shown
-        assert all(len(line) <= 40 for line in terminal.lines())
+        lines = terminal.lines()
+        assert lines and all(len(line) <= 40 for line in lines)
         terminal.press("ctrl+p")
         terminal.sees("What do you want to do?")
         terminal.press("escape")

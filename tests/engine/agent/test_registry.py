@@ -283,6 +283,7 @@ def test_each_rule_of_an_agent_has_its_origin() -> None:
         permission={"edit": "ask", "bash": {"*": "deny", "ls *": "allow"}},
         sources=sources,
     )
+    assert {"plan", "mine"} <= {agent.name for agent in made.all()}
     for agent in made.all():
         origins = made.origins(agent)
         told = [(one.permission, one.pattern, where) for one, where in zip(agent.permission, origins, strict=True)]

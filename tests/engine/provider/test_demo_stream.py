@@ -81,6 +81,7 @@ async def test_any_conversation_ends_within_twelve_steps_and_only_calls_what_is_
     for text in texts:
         assert await talk.say(text)
         assert {tool for tool, _ in talk.calls} <= tools
+        assert talk.batches
         for events in talk.batches:
             check_grammar(events)
 

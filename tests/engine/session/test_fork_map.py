@@ -21,9 +21,8 @@ NAMES = st.builds(
 @given(NAMES, NAMES)
 def test_every_id_has_one_image_that_names_a_file(one, other):
     images = copied_id(FORK, one), copied_id(FORK, other)
-    assert all(
-        is_segment(image) and is_identifier(image, "msg" if image.startswith("msg") else "prt") for image in images
-    )
+    for image in images:
+        assert is_segment(image) and is_identifier(image, "msg" if image.startswith("msg") else "prt")
     assert (images[0] == images[1]) == (one == other)
     assert images[0] != one and copied_id("ses_other", one) != images[0] == copied_id(FORK, one)
 

@@ -67,7 +67,9 @@ async def made_by_us(environ, paths, tmp_path):
             await client.prompts.prompt(session.id, PromptInput(model=model, parts=[TextInput(text=PROMPT)]))
     assert (folder / "a.txt").read_text() == "two\n"
     root = paths.storage
-    return [(os.path.relpath(path, root), json.loads(path.read_bytes())) for path in root.rglob("*.json")]
+    records = [(os.path.relpath(path, root), json.loads(path.read_bytes())) for path in root.rglob("*.json")]
+    assert len(records) > 10
+    return records
 
 
 async def test_no_key_that_opencode_always_writes_is_missing(made_by_us):

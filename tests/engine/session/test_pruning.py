@@ -61,7 +61,7 @@ def body(world: World) -> dict[str, Any]:
 async def test_old_outputs_are_pruned_after_the_third_turn(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         session = await worked(world, turns=2)
-        assert not any(await compacted(world, session))
+        assert await compacted(world, session) == [False] * 6
         await world.prompt("go on", session=session)
         assert await compacted(world, session) == [True, True, True, False, False, False]
         await world.prompt("once more", session=session)
@@ -113,7 +113,7 @@ async def test_a_restored_output_is_not_pruned_again(environ: dict[str, str], fo
         report = await world.client.context.restore(session.id)
         assert len(report.parts) == 3 and report.tokens > 30_000
         await world.prompt("go on", session=session)
-        assert not any(await compacted(world, session))
+        assert await compacted(world, session) == [False] * 6
         assert [part.state.metadata.get("keep") for part in await world.calls(session)] == [True] * 3 + [None] * 3
 
 
@@ -141,7 +141,7 @@ async def test_the_person_prunes_and_restores_single_calls(environ: dict[str, st
         assert (await compacted(world, session)).count(True) == 1
         assert (await world.client.context.prune(session.id, [parts[4].id])).parts == []
         assert len((await world.client.context.restore(session.id, [parts[4].id, parts[0].id])).parts) == 1
-        assert not any(await compacted(world, session))
+        assert await compacted(world, session) == [False] * 6
 
 
 async def test_a_dry_run_changes_nothing(environ: dict[str, str], folder: Path) -> None:
@@ -150,7 +150,7 @@ async def test_a_dry_run_changes_nothing(environ: dict[str, str], folder: Path) 
         with world.client.events() as events:
             report = await world.client.context.prune(session.id, dry_run=True)
             assert len(report.parts) == 3 and changed_calls(events) == []
-        assert not any(await compacted(world, session))
+        assert await compacted(world, session) == [False] * 6
 
 
 async def test_every_changed_call_is_told_to_screens(environ: dict[str, str], folder: Path) -> None:
@@ -168,7 +168,7 @@ async def test_settings_and_flag_switch_pruning_off(switch: str, environ: dict[s
     settings = {"compaction": {"prune": False}} if switch == "settings" else {}
     async with opened({**environ, **flag}, folder, settings=settings) as world:
         session = await worked(world)
-        assert not any(await compacted(world, session))
+        assert await compacted(world, session) == [False] * 6
         assert len((await world.client.context.prune(session.id)).parts) == 3
 
 
@@ -202,8 +202,8 @@ async def test_a_fork_that_still_copies_keeps_the_outputs(environ: dict[str, str
         session = await worked(world)
         fork = await world.client.sessions.fork(session.id, ForkSession())
         assert (await world.client.context.prune(session.id)).parts
-        assert not any(await compacted(world, fork)) and any(await compacted(world, session))
-        assert all(LINE in part.state.output for part in await world.calls(fork))
+        assert await compacted(world, fork) == [False] * 6 and any(await compacted(world, session))
+        assert [LINE in part.state.output for part in await world.calls(fork)] == [True] * 6
 
 
 async def test_pruning_that_was_broken_off_goes_on(environ: dict[str, str], folder: Path) -> None:

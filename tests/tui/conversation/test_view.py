@@ -456,10 +456,12 @@ async def test_a_preview_of_an_undo_mutes_what_would_go() -> None:
         app.view.scroll_to_item("undo")
         await settle(pilot)
         rule = next(index for index, row in enumerate(shown(app)) if "Undo from here" in row)
-        assert all(row[1] == "╎" for row in shown(app)[rule + 1 :])
+        muted = shown(app)[rule + 1 :]
+        assert muted and all(row[1] == "╎" for row in muted)
         app.view.transcript.end_preview()
         await settle(pilot)
-        assert not any("╎" in row for row in shown(app))
+        rows = shown(app)
+        assert rows and not any("╎" in row for row in rows)
 
 
 async def test_a_part_that_was_told_before_its_message_is_not_lost_for_the_view() -> None:

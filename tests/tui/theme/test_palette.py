@@ -59,7 +59,7 @@ def test_sixteen_colours_use_no_tone_and_reverse_the_selection() -> None:
 def test_no_colour_means_no_hue_anywhere() -> None:
     palette = built_in(False, "none")
     styles = [palette.style(text, area) for text in (*TEXTS, *CODE) for area in AREAS]
-    assert all(style.color is None and style.bgcolor is None for style in styles)
+    assert styles and all(style.color is None and style.bgcolor is None for style in styles)
     assert palette.style("error").bold
 
 

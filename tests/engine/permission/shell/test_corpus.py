@@ -4,15 +4,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
+from tests.support.world.corpora import shared_corpus
 
 ROOT = Path(__file__).parents[4]
-RUNNER = ROOT.parent / "shared" / "corpora" / "bash.py"
 
 
-@pytest.mark.skipif(not RUNNER.exists(), reason="the shared corpora lie beside the project, not in it")
 def test_every_case_of_the_corpus_passes() -> None:
-    command = [sys.executable, str(RUNNER), "--command", f"{sys.executable} -m opencode_tui"]
+    runner = shared_corpus("bash.py")
+    command = [sys.executable, str(runner), "--command", f"{sys.executable} -m opencode_tui"]
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.splitlines()[-1].endswith(" 0 failed")) == (0, True), done.stdout

@@ -160,7 +160,7 @@ def test_no_report_makes_a_ratio_absurd(reports: list[tuple[int, float]]) -> Non
         chance = random.Random(seed)
         counts = tuple(float(chance.randrange(200)) for _ in TEXT_KINDS)
         ratios = ratios.learned(counts, round(factor * ratios.tokens(counts)))
-    assert all(0.25 <= ratio <= 4 for ratio in ratios.values)
+    assert len(ratios.values) == len(TEXT_KINDS) and all(0.25 <= ratio <= 4 for ratio in ratios.values)
 
 
 def test_the_ratios_follow_a_change_after_many_reports() -> None:

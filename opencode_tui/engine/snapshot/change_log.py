@@ -1,7 +1,7 @@
-"""Who changed what in a worktree: a journal that the file tools and shells of all sessions, in all processes, append to.
+"""The log of changes to a worktree, to which the file tools and shells of all sessions, in all processes, append.
 
-A line a claim, or the beginning or end of a write, of a shell command, or of a step's part in one. A line that cannot be read is
-passed by. Times in ms. A line is appended in one piece, so that no lock is needed for it.
+Each JSON line is the beginning or end of a write, of a shell command, or of a step with commands, or a list of contested paths.
+Unreadable lines are skipped. Times in ms. A line is appended by one write, so that it needs no lock.
 """
 
 import json
@@ -18,14 +18,14 @@ from opencode_tui.storage.record_file import storage_error
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 _WRITE_LASTS_MS = 60_000
-"""How long a write counts as under way whose end was never told: its process died."""
+"""How long a write without a recorded end (its process was killed) counts as in progress."""
 _TRIM_BYTES = 512 * 1024
 _TRIM_AGE_MS = 24 * 60 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ToolWrite:
-    """A session's file tool gave a path another state: ids of contents, "" for none or one that was not recorded."""
+    """A change of a path by a session's file tool: ids of the contents, "" for none or one that was not recorded."""
 
     session: str
     path: str
@@ -54,62 +54,62 @@ class OpenStep:
 
 @dataclass(frozen=True, slots=True)
 class ChangeHistory:
-    """What the journal says."""
+    """The parsed content of the log."""
 
     writes: list[ToolWrite] = field(default_factory=list[ToolWrite])
     shells: list[ShellRun] = field(default_factory=list[ShellRun])
     contested: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
-    """Paths that may be somebody else's change, by the id of the snapshot after it."""
+    """Paths that another session may have changed, by the id of the snapshot after the change."""
     steps: dict[str, OpenStep] = field(default_factory=dict[str, OpenStep])
-    """Steps, by their messages, whose commands run, or ran when their process died."""
+    """Steps, by their messages, whose commands run, or ran when their process was killed."""
 
     def has_other_shell(self, session: str, *, since: int) -> bool:
-        """Tell whether a shell of another session ran at any moment since a time."""
+        """Return whether a shell of another session ran at any moment since a time."""
         return any(run.session != session and (run.ended is None or run.ended >= since) for run in self.shells)
 
 
 class ChangeLog:
-    """The journal of one worktree; blocks."""
+    """The change log of one worktree; every method blocks."""
 
     def __init__(self, path: str, *, files: FileSystem | None = None) -> None:
         self._path = path
         self._files = files or FileSystem()
 
     def begin_write(self, session: str, changes: Mapping[str, tuple[State, State]], *, time: int) -> str:
-        """Note that a session is about to change these paths, and return the key for the end; raises StorageError."""
+        """Record that a session is about to change these paths, and return the key for `end_write`; raises StorageError."""
         key = secrets.token_hex(8)
         paths = {path: [_content(state) for state in change] for path, change in changes.items()}
         self._append({"write": key, "session": session, "paths": paths, "time": time})
         return key
 
     def end_write(self, key: str, *, done: bool, time: int) -> None:
-        """Note that a write has happened or will not; raises StorageError."""
+        """Record that a write is done, or that it will not happen; raises StorageError."""
         self._append({"written": key, "done": done, "time": time})
 
     def begin_step(self, message: str, before: str, *, session: str, time: int) -> None:
-        """Note that commands run for a message's step from now on, and the state of the files before; raises StorageError."""
+        """Record that commands of a message's step start, and the snapshot before them; raises StorageError."""
         self._append({"step": message, "before": before, "session": session, "time": time})
 
     def end_step(self, message: str, *, time: int) -> None:
-        """Note that what the commands of a step changed is recorded; raises StorageError."""
+        """Record that the changes of a step's commands are stored; raises StorageError."""
         self._append({"step": message, "time": time})
 
     def begin_shell(self, session: str, *, time: int) -> str:
-        """Note that a shell begins and return the key for its end; raises StorageError."""
+        """Record that a shell starts and return the key for `end_shell`; raises StorageError."""
         key = secrets.token_hex(8)
         self._append({"shell": key, "session": session, "started": time, "process": os.getpid()})
         return key
 
     def end_shell(self, key: str, *, time: int) -> None:
-        """Note that a shell has ended; raises StorageError."""
+        """Record that a shell has ended; raises StorageError."""
         self._append({"shell": key, "ended": time})
 
     def mark_contested(self, after: str, paths: Iterable[str], *, time: int) -> None:
-        """Note that these changes, up to a snapshot, may be somebody else's as well; raises StorageError."""
+        """Record that another session may have made these changes, up to a snapshot, too; raises StorageError."""
         self._append({"contested": after, "paths": sorted(paths), "time": time})
 
     def read(self) -> ChangeHistory:
-        """Return what was noted; raises StorageError. A shell whose process died counts as ended when it began."""
+        """Return the parsed log; raises StorageError. A shell whose process was killed counts as ended at its start."""
         reading = _LogParser()
         for line in self._lines():
             try:
@@ -119,7 +119,7 @@ class ChangeLog:
         return reading.finish()
 
     def trim(self, *, now: int) -> None:
-        """Forget old claims when there are very many: they matter only while a command runs. Needs the worktree's lock."""
+        """Delete old lines from a large log: they matter only while a command runs. Needs the worktree's lock."""
         try:
             is_large = self._files.exists(self._path) and os.path.getsize(self._path) > _TRIM_BYTES
         except OSError as error:
@@ -128,7 +128,7 @@ class ChangeLog:
             self._keep(lambda line: "contested" in line or max(_times(line), default=0) >= now - _TRIM_AGE_MS)
 
     def expire(self, *, before: int, kept: Container[str] = ()) -> None:
-        """Drop what is older than a time, except doubts about the snapshots `kept`. Needs the worktree's lock.
+        """Delete lines older than a time, except contested paths of the snapshots `kept`. Needs the worktree's lock.
 
         Raises StorageError.
         """
@@ -172,7 +172,7 @@ class ChangeLog:
 
 
 class _LogParser:
-    """Makes a history of the lines."""
+    """Parses the lines into a history."""
 
     def __init__(self) -> None:
         self._history = ChangeHistory()
@@ -180,7 +180,7 @@ class _LogParser:
         self._shells: dict[str, dict[str, Any]] = {}
 
     def apply(self, line: dict[str, Any]) -> None:
-        """Take the next line; raises KeyError, TypeError, ValueError when something is missing."""
+        """Parse the next line; raises KeyError, TypeError, ValueError when it is incomplete."""
         match line:
             case {"contested": after, "paths": paths}:
                 self._history.contested.setdefault(str(after), set()).update(paths)
@@ -205,7 +205,7 @@ class _LogParser:
                 return
 
     def finish(self) -> ChangeHistory:
-        """Return the history; what has no end is judged by its process and its time."""
+        """Return the history; an entry without an end gets one by its process and its time."""
         for line in self._writes.values():
             self._claim(line, int(line["time"]) + _WRITE_LASTS_MS)
         for line in self._shells.values():

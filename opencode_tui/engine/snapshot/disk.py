@@ -1,6 +1,6 @@
-"""System calls on a worktree that no link can lead astray: every folder on the way is opened without following links.
+"""System calls on a worktree that follow no link: every folder of a path is opened with O_NOFOLLOW.
 
-Tests wrap `Disk` to make the n-th call fail, so nothing in a restore touches the worktree in another way. Where the system has no
+A restore accesses the worktree through this module only: tests replace `Disk` to make the n-th call fail. Where the system has no
 calls relative to a descriptor (Windows) paths are used.
 """
 
@@ -30,7 +30,7 @@ _CHUNK = 1 << 20
 
 
 class OpenFolder:
-    """An open folder of the worktree; names are those of its entries. Each method is one call and raises OSError as it comes."""
+    """An open folder of the worktree; names are those of its entries. Each method is one system call and raises its OSError."""
 
     def __init__(self, path: str, descriptor: int | None) -> None:
         self.path = path
@@ -40,7 +40,7 @@ class OpenFolder:
         return name if self.descriptor is not None else f"{self.path}/{name}"
 
     def status(self, name: str) -> os.stat_result:
-        """Return the status of an entry, a link's own."""
+        """Return the status of an entry; links are not followed."""
         return os.stat(self._at(name), dir_fd=self.descriptor, follow_symlinks=False)
 
     def read_link(self, name: str) -> bytes:
@@ -48,7 +48,7 @@ class OpenFolder:
         return os.fsencode(os.readlink(self._at(name), dir_fd=self.descriptor))
 
     def read(self, name: str, limit: int) -> tuple[bytes, os.stat_result]:
-        """Return at most `limit` bytes of a file and its status after reading; never waits for a pipe's writer."""
+        """Return at most `limit` bytes of a file and its status after reading; does not wait for the writer of a pipe."""
         descriptor = os.open(self._at(name), _READ, dir_fd=self.descriptor)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -58,7 +58,7 @@ class OpenFolder:
             os.close(descriptor)
 
     def create(self, name: str) -> int:
-        """Return a descriptor of a new file for this person alone."""
+        """Create a file that only its owner can read and return its descriptor."""
         return os.open(self._at(name), _CREATE, 0o600, dir_fd=self.descriptor)
 
     def write(self, descriptor: int, data: memoryview) -> int:
@@ -71,7 +71,7 @@ class OpenFolder:
             os.fchmod(descriptor, mode)
 
     def sync(self, descriptor: int) -> None:
-        """Wait until an open file is on the disk."""
+        """Flush an open file to the disk."""
         os.fsync(descriptor)
 
     def close(self, descriptor: int) -> None:
@@ -79,7 +79,7 @@ class OpenFolder:
         os.close(descriptor)
 
     def rename(self, source: str, target: str) -> None:
-        """Give an entry another name, in place of what has that name."""
+        """Rename an entry; an existing target is replaced."""
         os.replace(self._at(source), self._at(target), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def make_link(self, target: bytes, name: str) -> None:
@@ -87,7 +87,7 @@ class OpenFolder:
         os.symlink(os.fsdecode(target), self._at(name), dir_fd=self.descriptor)
 
     def set_mode(self, name: str, mode: int) -> None:
-        """Set the mode bits of a file or folder, never of what a link leads to."""
+        """Set the mode bits of a file or folder; links are not followed."""
         if self.descriptor is None:
             os.chmod(self._at(name), mode)
             return
@@ -102,7 +102,7 @@ class OpenFolder:
         os.unlink(self._at(name), dir_fd=self.descriptor)
 
     def make_folder(self, name: str) -> None:
-        """Make a folder for this person alone."""
+        """Make a folder that only its owner can read."""
         os.mkdir(self._at(name), 0o700, dir_fd=self.descriptor)
 
     def remove_folder(self, name: str) -> None:
@@ -118,7 +118,7 @@ class Disk:
 
     @contextmanager
     def open(self, folder: str) -> Generator[OpenFolder]:
-        """Hold a folder open, "" for the worktree itself; raises NotADirectoryError when a link or file is on the way."""
+        """Open a folder ("": the worktree) for the context; raises NotADirectoryError when a part of its path is no folder."""
         if not _HAS_DESCRIPTORS:
             yield self.wrap(self._plain_path(folder), None)
             return
@@ -133,7 +133,7 @@ class Disk:
             os.close(descriptor)
 
     def wrap(self, path: str, descriptor: int | None) -> OpenFolder:
-        """Return the calls for an open folder; tests give calls that fail."""
+        """Return the object for an open folder; tests override this to make calls fail."""
         return OpenFolder(path, descriptor)
 
     def _plain_path(self, folder: str) -> str:
@@ -147,7 +147,7 @@ def _open_child(name: str, parent: int) -> int:
     try:
         return os.open(name, _FOLDER, dir_fd=parent)
     except OSError as error:
-        # Linux says ENOTDIR for a link, other systems ELOOP or EMLINK.
+        # Linux reports ENOTDIR for a link, other systems ELOOP or EMLINK.
         try:
             status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         except OSError:
@@ -160,7 +160,7 @@ def _open_child(name: str, parent: int) -> int:
 def read_regular(name: str, folder: int, status: os.stat_result) -> tuple[bytes, os.stat_result]:
     """Return the bytes of a regular file in an open folder, and its status before they were read.
 
-    `status` is what was seen last; a change since shows at the next look. Anything else raises FileNotFoundError.
+    `status` is the last known one; the next scan detects a change since. Raises FileNotFoundError when it is no regular file.
     """
     descriptor = os.open(name, _READ, dir_fd=folder)
     try:
@@ -187,6 +187,6 @@ def _read_up_to(descriptor: int, limit: int) -> bytes:
 
 
 def split(path: str) -> tuple[str, str]:
-    """Return a path's folder ("" for the worktree) and its name there."""
+    """Return a path's folder ("" for the worktree) and its name in it."""
     folder, _, name = path.rpartition("/")
     return folder, name

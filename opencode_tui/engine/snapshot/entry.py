@@ -1,6 +1,6 @@
-"""What stands at a path: a file, a link, a folder, nothing, or something of which no record was made.
+"""The state of a path: a file, a link, a folder, nothing, or unknown.
 
-Paths are relative to the worktree, parts joined by `/`; names that are not UTF-8 travel as surrogate escapes.
+Paths are relative to the worktree, parts joined by `/`; bytes of a name that are not UTF-8 are surrogate escapes.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 TEMPORARY_NAME = re.compile(r"\.opencode-tui-[A-Za-z0-9_-]+\.tmp\Z")
-"""Names of files that the program itself makes for a moment in the worktree; they are never part of a snapshot."""
+"""Names of the program's own temporary files in the worktree; they are never part of a snapshot."""
 
 PLAIN_MODE = 0o644
 EXECUTABLE_MODE = 0o755
@@ -25,7 +25,7 @@ REPOSITORY = "data of a repository"
 OWN_DATA = "data of opencode-tui"
 NOT_LOOKED = "not looked at"
 OVER_QUOTA = "the snapshot store is full; `opencode-tui snapshot clean` makes room"
-OUTSIDE = "a link that leads out of the project; what lies there is not undone"
+OUTSIDE = "a link that leads out of the project; undo does not change its target"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A path of which a snapshot says nothing but why."""
+    """A path of which a snapshot only contains the reason why its state is not recorded."""
 
     reason: str
 
 
 State = Entry | Unknown | None
-"""What a snapshot knows of a path; None: it did not exist, for certain."""
+"""The state of a path in a snapshot; None: it certainly did not exist."""
 
 
 def parents(path: str) -> list[str]:

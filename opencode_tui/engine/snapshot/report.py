@@ -1,4 +1,4 @@
-"""What is told of snapshots, and what is given back to undo: patches and reports, as they are stored and sent."""
+"""Records of snapshots, patches and revert reports, as they are stored and sent."""
 
 from pydantic import Field
 
@@ -6,14 +6,14 @@ from opencode_tui.schema.record import Record, absent
 
 
 class PathNote(Record):
-    """A path and why something is to be said of it."""
+    """A path and the reason why the report names it."""
 
     path: str
     reason: str
 
 
 class Snapshot(Record):
-    """A recorded state. `unprotected` are the paths, relative to the worktree, that it does not hold, in order."""
+    """A recorded state. `unprotected` are the paths, relative to the worktree, that it does not contain, sorted."""
 
     id: str
     unprotected: list[PathNote] = Field(default_factory=list[PathNote])
@@ -22,7 +22,7 @@ class Snapshot(Record):
 class Patch(Record):
     """Files (absolute paths) that changed from the state `hash` to the state `after`; the same shape as a patch part's.
 
-    Without `after` (an OpenCode session) nothing is known of what the change left behind.
+    Without `after` (an OpenCode session) the state after the change is unknown.
     """
 
     hash: str
@@ -31,7 +31,7 @@ class Patch(Record):
 
 
 class Preview(Record):
-    """What a revert would do; all paths absolute. `additions` and `deletions` count lines."""
+    """The effect that a revert would have; all paths absolute. `additions` and `deletions` count lines."""
 
     restored: list[str] = Field(default_factory=list[str])
     deleted: list[str] = Field(default_factory=list[str])
@@ -42,10 +42,10 @@ class Preview(Record):
 
 
 class Report(Record):
-    """What a revert did, verified by reading again; all paths absolute.
+    """The effect of a revert, verified by reading the files again; all paths absolute.
 
-    `before` is the state of everything that it was asked for, taken before anything changed, `after` the state that it left.
-    `conflicts` were left as they are because somebody changed them; `failed` because the disk refused: a second revert does them.
+    `before` is the state of all requested paths before the first change, `after` their state afterwards. `conflicts` were left
+    unchanged because they differ from what the step left; `failed` because of a disk error: a second revert retries them.
     """
 
     before: str

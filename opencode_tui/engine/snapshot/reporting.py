@@ -1,4 +1,4 @@
-"""From what was planned and done to what is told: previews and reports."""
+"""Previews and reports, made from plans and their outcomes."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,14 +14,14 @@ from opencode_tui.schema.error import SnapshotError
 
 
 def path_notes(reasons: Mapping[str, str]) -> list[PathNote]:
-    """Return paths with their reasons, in order; "" stands for the worktree."""
+    """Return paths with their reasons, sorted; "" is the worktree itself."""
     return [PathNote(path=path or ".", reason=reason) for path, reason in sorted(reasons.items())]
 
 
 def unrecorded_paths(tree: Worktree, patches: Sequence[Patch]) -> dict[str, str]:
-    """Return the paths that the patches' steps changed and their snapshots do not hold, relative to the worktree, with reasons.
+    """Return the paths that the patches' steps changed without a record, relative to the worktree, with the reasons.
 
-    Raises SnapshotError when a snapshot with files to undo is not whole.
+    Raises SnapshotError when a snapshot with files to revert is incomplete.
     """
     found: dict[str, str] = {}
     for patch in patches:
@@ -41,7 +41,7 @@ def _manifest(tree: Worktree, name: str | None, patch: Patch) -> Manifest:
 
 
 def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Preview:
-    """Return what a plan would do; raises SnapshotError when the store is damaged."""
+    """Return the effect that a plan would have; raises SnapshotError when the store is damaged."""
     additions = deletions = 0
     steps = _reported_steps(plan.steps, plan)
     for step in steps:
@@ -62,7 +62,7 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Pr
 
 
 def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]) -> Report:
-    """Return what a revert did."""
+    """Return the report of an executed revert."""
     outcome = reverted.outcome
     done = _reported_steps(outcome.done, reverted.plan)
     return Report(
@@ -77,10 +77,10 @@ def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]
 
 
 def combine(tree: Worktree, active: Report, report: Report) -> Report:
-    """Return one report for a revert that took the place of an active one: from before the first to after the second."""
+    """Return one report for a revert that replaced an active one: from before the first to after the second."""
     first, after = open_view(tree.store, active.before), open_view(tree.store, report.after)
     files = _inner(tree, [*active.restored, *active.deleted])
-    # What was refused may have been done all the same, when only the look at it afterwards was refused.
+    # A path that failed may have been changed all the same, when only its verification failed.
     refused = _inner(tree, [remark.path for remark in active.failed])
     files |= {path for path in refused if not isinstance(first.state(path), Unknown)}
     own = _inner(tree, [*report.restored, *report.deleted])
@@ -95,7 +95,7 @@ def combine(tree: Worktree, active: Report, report: Report) -> Report:
 
 
 def _made_or_removed(paths: set[str], changed: Sequence[str], before: View, after: View) -> set[str]:
-    """Return the folders above these paths that came or went although nothing in them is another now: nobody else tells."""
+    """Return the folders above these paths that appeared or disappeared without a changed path in them."""
     followed = {folder for path in changed for folder in parents(path)}
     return {
         folder
@@ -114,7 +114,7 @@ def _inner(tree: Worktree, files: Sequence[str]) -> set[str]:
 
 
 def _reported_steps(steps: Sequence[Step], plan: Plan) -> list[Step]:
-    """Return the steps without folders that only follow from what is in them."""
+    """Return the steps without implied folders that contain another step's path."""
     above = {folder for step in steps for folder in parents(step.path)}
     return [step for step in steps if not (step.path in plan.implied and step.path in above)]
 

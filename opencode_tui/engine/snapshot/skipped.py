@@ -1,4 +1,4 @@
-"""Whether something changed in what a snapshot leaves out: ignored, large and special files are not recorded, only looked at."""
+"""Detection of changes in paths that a snapshot leaves out: ignored, large and special files have stamps, but no content."""
 
 import os
 import stat
@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from opencode_tui.engine.snapshot.entry import NOT_LOOKED, OWN_DATA
 
 LOOKED_AT = 300
-"""Entries of a left-out folder that are looked at, the outermost first: a change further down is not noticed."""
+"""Entries of a left-out folder that its stamp covers, outermost first; a change further down is not detected."""
 
 Stamps = Mapping[str, int]
-"""Of each left-out path a number that differs when it, or something in it, was changed."""
+"""A number for each left-out path, which differs when the path or an entry in it was changed."""
 
 
 def stamp_skipped(root: str, skipped: Mapping[str, str]) -> dict[str, int]:
@@ -32,7 +32,7 @@ def _is_named(reason: str) -> bool:
 
 
 def _walk(path: str) -> Iterator[tuple[str | int, ...]]:
-    """Yield what is seen of a path and of the first entries below it, folder by folder."""
+    """Yield the status of a path and of the first entries in it, breadth first."""
     left = LOOKED_AT
     pending = [path]
     yield _seen(path, path)
@@ -65,7 +65,7 @@ def _seen(name: str, path: str) -> tuple[str | int, ...]:
 
 
 def keep_touched(skipped: Mapping[str, str], touched: Iterable[str] | None) -> dict[str, str]:
-    """Return the left-out paths that a step touched; all of them where that is not known."""
+    """Return the left-out paths that a step changed; all of them where that is unknown."""
     if touched is None:
         return dict(skipped)
     kept = {"", *touched}

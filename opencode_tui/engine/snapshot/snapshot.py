@@ -1,4 +1,4 @@
-"""Snapshots of one worktree: record what the files are, tell what a step changed, undo it, undo the undoing.
+"""The snapshot service of one worktree: record the files, list a step's changes, revert them, and restore what was reverted.
 
     snapshots = Snapshots(worktree=…, project_id=…, paths=…, locks=…, clock=…)
     before = await snapshots.track()                       # directly before a step's first writing tool
@@ -6,8 +6,8 @@
     report = await snapshots.revert([patch])               # oldest first; the report of an active revert's `as_patch()` comes last
     await snapshots.unrevert(report)
 
-Everything happens in a thread under one lock per worktree, between processes too. Nothing of the person's repository is touched or
-run. Source: SPEC, section 5.
+Every operation runs in a thread, under one lock per worktree that holds between processes too. The user's repository is not
+changed, and none of its programs run. Source: SPEC, section 5.
 """
 
 import threading
@@ -32,7 +32,7 @@ from opencode_tui.storage.paths import Paths
 
 
 class Snapshots:
-    """The service of one worktree. `unavailable` tells why there is no undo here; then every verb raises SnapshotError."""
+    """The snapshots of one worktree. Where `unavailable` gives a reason, every method raises SnapshotError with it."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Snapshots:
 
     @property
     def unavailable(self) -> str | None:
-        """Why there is no undo here, None when there is."""
+        """The reason why there is no undo here, None when there is."""
         return self.lock.unavailable
 
     async def track(self) -> Snapshot:
@@ -68,7 +68,7 @@ class Snapshots:
         return await self.lock.run(lambda opened, stop: opened.log_snapshot(opened.worktree.scan(stop=stop)))
 
     async def patch(self, before: str) -> Patch:
-        """Return what changed since a snapshot; where it holds only some paths, of these. Raises SnapshotError, StorageError."""
+        """Return the changes since a snapshot, for the paths that it contains. Raises SnapshotError, StorageError."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> Patch:
             view = open_view(opened.worktree.store, before)
@@ -80,7 +80,7 @@ class Snapshots:
         return await self.lock.run(work)
 
     async def preview(self, patches: Sequence[Patch]) -> Preview:
-        """Return what `revert` would do now, without doing it; raises SnapshotError, StorageError."""
+        """Return the effect that `revert` would have now; raises SnapshotError, StorageError."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> Preview:
             tree = opened.worktree
@@ -91,7 +91,7 @@ class Snapshots:
         return await self.lock.run(work)
 
     async def missing(self, names: Iterable[str]) -> set[str]:
-        """Return those of these snapshots that the store does not hold, or not whole enough to read them."""
+        """Return those of these snapshots that the store lacks or cannot read."""
         wanted = set(names)
 
         def is_there(opened: LockedWorktree, name: str) -> bool:
@@ -104,10 +104,10 @@ class Snapshots:
         return await self.lock.run(lambda opened, stop: {name for name in wanted if not is_there(opened, name)})
 
     async def revert(self, patches: Sequence[Patch], *, active: Report | None = None, key: str = "") -> Report:
-        """Undo patches, given oldest first; `active` is the report of a revert that is in force, whose changes go first.
+        """Revert patches, given oldest first; `active` is the report of the revert in effect, which is undone first.
 
-        The new report then stands for both. What somebody changed since is left and named. With a key (letters and digits)
-        `finished` gives the report again, until `forget`. Raises SnapshotError or StorageError, with everything as it was.
+        The new report then covers both. Files that changed since are left unchanged and reported. With a key (letters and digits)
+        `completed_revert` returns the report again, until `delete_completed`. On SnapshotError or StorageError nothing is changed.
         """
         all_patches = [*patches, active.as_patch()] if active is not None else list(patches)
 
@@ -126,23 +126,23 @@ class Snapshots:
         return await self.lock.run(work)
 
     async def unrevert(self, report: Report, *, key: str = "") -> Report:
-        """Bring back what a revert undid, and return what was done; arguments and errors as for `revert`."""
+        """Restore what a revert changed and return the report; arguments and errors as for `revert`."""
         return await self.revert([report.as_patch()], key=key)
 
     async def completed_revert(self, key: str) -> Report | None:
-        """Return what the revert with this key did, None when it was not done or has been taken back."""
+        """Return the report of the revert with this key, None when it was not completed or was rolled back."""
         return await self.lock.run(lambda opened, stop: opened.worktree.completed_reverts.read(key))
 
     async def completed_keys(self) -> list[str]:
-        """Return the keys of finished reverts whose notes are still there; one that was cut short is taken back first."""
+        """Return the keys of completed reverts that are still stored; an interrupted one is rolled back first."""
         return await self.lock.run(lambda opened, stop: opened.worktree.completed_reverts.keys())
 
     async def delete_completed(self, key: str) -> None:
-        """Drop the note of a finished revert, when its report is kept elsewhere."""
+        """Delete the stored report of a completed revert, once the caller has stored it."""
         await self.lock.run(lambda opened, stop: opened.worktree.completed_reverts.delete(key))
 
     async def diff(self, before: str, after: str, files: Iterable[str] | None = None) -> list[FileDiff]:
-        """Return the changes between two snapshots, or those of some files; raises SnapshotError."""
+        """Return the changes between two snapshots, of all files or of some; raises SnapshotError."""
         wanted = None if files is None else list(files)
 
         def work(opened: LockedWorktree, stop: threading.Event) -> list[FileDiff]:
@@ -155,21 +155,21 @@ class Snapshots:
         return await self.lock.run(work)
 
     async def verify(self) -> VerifyResult:
-        """Read every stored object and compare it with its id."""
+        """Read every stored object, compare it with its id, and return the result."""
         return await self.lock.run(lambda opened, stop: opened.worktree.store.verify())
 
     async def size(self) -> Usage:
-        """Return what the store takes."""
+        """Return the disk usage of the store."""
         return await self.lock.run(lambda opened, stop: usage_of(opened.worktree.store, opened.paths, self._settings))
 
     def has_outdated(self, usage: Usage) -> bool:
-        """Tell whether a store holds a snapshot that `clean` may drop."""
+        """Return whether a store contains a snapshot that `clean` may delete."""
         return usage.oldest is not None and usage.oldest < self._clock() - self._settings.age_ms
 
     async def clean(self, *, keep: Iterable[str] = (), is_dry_run: bool = False) -> Usage:
-        """Drop snapshots older than the age of the settings, except those in `keep`, and return what is left.
+        """Delete snapshots older than the age of the settings, except those in `keep`, and return the usage afterwards.
 
-        A dry run drops nothing and estimates that. Raises SnapshotError, StorageError.
+        A dry run deletes nothing and estimates the usage. Raises SnapshotError, StorageError.
         """
         kept = list(keep)
 

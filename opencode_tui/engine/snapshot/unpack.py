@@ -1,6 +1,6 @@
-"""Puts a recorded state of one worktree into another folder: bytes, modes and links as they were, no filter in between.
+"""Copies a recorded state of one worktree into another folder: bytes, modes and links unchanged, without git's filters.
 
-Nothing that stands there is overwritten. A link that leads out of the worktree by its text leads to the same text there.
+Existing files are not overwritten. A link keeps its target text, also when the target is outside of the worktree.
 """
 
 import threading
@@ -19,9 +19,9 @@ _TEMPORARY = ".opencode-tui-unpack.tmp"
 
 
 async def unpack(lock: WorktreeLock, snapshot: str, folder: Path) -> int:
-    """Fill a folder with everything that a snapshot holds and return the number of paths; verified by reading again.
+    """Write all paths of a snapshot into a folder, verify them, and return their number.
 
-    Raises SnapshotError, naming the first path, when something could not be put there.
+    Raises SnapshotError with the first path that could not be written.
     """
 
     def work(opened: LockedWorktree, stop: threading.Event) -> int:

@@ -1,6 +1,6 @@
-"""The blocking half of the service: what is done with a worktree's files while its lock is held.
+"""Blocking operations on a worktree's files and its store, for use while its lock is held.
 
-Every verb begins by taking back a revert that a dead process left unfinished.
+Each operation first rolls back a revert that a killed process left unfinished.
 """
 
 import os
@@ -37,14 +37,14 @@ from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.files import FileSystem
 
 _SAVE_EVERY_S = 30.0
-"""Seconds between two writings of the scan cache: losing it costs a second look at what changed meanwhile, no more."""
+"""Seconds between two writes of the stat cache: a lost one only makes the next scan read the changed files again."""
 
-NOT_IN_PROJECT = "it lies outside the project"
+NOT_IN_PROJECT = "it is outside the project"
 
 
 @dataclass(frozen=True, slots=True)
 class Reverted:
-    """What a revert did: the plan, its outcome, and the snapshots around it."""
+    """An executed revert: the plan, its outcome, and the snapshots before and after."""
 
     plan: Plan
     outcome: Outcome
@@ -80,16 +80,16 @@ class Worktree:
         self._next_save = 0.0
 
     def open(self) -> None:
-        """Make ready: the store's folder, its packs, no revert half done; raises StorageError, SnapshotError."""
+        """Prepare the store and roll back an unfinished revert; raises StorageError, SnapshotError."""
         self.store.prepare()
         self.store.refresh()
         self._roll_back()
         merge_small(self.store)
 
     def scan(self, *, wanted: Sequence[View] = (), stop: threading.Event | None = None) -> View:
-        """Return a snapshot of the whole worktree as it is; of files in the `wanted` snapshots even ignored and large ones.
+        """Return a snapshot of the whole worktree as it is; files in the `wanted` snapshots are included even if ignored or large.
 
-        When the store is full the snapshot says nothing of any path. Raises as `Scan.run`.
+        When the store is full the snapshot contains no path. Raises as `Scan.run`.
         """
         if self._cache is None:
             self._cache = load_cache(self.paths.cache, self._files)
@@ -114,7 +114,7 @@ class Worktree:
         return view
 
     def record(self, paths: Iterable[str], base: View | None = None) -> View:
-        """Return a snapshot like `base`, without one of nothing else, in which these paths are as they are now."""
+        """Return a snapshot like `base` (without one: empty) with these paths as they are now."""
         wanted = with_parents(set(paths))
         writer = ObjectWriter(self.store)
         states: dict[str, State] = {}
@@ -126,7 +126,7 @@ class Worktree:
         return compose(base or nothing_known(self.store), states, writer)
 
     def overlay(self, base: View, over: View, paths: Iterable[str]) -> View:
-        """Return a snapshot like `base` in which these paths are as in `over`."""
+        """Return a snapshot like `base` with these paths as in `over`."""
         return compose(base, {path: over.state(path) for path in with_parents(set(paths))}, ObjectWriter(self.store))
 
     def changes(self, before: View, *, stop: threading.Event | None = None) -> tuple[View, dict[str, Change]]:
@@ -136,7 +136,7 @@ class Worktree:
             return after, without_made_folders(changed(before, after))
         after = self.scan(wanted=[before], stop=stop)
         found = changed(before, after)
-        # A file that an earlier snapshot holds may be gone from a folder that is ignored now: look at it by name.
+        # A file of the earlier snapshot may have been deleted from a folder that is ignored now: check it by name.
         lost = [path for path, (old, new) in found.items() if isinstance(old, Entry) and isinstance(new, Unknown)]
         if lost and not is_partial(after):
             after = self.record(lost, after)
@@ -144,9 +144,9 @@ class Worktree:
         return after, without_made_folders(found)
 
     def plan(self, patches: Sequence[Patch], contested: Mapping[str, set[str]]) -> Plan:
-        """Return what undoing these patches, oldest first, would do; raises SnapshotError when a snapshot is not whole.
+        """Return the plan that reverts these patches, given oldest first; raises SnapshotError when a snapshot is incomplete.
 
-        `contested` are paths, by the id of the snapshot after them, that may be somebody else's as well.
+        `contested` are paths that another session may have changed too, by the id of the snapshot after the change.
         """
         chains: dict[str, list[PathChange]] = {}
         outside: dict[str, str] = {}
@@ -171,9 +171,9 @@ class Worktree:
         return plan
 
     def revert(self, plan: Plan, *, key: str, make_report: Callable[[Reverted], Report]) -> Report:
-        """Do what a plan says, with a journal, and return its report, which `tell` makes.
+        """Execute a plan, protected by a journal, and return the report that `make_report` makes.
 
-        With a key the report is kept under it: from then on the revert is done, whatever happens.
+        With a key the report is stored under it: from then on the revert counts as completed.
 
         Raises SnapshotError, StorageError, with everything as it was.
         """
@@ -195,11 +195,11 @@ class Worktree:
         return report
 
     def observe_path(self, path: str) -> Observation:
-        """Return what stands at a path."""
+        """Return the state of a path on disk."""
         return observe(self._disk, path)
 
     def relative(self, file: str) -> str | None:
-        """Return a path relative to the worktree, None when it lies outside or in a `.git`; nothing is resolved."""
+        """Return a path relative to the worktree, None when it is outside of it or in a `.git`; links are not resolved."""
         path = os.path.normpath(os.path.join(self.root, file))
         if not path.startswith(f"{self.root}/"):
             return None
@@ -212,7 +212,7 @@ class Worktree:
         return path if os.path.isabs(path) else f"{self.root}/{path}"
 
     def _check_now(self, plan: Plan, before: View) -> None:
-        """Take out the steps whose path changed while the plan was made, or cannot be looked at any more."""
+        """Remove the steps whose path changed while the plan was made, or became unreadable."""
         for step in list(plan.steps):
             now = before.state(step.path)
             if now == step.now:
@@ -239,7 +239,7 @@ class Worktree:
         return RevertIntent(f".opencode-tui-{secrets.token_hex(8)}.tmp", tuple(plan.steps), modes, made, key)
 
     def _roll_back(self) -> None:
-        """Undo what an unfinished revert did; what somebody changed since is left as it is."""
+        """Roll back an unfinished revert; files that changed since stay as they are."""
         intent = self._journal.read()
         if intent is None:
             return
@@ -252,7 +252,7 @@ class Worktree:
         if outcome.failed:
             path, reason = next(iter(outcome.failed.items()))
             raise SnapshotError(
-                f"a revert was cut short and cannot be taken back: {self.absolute(path)}: {reason}; "
+                f"a revert was interrupted and cannot be rolled back: {self.absolute(path)}: {reason}; "
                 "make room or access, then try again"
             )
         self._journal.end()

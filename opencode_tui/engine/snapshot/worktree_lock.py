@@ -1,4 +1,4 @@
-"""The way to a worktree's snapshots: opens the store with the first work, holds the lock between processes, works in a thread."""
+"""Access to one worktree's snapshots: a lock between processes, a thread, and a store that the first operation opens."""
 
 import asyncio
 import threading
@@ -24,12 +24,12 @@ from opencode_tui.storage.paths import Paths, ensure
 T = TypeVar("T")
 
 LOCK_WAIT_MS = 60_000
-"""How long to wait for another process's scan or revert of the same worktree."""
+"""Limit of the wait for another process's scan or revert of the same worktree."""
 
 
 @dataclass(slots=True)
 class LockedWorktree:
-    """What work is done with, while the worktree's lock is held."""
+    """The worktree, its store and its logs, for use while the worktree's lock is held."""
 
     paths: StorePaths
     worktree: Worktree
@@ -38,17 +38,17 @@ class LockedWorktree:
     clock: Clock
 
     def log_snapshot(self, view: View) -> Snapshot:
-        """Note a snapshot that was made, and return what is told of it."""
+        """Add a new snapshot to the log and return its record."""
         self.snapshot_log.add(view.id, self.clock())
         return Snapshot(id=view.id, unprotected=path_notes(view.manifest.skipped))
 
 
 Work = Callable[[LockedWorktree, threading.Event], T]
-"""Blocking work; it ends early, by an error, when the flag is set."""
+"""A blocking operation; it raises an error early when the flag is set."""
 
 
 class WorktreeLock:
-    """Does work on one worktree. `unavailable` tells why there is no undo here; then all work raises SnapshotError."""
+    """Runs operations on one worktree. Where `unavailable` gives a reason, all of them raise SnapshotError with it."""
 
     def __init__(
         self,
@@ -72,9 +72,9 @@ class WorktreeLock:
         self._opened: LockedWorktree | None = None
 
     async def run(self, work: Work[T]) -> T:
-        """Do blocking work in a thread under the worktree's lock; a cancel sets the stop flag and waits for the thread.
+        """Run a blocking operation in a thread under the worktree's lock; a cancel sets the stop flag and waits for the thread.
 
-        Raises SnapshotError, StorageError, LockTimeoutError after a minute, and what the work raises.
+        Raises SnapshotError, StorageError, LockTimeoutError after a minute, and the operation's errors.
         """
         if self.unavailable is not None:
             raise SnapshotError(self.unavailable)
@@ -89,7 +89,7 @@ class WorktreeLock:
             lock.release()
 
     async def append(self, work: Callable[[ChangeLog], T]) -> T:
-        """Append to the claims in a thread, without the lock; raises SnapshotError, StorageError."""
+        """Append to the change log in a thread, without the lock; raises SnapshotError, StorageError."""
         if self._opened is None:
             return await self.run(lambda opened, stop: work(opened.change_log))
         return await asyncio.to_thread(work, self._opened.change_log)

@@ -1,4 +1,4 @@
-"""Where a worktree's snapshots lie, and whether it may have any."""
+"""The paths of a worktree's snapshot store, and the folders for which there is none."""
 
 import hashlib
 import os
@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from opencode_tui.storage.paths import Paths
 
-SWITCHED_OFF = "`snapshot` is false in your settings, so undo is off; `opencode-tui config show` tells where"
+SWITCHED_OFF = "`snapshot` is false in your settings, so undo is off; `opencode-tui config show` shows the file"
 
 
 class StorePaths(Struct, frozen=True):
-    """The folder of one worktree's snapshots with what lies in it; `name` is made from the worktree's real path."""
+    """The folder of one worktree's snapshots and the paths in it; `name` is a hash of the worktree's real path."""
 
     name: str
     folder: Path
@@ -24,27 +24,27 @@ class StorePaths(Struct, frozen=True):
 
     @property
     def cache(self) -> str:
-        """What the last scan saw."""
+        """The file with the stat cache of the last scan."""
         return str(self.folder / "scan-cache")
 
     @property
     def change_log(self) -> str:
-        """Who changed what."""
+        """The file that says which session changed which path."""
         return str(self.folder / "claims.jsonl")
 
     @property
     def journal(self) -> str:
-        """The note of a revert under way."""
+        """The file that describes a revert in progress."""
         return str(self.folder / "revert.json")
 
     @property
     def completed(self) -> str:
-        """The folder of reverts that are done and not yet written down by those who asked for them."""
+        """The folder of completed reverts that their callers have not stored yet."""
         return str(self.folder / "finished")
 
     @property
     def has_leftovers(self) -> bool:
-        """Tell whether a revert is under way, or was cut short, or was done and nobody wrote it down; blocks."""
+        """Return whether a revert is in progress, was interrupted, or was completed and not stored by its caller; blocks."""
         try:
             return os.path.exists(self.journal) or bool(os.listdir(self.completed))
         except OSError:  # there never was one
@@ -52,14 +52,14 @@ class StorePaths(Struct, frozen=True):
 
     @property
     def log(self) -> str:
-        """Which snapshots were made, and when."""
+        """The file with the ids and times of all snapshots."""
         return str(self.folder / "snapshots.jsonl")
 
 
 def find_store(paths: Paths, *, project_id: str, worktree: Path) -> StorePaths:
-    """Return the place for a worktree, below its project's folder.
+    """Return the paths of a worktree's store, in its project's folder.
 
-    A store that was made while the project had another id (before its first commit) stays where it is.
+    A store made while the project had another id (before its first commit) keeps its folder.
     """
     name = hashlib.sha256(os.fsencode(os.path.realpath(worktree))).hexdigest()[:40]
     own = paths.snapshot / project_id / name
@@ -70,19 +70,19 @@ def find_store(paths: Paths, *, project_id: str, worktree: Path) -> StorePaths:
 
 
 def refusal(worktree: Path, paths: Paths) -> str | None:
-    """Return why a folder can have no snapshots, None when it can."""
+    """Return the reason why a folder can have no snapshots, None when it can."""
     real, home = Path(os.path.realpath(worktree)), Path(os.path.realpath(paths.home))
     if real == Path(real.anchor):
         return f"{worktree} is the whole file system; undo is off here, work in a project folder"
     if home.is_relative_to(real):
         return f"{worktree} is or holds your home folder; undo is off here, work in a project folder"
     if real.is_relative_to(os.path.realpath(paths.data)):
-        return f"{worktree} lies in the data folder of opencode-tui; undo is off here, work in a project folder"
+        return f"{worktree} is in the data folder of opencode-tui; undo is off here, work in a project folder"
     return None
 
 
 def own_folders(worktree: Path, paths: Paths) -> list[str]:
-    """Return the program's own folders that lie in the worktree, relative to it."""
+    """Return the program's own folders inside the worktree, relative to it."""
     real = os.path.realpath(worktree)
     found: list[str] = []
     for folder in (paths.data, paths.state, paths.cache):

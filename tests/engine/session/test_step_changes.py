@@ -212,7 +212,7 @@ async def test_a_file_outside_the_project_is_written_and_named_unprotected(envir
     outside = tmp_path / "outside.txt"
     async with opened(environ, folder, Answer(calls=(write(str(outside), "n"),)), DONE, policy=AUTO) as world:
         [call] = await world.calls(await world.prompt("work"))
-    assert (call.state.metadata["unprotected"], outside.read_text()) == ("it lies outside the project", "n")
+    assert (call.state.metadata["unprotected"], outside.read_text()) == ("it is outside the project", "n")
 
 
 async def test_of_a_patch_in_and_out_of_the_project_the_outer_file_is_named_unprotected(environ, folder, tmp_path):
@@ -222,7 +222,7 @@ async def test_of_a_patch_in_and_out_of_the_project_the_outer_file_is_named_unpr
     async with opened(environ, folder, answer, DONE, policy=AUTO) as world:
         session = await world.prompt("work")
         [call], [patch] = await world.calls(session), patches_in(await world.parts(session))
-    assert call.state.metadata["unprotected"] == f"{outside}: it lies outside the project"
+    assert call.state.metadata["unprotected"] == f"{outside}: it is outside the project"
     assert names_in(patch) == {"in.txt"} and outside.read_text() == "o\n"
 
 

@@ -221,7 +221,7 @@ class FileChangeRecorder:
             given = [Write(write.path, write.content, write.mode) for write in writes]
             self._number, outside = await recording.before_write(given, made)
             if outside:
-                self.unprotected = f"{', '.join(map(str, outside))}: it lies outside the project"
+                self.unprotected = f"{', '.join(map(str, outside))}: it is outside the project"
 
         try:
             await self._attempt(act)

@@ -1,4 +1,4 @@
-"""What differs between two snapshots, path by path; equal folders are passed by without a look."""
+"""The paths that differ between two snapshots; equal folders are not descended into."""
 
 from collections.abc import Iterator
 
@@ -12,9 +12,9 @@ Change = tuple[State, State]
 
 
 def changed(old: View, new: View) -> dict[str, Change]:
-    """Return the paths that differ with their two states, in order; what neither snapshot knows is not among them.
+    """Return the paths that differ with their two states, sorted; paths unknown to both snapshots are left out.
 
-    Where a snapshot holds only some paths, others are not asked for. Folders stand in it like files. Raises SnapshotError.
+    Where a snapshot contains only some paths, only these are compared. Folders are included like files. Raises SnapshotError.
     """
     found: dict[str, Change] = {}
     for path in sorted(_candidates(old, new)):
@@ -25,7 +25,7 @@ def changed(old: View, new: View) -> dict[str, Change]:
 
 
 def known_paths(view: View) -> set[str]:
-    """Return all paths of which a snapshot says something certain."""
+    """Return all paths whose state a snapshot knows for certain."""
     return {*_below(view.store, view.files, ""), *view.manifest.folders, *view.manifest.looked}
 
 
@@ -35,12 +35,12 @@ def is_certain(change: Change) -> bool:
 
 
 def is_partial(view: View) -> bool:
-    """Tell whether the snapshot holds only some paths."""
+    """Return whether the snapshot contains only some paths."""
     return "" in view.manifest.skipped
 
 
 def without_made_folders(changes: dict[str, Change]) -> dict[str, Change]:
-    """Return the changes without folders that came or went together with what is in them: they follow from it."""
+    """Return the changes without folders that appeared or disappeared together with their content: they follow from it."""
     above = {path[:at] for path in changes for at in range(len(path)) if path[at] == "/"}
     return {
         path: change

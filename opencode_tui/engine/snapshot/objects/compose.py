@@ -1,4 +1,4 @@
-"""A snapshot made from another one and the states of some paths: for file tools, which know what they touch."""
+"""Snapshots made from another snapshot and the states of some paths."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ def with_parents(paths: Mapping[str, State] | set[str]) -> list[str]:
 
 
 def nothing_known(store: ObjectStore, reason: str = NOT_LOOKED) -> View:
-    """Return a view, not stored, that says nothing of any path."""
+    """Return a view, not stored, in which every path is unknown."""
     return View(store, "", EMPTY_TREE, Manifest(skipped={"": reason}))
 
 
@@ -38,7 +38,7 @@ def compose(base: View, states: Mapping[str, State], writer: ObjectWriter) -> Vi
 
 
 def _is_set(state: State) -> bool:
-    """Tell whether the state says what stands in the tree itself: a folder does by what is in it."""
+    """Return whether the state has a tree entry of its own: a folder has one only through its content."""
     return not (isinstance(state, Entry) and state.kind == "folder")
 
 

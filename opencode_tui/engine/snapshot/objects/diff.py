@@ -1,4 +1,4 @@
-"""What differs between two states as texts and numbers of lines."""
+"""The changes between two states as texts and line counts."""
 
 from collections.abc import Mapping
 from difflib import SequenceMatcher
@@ -10,11 +10,11 @@ from opencode_tui.schema.session.diff import FileDiff, lines_of
 
 _SAMPLE_BYTES = 8000
 _MATCHED_LINES = 20_000
-"""Above this many differing lines all count as replaced: matching them would take seconds."""
+"""Above this many differing lines all count as replaced, because matching them would take seconds."""
 
 
 def file_diffs(store: ObjectStore, changes: Mapping[str, Change]) -> list[FileDiff]:
-    """Return the changed files, in order; folders and what a snapshot does not hold have no text and are left out.
+    """Return the changed files, sorted; folders and paths without a recorded content are left out.
 
     Binary files have empty texts and no lines. A file of which only the mode changed has equal texts. Raises SnapshotError.
     """
@@ -61,7 +61,7 @@ def text_of(data: bytes) -> str | None:
 
 
 def _note(change: Change, *, is_binary: bool) -> str | None:
-    """Return what the texts do not say of a change: `binary`, `mode 644 → 755`, `link`, `file → link`."""
+    """Return the part of a change that the texts do not show: `binary`, `mode 644 → 755`, `link`, `file → link`."""
     old, new = (state if isinstance(state, Entry) else None for state in change)
     kinds = [state.kind for state in (old, new) if state is not None]
     notes: list[str] = []

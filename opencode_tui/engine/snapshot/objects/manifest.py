@@ -1,6 +1,6 @@
-"""What a git tree cannot say of a snapshot: all twelve mode bits, empty folders, what was left out and why.
+"""The part of a snapshot that a git tree cannot represent: all twelve mode bits, empty folders, left-out paths with reasons.
 
-Stored as a JSON blob beside the files' tree; equal states give equal bytes.
+Stored as a JSON blob next to the files' tree; equal states give equal bytes.
 """
 
 import json
@@ -14,7 +14,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """The modes that need not be told path by path."""
+    """The modes that are not listed path by path."""
 
     file: int = PLAIN_MODE
     executable: int = EXECUTABLE_MODE
@@ -23,12 +23,12 @@ class Defaults:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The other half of a snapshot.
+    """The data of a snapshot next to its files.
 
-    `modes`: bits of files and folders that differ from the defaults. `folders`: folders that exist and hold nothing that is
-    recorded. `skipped`: path to reason; a folder's goes for all below it, and "" is the worktree. `looked`: paths
-    that were looked for and not there, although a folder above them is skipped. `touched`: those of the skipped paths that
-    changed in the step after which the snapshot was taken; None where nobody compared them.
+    `modes`: bits of files and folders that differ from the defaults. `folders`: folders that exist and contain nothing recorded.
+    `skipped`: path to reason; a folder's reason applies to everything in it, and "" is the worktree. `looked`: paths that were
+    checked and absent, although a folder above them is skipped. `touched`: the skipped paths that changed in the step before
+    this snapshot; None where they were not compared.
     """
 
     defaults: Defaults = Defaults()

@@ -30,7 +30,7 @@ _TABLE_START = len(_INDEX_HEAD) + _FANOUT.size
 
 
 class DamagedPackError(Exception):
-    """A pack is not what its index and its sums say."""
+    """A pack does not match its index or its checksums."""
 
 
 def object_id(kind: Kind, data: bytes) -> bytes:
@@ -40,7 +40,7 @@ def object_id(kind: Kind, data: bytes) -> bytes:
 
 @dataclass(slots=True)
 class PackBuilder:
-    """Objects on their way into one pack, in memory. `level` is zlib's; 0 stores them as they are."""
+    """Collects the objects of one pack in memory. `level` is zlib's; 0 stores them uncompressed."""
 
     level: int = 1
     size: int = _PACK_HEAD.size
@@ -54,11 +54,11 @@ class PackBuilder:
         return bool(self._entries)
 
     def add(self, name: bytes, kind: Kind, data: bytes) -> None:
-        """Take an object."""
+        """Add an object."""
         self.add_packed(name, _object_head(kind, len(data)) + zlib.compress(data, self.level))
 
     def add_packed(self, name: bytes, packed: bytes) -> None:
-        """Take an object in the form that it has in a pack."""
+        """Add an object in its packed form."""
         self._entries[name] = (zlib.crc32(packed), self.size)
         self._pieces.append(packed)
         self.size += len(packed)
@@ -138,11 +138,11 @@ class Pack:
         return int(offset)
 
     def packed_size(self, offset: int) -> int:
-        """Return the bytes that an object takes in the pack."""
+        """Return the packed size of an object in bytes."""
         return self._end_of(offset) - offset
 
     def read_packed(self, offset: int) -> bytes:
-        """Return an object in the form that it has in the pack."""
+        """Return an object in its packed form."""
         descriptor = self._files.open(self.path, os.O_RDONLY)
         try:
             os.lseek(descriptor, offset, os.SEEK_SET)
@@ -190,7 +190,7 @@ class Pack:
             raise DamagedPackError(f"{path} has a wrong length")
 
     def _check_pack(self) -> int:
-        """Return the pack's size, after a look at its two ends."""
+        """Return the pack's size, after checking its header and trailer."""
         descriptor = self._files.open(self.path, os.O_RDONLY)
         try:
             head = self._read_exactly(descriptor, _PACK_HEAD.size)
@@ -204,7 +204,7 @@ class Pack:
 
 
 def unpack(packed: bytes) -> tuple[Kind, bytes]:
-    """Return kind and bytes of an object in the form that it has in a pack; raises DamagedPackError."""
+    """Return kind and bytes of a packed object; raises DamagedPackError."""
     at = 0
     while packed[at] & 0x80:
         at += 1

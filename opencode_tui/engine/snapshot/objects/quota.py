@@ -1,6 +1,6 @@
-"""How large a worktree's snapshots may grow, how old they may get, and what removes them.
+"""The limits on size and age of a worktree's snapshots, and their removal.
 
-Every snapshot is noted with its time in a log beside the store; what no kept snapshot needs is dropped when the store is cleaned.
+A log next to the store records every snapshot with its time; cleaning the store deletes the objects that no kept snapshot needs.
 """
 
 import json
@@ -17,14 +17,14 @@ from opencode_tui.storage.atomic import AtomicWriter
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.record_file import storage_error
 
-# Makes few packs of many, and drops the objects that nobody needs. Needs the worktree's lock.
+# Merging packs and deleting unused objects. Needs the worktree's lock.
 
 _MANY_PACKS = 64
 _LARGE_PACK_BYTES = 8 * 1024 * 1024
 
 
 def merge_small(store: ObjectStore) -> None:
-    """Merge the small packs when there are many, for each costs a look at every search; raises StorageError."""
+    """Merge the small packs when there are many, because every lookup searches each of them; raises StorageError."""
     small = [pack for pack in store.packs().values() if pack.size < _LARGE_PACK_BYTES]
     if len(small) > _MANY_PACKS:
         repack(store, None)
@@ -62,7 +62,7 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """Whether there are snapshots, the largest size of a store in bytes, and the age in ms from which its snapshots may go.
+    """Whether there are snapshots, the largest size of a store in bytes, and the age in ms from which snapshots may be deleted.
 
     Source: SPEC, section 5.
     """
@@ -74,7 +74,7 @@ class SnapshotSettings:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a store takes: bytes, and of how many; `oldest` is the time in ms of its first snapshot, None without any."""
+    """The size of a store and its limit in bytes; `oldest` is the time in ms of its first snapshot, None without any."""
 
     folder: str
     bytes: int
@@ -84,14 +84,14 @@ class Usage:
 
 
 class SnapshotLog:
-    """Which snapshots were made, and when; used under the worktree's lock, blocks, raises StorageError."""
+    """The ids and times of all snapshots; used under the worktree's lock, blocks, raises StorageError."""
 
     def __init__(self, path: str, *, files: FileSystem | None = None) -> None:
         self._path = path
         self._files = files or FileSystem()
 
     def add(self, name: str, time: int) -> None:
-        """Add a snapshot, made or met again at this time."""
+        """Add a snapshot that was made, or made again with the same id, at this time (ms)."""
         try:
             descriptor = self._files.open(self._path, _APPEND)
             try:
@@ -102,7 +102,7 @@ class SnapshotLog:
             raise storage_error(error, "write", self._path) from error
 
     def read(self) -> dict[str, int]:
-        """Return the last time of each snapshot; lines that cannot be read are passed by."""
+        """Return the last time of each snapshot; unreadable lines are skipped."""
         try:
             data = self._files.read_whole(self._path)
         except FileNotFoundError:
@@ -119,7 +119,7 @@ class SnapshotLog:
         return times
 
     def keep_only(self, names: Iterable[str]) -> None:
-        """Forget all other snapshots."""
+        """Delete all other snapshots from the log."""
         times = self.read()
         content = "".join(f'["{name}",{times[name]}]\n' for name in names if name in times)
         try:
@@ -129,13 +129,13 @@ class SnapshotLog:
 
 
 def usage_of(store: ObjectStore, paths: StorePaths, settings: SnapshotSettings) -> Usage:
-    """Return what a store takes; raises StorageError."""
+    """Return the disk usage of a store; raises StorageError."""
     times = SnapshotLog(paths.log).read()
     return Usage(str(paths.folder), store.size(), settings.bytes, len(times), min(times.values(), default=None))
 
 
 def clean(store: ObjectStore, paths: StorePaths, *, before: int, keep: Iterable[str]) -> None:
-    """Drop the snapshots last met before a time (ms), except those in `keep`, and merge small packs.
+    """Delete the snapshots last logged before a time (ms), except those in `keep`, and merge small packs.
 
     Needs the lock. A snapshot that is damaged is dropped. Raises SnapshotError without a log, StorageError.
     """
@@ -147,7 +147,7 @@ def clean(store: ObjectStore, paths: StorePaths, *, before: int, keep: Iterable[
 def left_by_clean(
     store: ObjectStore, paths: StorePaths, settings: SnapshotSettings, *, before: int, keep: Iterable[str]
 ) -> Usage:
-    """Return what `clean` would leave, the bytes by estimate, without doing it; arguments and errors as there."""
+    """Return the usage that `clean` would leave, the bytes estimated; arguments and errors as for `clean`."""
     wanted, needed = _choose(store, paths, before, keep)
     oldest = min((time for name, time in SnapshotLog(paths.log).read().items() if name in wanted), default=None)
     size = min(store.size(), store.size_of(needed))
@@ -155,11 +155,11 @@ def left_by_clean(
 
 
 def _choose(store: ObjectStore, paths: StorePaths, before: int, keep: Iterable[str]) -> tuple[set[str], set[bytes]]:
-    """Return the snapshots that stay, and the objects that they need."""
+    """Return the snapshots to keep, and the objects that they need."""
     times = SnapshotLog(paths.log).read()
     if not times and store.pack_sizes():
         raise SnapshotError(
-            f"{paths.log} is lost, so nothing tells which snapshots are old; remove {paths.folder} to drop them all"
+            f"{paths.log} is lost, so the age of the snapshots is unknown; remove {paths.folder} to delete them all"
         )
     wanted = {name for name, time in times.items() if time >= before} | set(keep)
     needed: set[bytes] = set()

@@ -1,7 +1,7 @@
 """The objects of one worktree's snapshots: a bare git folder of our own, which plain git can read.
 
-Every object is compared with its id when it is read. A pack that is damaged counts as missing: what it held is stored again by the
-next scan that meets it, and a snapshot that needs it is refused. Writers hold the worktree's lock; readers need none.
+Every object is compared with its id when it is read. A damaged pack counts as missing: the next scan stores its objects again
+where the files still exist, and a snapshot that needs it is refused. Writers hold the worktree's lock; readers need none.
 """
 
 import logging
@@ -40,7 +40,7 @@ _INDEX_SHARE = 28
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """What reading every object showed; `damaged` are one-line texts."""
+    """The result of reading every object; `damaged` are one-line texts."""
 
     objects: int
     bytes: int
@@ -75,7 +75,7 @@ class ObjectStore:
             raise storage_error(error, "prepare", str(self.folder)) from error
 
     def refresh(self) -> None:
-        """Take notice of packs that came or went; a damaged one is message in the log, once."""
+        """Reread the list of packs; a damaged one is logged once."""
         try:
             found = {name for name in os.listdir(self._pack_folder) if name.endswith(".idx")}
         except FileNotFoundError:
@@ -94,7 +94,7 @@ class ObjectStore:
         return {name: pack.size for name, pack in self._packs.items()}
 
     def contains(self, name: bytes) -> bool:
-        """Tell whether an object is stored."""
+        """Return whether an object is stored."""
         return any(pack.find(name) is not None for pack in self._packs.values())
 
     def read(self, name: str, kind: Kind) -> bytes:
@@ -119,7 +119,7 @@ class ObjectStore:
         return tree
 
     def read_packed(self, name: bytes) -> bytes:
-        """Return an object in the form that it has in a pack."""
+        """Return an object in its packed form."""
         for pack in self._packs.values():
             offset = pack.find(name)
             if offset is not None:
@@ -140,7 +140,7 @@ class ObjectStore:
         return name
 
     def write_files(self, builder: PackBuilder) -> str:
-        """Write a pack's files as `write_pack` does; it is not looked into before `admit`. May be called in another thread."""
+        """Write a pack's files as `write_pack` does; `admit` makes it readable. May be called in another thread."""
         name, pack, index = builder.finish()
         path = f"{self._pack_folder}/pack-{name}"
         try:
@@ -151,7 +151,7 @@ class ObjectStore:
         return f"pack-{name}.idx"
 
     def admit(self, name: str) -> None:
-        """Look into a pack that was written, by the name of its index."""
+        """Open a pack that was written, by the name of its index."""
         self._damaged.pop(name, None)
         self._packs.pop(name, None)
         self.refresh()
@@ -167,7 +167,7 @@ class ObjectStore:
         self.refresh()
 
     def size(self) -> int:
-        """Return the bytes that the packs and their indexes take, damaged ones too."""
+        """Return the size of all packs and their indexes in bytes, damaged ones included."""
         total = 0
         with suppress(FileNotFoundError), os.scandir(self._pack_folder) as entries:
             for entry in entries:
@@ -175,7 +175,7 @@ class ObjectStore:
         return total
 
     def size_of(self, names: Iterable[bytes]) -> int:
-        """Return about how many bytes these objects take, each once, with their share of an index."""
+        """Return the estimated size of these objects in bytes, each counted once, with their share of an index."""
         total = 0
         for name in names:
             found = ((pack, pack.find(name)) for pack in self._packs.values())
@@ -205,14 +205,14 @@ class ObjectStore:
             except (DamagedPackError, OSError) as error:
                 raise SnapshotError(
                     f"snapshot store {self.folder} is damaged: {error}; nothing was changed, "
-                    "`opencode-tui debug snapshot verify` tells how much is lost"
+                    "`opencode-tui debug snapshot verify` lists what is lost"
                 ) from error
         raise self._missing(text)
 
     def _missing(self, name: str) -> SnapshotError:
         return SnapshotError(
             f"snapshot store {self.folder} has no object {name}: it was cleaned, removed or damaged; nothing was changed, "
-            "`opencode-tui debug snapshot verify` tells how much is lost"
+            "`opencode-tui debug snapshot verify` lists what is lost"
         )
 
 
@@ -230,7 +230,7 @@ def _problems(pack: Pack) -> Iterator[str]:
         yield message if pack.path in message else f"{pack.path}: {message}"
 
 
-# Puts new objects into the store, many to a pack.
+# Writing new objects, many to a pack.
 
 
 class StoreFullError(Exception):
@@ -238,9 +238,10 @@ class StoreFullError(Exception):
 
 
 class ObjectWriter:
-    """Takes new objects and stores them as packs, 32 MiB each; what is stored already is passed by. Used under the lock.
+    """Stores new objects as packs of 32 MiB; objects that are stored already are skipped. Used under the lock.
 
-    A full pack is written in a thread while more objects come, one at a time. Whoever does not come to `flush` calls `settle`.
+    A full pack is written in a thread while more objects are added, one pack at a time. A caller that does not reach `flush`
+    calls `wait`.
     """
 
     def __init__(self, store: ObjectStore, *, level: int = 1, limit: int | None = None) -> None:
@@ -255,9 +256,9 @@ class ObjectWriter:
         self._pending: Future[str] | None = None
 
     def add(self, kind: Kind, data: bytes) -> str:
-        """Take an object and return its id; raises StoreFullError when it would not fit the limit, StorageError."""
+        """Add an object and return its id; raises StoreFullError when it would exceed the limit, StorageError."""
         name = object_id(kind, data)
-        # What this writer wrote itself is known without a look into its packs.
+        # Objects of this writer are known without a lookup in its packs.
         if name not in self._added and (self._is_first or not self._store.contains(name)):
             if self._room is not None:
                 self._room -= len(data)
@@ -270,7 +271,7 @@ class ObjectWriter:
         return name.hex()
 
     def flush(self) -> None:
-        """Store what was taken; raises StorageError."""
+        """Store the added objects; raises StorageError."""
         self._finish_thread()
         self.wait()
         if self._builder:
@@ -278,14 +279,14 @@ class ObjectWriter:
             self._builder = PackBuilder(self._level)
 
     def discard(self) -> None:
-        """Forget what was taken, and remove the packs that were written of it; raises StorageError."""
+        """Discard the added objects and remove the packs already written; raises StorageError."""
         self._builder = PackBuilder(self._level)
         self._added.clear()
         self._finish_thread()
         self._store.remove_packs(self._written)
 
     def wait(self) -> None:
-        """Wait until nothing is being written any more."""
+        """Wait for the thread that writes a pack."""
         if self._pool is not None:
             self._pool.shutdown(wait=True)
             self._pool = None

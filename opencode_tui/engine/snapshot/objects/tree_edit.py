@@ -1,4 +1,4 @@
-"""Reading and changing what stands at a path deep in a tree."""
+"""Lookup and replacement of entries deep in a tree."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, FOLDER, Tree, 
 
 
 def find(store: ObjectStore, tree: str, path: str) -> tuple[str, str] | None:
-    """Return mode and id of a path below a tree, None when there is none."""
+    """Return mode and id of a path in a tree, None when there is none."""
     item = (FOLDER, tree)
     for name in path.split("/"):
         below = store.tree(item[1]).get(name) if item[0] == FOLDER else None
@@ -20,9 +20,9 @@ def find(store: ObjectStore, tree: str, path: str) -> tuple[str, str] | None:
 def edit_tree(
     store: ObjectStore, writer: ObjectWriter, tree: Tree, changes: Mapping[str, tuple[str, str] | None]
 ) -> str:
-    """Store a tree like `tree` in which these paths have these modes and ids, or are gone; returns its id.
+    """Store a tree like `tree` in which these paths have these modes and ids (None: removed), and return its id.
 
-    Folders that hold nothing are left out; a path below a file takes the file's place. Shorter paths are put in first.
+    Empty folders are left out; a path below a file replaces the file. Shorter paths are inserted first.
     """
     names = dict(tree)
     below: dict[str, dict[str, tuple[str, str] | None]] = {}

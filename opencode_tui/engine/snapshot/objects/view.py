@@ -1,4 +1,4 @@
-"""Reading one snapshot: what it says of a path.
+"""Reading one snapshot: the state of a path in it.
 
 A plain OpenCode tree is read as well, as a snapshot whose modes are git's and which has no proof that a path was absent.
 """
@@ -30,7 +30,7 @@ class View:
     manifest: Manifest
 
     def state(self, path: str) -> State:
-        """Return what the snapshot knows of a path; raises SnapshotError when the store is damaged."""
+        """Return the state of a path; raises SnapshotError when the store is damaged."""
         item = find(self.store, self.files, path)
         if item is not None:
             return self.entry(path, item)
@@ -47,7 +47,7 @@ class View:
 
     @cached_property
     def implied(self) -> frozenset[str]:
-        """Folders that exist because something in them does that is no file: an empty folder, or what was left out."""
+        """Folders that exist because they contain an empty folder or a left-out path, and no recorded file."""
         return frozenset(above for path in (*self.manifest.folders, *self.manifest.skipped) for above in parents(path))
 
     def entry(self, path: str, item: tuple[str, str]) -> Entry:
@@ -62,7 +62,7 @@ class View:
         return Entry("file", known.modes.get(path, default), name)
 
     def _absence(self, path: str) -> State:
-        """Tell proof of absence from a blank: the nearest thing known above the path decides."""
+        """Return whether an unlisted path was absent or is unknown: the nearest known folder above it decides."""
         known = self.manifest
         for above in reversed(parents(path)):
             item = find(self.store, self.files, above)
@@ -97,7 +97,7 @@ def write_snapshot(store: ObjectStore, writer: ObjectWriter, files: str, manifes
 
 
 def add_snapshot(store: ObjectStore, writer: ObjectWriter, files: str, manifest: Manifest) -> View:
-    """Take a snapshot of these files, to be stored by the writer's next `flush`."""
+    """Add a snapshot of these files to the writer, whose next `flush` stores it."""
     writer.add("tree", b"")
     blob = writer.add("blob", manifest.encode())
     name = writer.add("tree", encode({FILES_NAME: (FOLDER, files), MANIFEST_NAME: (PLAIN, blob)}))

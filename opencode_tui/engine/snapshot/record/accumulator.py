@@ -1,4 +1,4 @@
-"""What one step did to which paths, added up from its writes and from the stretches of time in which its commands ran.
+"""The changes of one step, accumulated from its writes and from the intervals in which its commands ran.
 
 A write knows the two states of its paths exactly. An interval knows them from a scan before and one after. Where both know a path
 the write is believed, unless the scans show that a command changed the path as well. A path that somebody else changed between two
@@ -16,7 +16,7 @@ from opencode_tui.engine.snapshot.objects.changes import Change
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A time in which commands ran: when the scan before it began, and when the scan after it did."""
+    """A time in which commands ran: from the start of the scan before it to the start of the scan after it."""
 
     begun: float
     ended: float
@@ -24,10 +24,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """Changes that belong together: `folders` are those above the changed paths.
+    """The changes of one write or of one interval: `folders` are those above the changed paths.
 
-    `ended` is when a write was in place; `whole` are the ids of the scans around a interval, None for a write; `skipped` are the
-    paths that the scans do not hold and that changed between them, with the reasons; `unseen` are those that only one scan met.
+    `ended` is the end of a write; `whole` are the ids of the scans around an interval, None for a write; `skipped` are the paths
+    that the scans leave out and that changed between them, with the reasons; `unseen` are those that only one scan found.
     """
 
     changes: Mapping[str, Change]
@@ -41,9 +41,9 @@ class ChangeSet:
 
 @dataclass(frozen=True, slots=True)
 class StepTotals:
-    """What a step did: the paths that changed, in order, with their states and those of the folders above them.
+    """The changes of a step: the changed paths, sorted, with their states and those of the folders above them.
 
-    `skipped` are the paths that changed and of which nothing else is known, `has_unseen` says that some of them came or went.
+    `skipped` are the paths that changed without a record, `has_unseen` says that some of them appeared or disappeared.
     """
 
     files: list[str]
@@ -56,33 +56,33 @@ class StepTotals:
 
 
 class StepAccumulator:
-    """The segments of one step in the order in which they began."""
+    """The change sets of one step in the order in which they began."""
 
     def __init__(self) -> None:
         self._change_sets: dict[int, ChangeSet] = {}
         self._numbers = itertools.count(1)
 
     def add(self, change_set: ChangeSet) -> int:
-        """Take a change_set and return its number."""
+        """Add a change set and return its number."""
         number = next(self._numbers)
         self._change_sets[number] = change_set
         return number
 
     def end(self, number: int, at: float) -> None:
-        """Note that a write is in place."""
+        """Mark a write as done."""
         if number in self._change_sets:
             self._change_sets[number] = replace(self._change_sets[number], ended=at)
 
     def drop(self, number: int) -> None:
-        """Forget a write that did not happen."""
+        """Remove a write that did not happen."""
         self._change_sets.pop(number, None)
 
     def written_since(self, time: float) -> set[str]:
-        """Return the paths of the writes that were not in place at a time."""
+        """Return the paths of the writes that were not done at a time."""
         return {path for _, change_set in self._writes(time) for path in change_set.changes}
 
     def add_commands(self, found: ChangeSet, seen: Mapping[str, Change], interval: Interval) -> None:
-        """Take what the scans around a interval show; `seen` are both states of the paths that the step wrote meanwhile."""
+        """Add the changes between the scans around an interval; `seen` are both states of the paths that the step wrote."""
         foreign = {path for path, change in seen.items() if not self._explains(path, change, interval)}
         for number, change_set in self._writes(interval.begun):
             left = {path: change for path, change in change_set.changes.items() if path not in foreign}
@@ -93,7 +93,7 @@ class StepAccumulator:
         self.add(replace(found, changes=changes, contested=found.contested - own))
 
     def total(self) -> StepTotals:
-        """Return what came of it all."""
+        """Return the changes of the whole step."""
         before: dict[str, State] = {}
         after: dict[str, State] = {}
         contested: set[str] = set()
@@ -126,7 +126,7 @@ class StepAccumulator:
         return [item for item in self._change_sets.items() if item[1].whole is None and item[1].ended >= since]
 
     def _explains(self, path: str, change: Change, interval: Interval) -> bool:
-        """Tell whether the step's writes alone can have led from what the first scan saw to what the second one did."""
+        """Return whether the step's writes alone explain the difference between the two scans."""
         if any(isinstance(state, Unknown) for state in change):
             return True
         links = [(one.changes[path], one.ended) for _, one in self._writes(interval.begun) if path in one.changes]
@@ -137,7 +137,7 @@ class StepAccumulator:
         return change[1] == last or ended > interval.ended
 
     def _folders(self, wanted: Iterable[str]) -> tuple[dict[str, State], dict[str, State]]:
-        """Return the first and the last known states of folders; of what nothing certain is known nothing is said."""
+        """Return the first and the last known states of folders; folders without a certain state are left out."""
         before: dict[str, State] = {}
         after: dict[str, State] = {}
         names = set(wanted)
@@ -151,13 +151,13 @@ class StepAccumulator:
         return _certain(before), _certain(after)
 
     def _whole(self) -> tuple[str, str] | None:
-        """Return the scans around the only change_set that has something to tell, if it is a interval."""
+        """Return the scans around the only change set with a change, if it is an interval."""
         filled = [change_set for change_set in self._change_sets.values() if change_set.changes or change_set.unseen]
         return filled[0].whole if len(filled) == 1 else None
 
 
 def _add_empty(made: Mapping[str, State], before: dict[str, State], after: dict[str, State]) -> None:
-    """Take folders that were made for files of which nothing came: they are what is left of those."""
+    """Add folders that were made for files that do not exist afterwards."""
     filled = {folder for path in before if before[path] != after[path] for folder in parents(path)}
     for path, state in made.items():
         if path not in filled and path not in before and isinstance(state, Entry):

@@ -1,8 +1,8 @@
-"""Records what one step does to files: the state of a path directly before a tool writes it, all of them around its commands.
+"""The record of one step's changes: the state of a path directly before a tool writes it, of all paths around its commands.
 
-Commands of the agents that work for one request (a session and its children) may overlap. They share one interval: it begins with
-a scan before the first of them, and each step whose last command ends takes what changed since the last scan. What file tools of
-other sessions claimed meanwhile is left out; where a command of somebody else ran, the rest is contested. Source: SPEC, section 5.
+Commands of the agents that work for one request (a session and its children) may overlap. They share one window: it begins with
+a scan before the first of them, and each step whose last command ends records the changes since the last scan. Writes of other
+sessions' file tools are left out; where a command of another request ran, the rest is contested. Source: SPEC, section 5.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from opencode_tui.engine.snapshot.work import NOT_IN_PROJECT, Worktree
 from opencode_tui.engine.snapshot.worktree_lock import LockedWorktree, WorktreeLock
 from opencode_tui.schema.error import SnapshotError
 
-# A snapshot of some paths alone, made from their states without a look at the disk or into the store.
+# Snapshots of some paths, made from their states without reading the disk or the store.
 
 _USUAL = Defaults()
 _NOTHING: Mapping[str, str] = {}
@@ -34,10 +34,10 @@ _NOTHING: Mapping[str, str] = {}
 def add_partial(
     store: ObjectStore, writer: ObjectWriter, states: Mapping[str, State], *, skipped: Mapping[str, str] = _NOTHING
 ) -> View:
-    """Take a snapshot that says only what states these paths have; the writer's `flush` stores it.
+    """Add a snapshot of these paths only to the writer, whose `flush` stores it, and return it.
 
-    `skipped` are other paths with the reasons why nothing is known of them, or of what else is in a folder of the paths.
-    What a file holds must be stored, or taken by the writer, already. A path below which something is counts as a folder.
+    `skipped` are other paths with the reasons why they are unknown; a folder among the paths makes its other content unknown.
+    The content of files must be stored, or added to the writer, already. A path with another path below it counts as a folder.
     """
     leaves = {path: state for path, state in states.items() if isinstance(state, Entry) and state.kind != "folder"}
     filled = {above for path in leaves for above in parents(path)}
@@ -63,7 +63,7 @@ def add_partial(
 
 
 def _add_tree(writer: ObjectWriter, leaves: Mapping[str, Entry]) -> str:
-    """Take the tree of these files and links, their paths relative to it, and return its id."""
+    """Add the tree of these files and links, their paths relative to it, and return its id."""
     names: dict[str, tuple[str, str]] = {}
     below: dict[str, dict[str, Entry]] = {}
     for path, entry in leaves.items():
@@ -89,12 +89,12 @@ def _usual(entry: Entry) -> int:
     return _USUAL.executable if entry.mode & 0o100 else _USUAL.file
 
 
-# A step's record on its way to the store: what its writes will change, and the states before and after all of it.
+# Storing a step's record: the changes of its writes, and the states before and after the step.
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What a file is about to become: its whole content and permission bits; `content` None deletes it."""
+    """A write that is about to happen: the file's whole content and permission bits; `content` None deletes it."""
 
     path: Path
     content: bytes | None
@@ -103,9 +103,9 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a step has changed so far; `files` are absolute paths.
+    """The changes of a step so far; `files` are absolute paths.
 
-    Without files it changed only what is not recorded: undo then has something to name.
+    Without files it changed only paths that are not recorded: an undo then reports these.
     """
 
     hash: str
@@ -114,9 +114,9 @@ class Recorded:
 
 
 def observe_writes(tree: Worktree, writes: Sequence[Write], made: Iterable[Path]) -> tuple[ChangeSet, ObjectWriter]:
-    """Return the change that writes will make, and the writer that has taken the bytes of both states.
+    """Return the change that writes will make, and the writer with the content of both states.
 
-    `made` are folders that were made for them. Raises SnapshotError when all of them lie outside the project.
+    `made` are folders that were made for them. Raises SnapshotError when all of them are outside the project.
     """
     writer = ObjectWriter(tree.store)
     changes: dict[str, Change] = {}
@@ -148,7 +148,7 @@ def folders_above(changes: Mapping[str, Change], before: View, after: View) -> d
 
 
 def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: ObjectWriter) -> Recorded | None:
-    """Store what the writer has taken, and the states before and after a step; returns None when it changed nothing."""
+    """Store the writer's objects and the states before and after a step; return None when it changed nothing."""
     total = accumulator.total()
     if not total.files and not total.has_unseen:
         writer.flush()
@@ -172,7 +172,7 @@ def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: 
 
 
 def _with_touched(view: View, writer: ObjectWriter, touched: Iterable[str]) -> str:
-    """Return the id of the snapshot that also says which of the paths that it leaves out the step changed."""
+    """Return the id of the snapshot extended by the left-out paths that the step changed."""
     if not view.manifest.skipped:
         return view.id
     return add_snapshot(view.store, writer, view.files, replace(view.manifest, touched=frozenset(touched))).id
@@ -180,10 +180,10 @@ def _with_touched(view: View, writer: ObjectWriter, touched: Iterable[str]) -> s
 
 @dataclass(slots=True)
 class _ActiveWindow:
-    """The interval in which commands of a family run, and how many of each step's."""
+    """The window while commands run: the last scan, and the number of running commands of each step."""
 
     shell: str
-    claims: ChangeLog
+    change_log: ChangeLog
     base: str
     since: int
     begun: float
@@ -193,7 +193,7 @@ class _ActiveWindow:
 
 @dataclass(slots=True)
 class CommandWindow:
-    """What the steps of a session and its children share; `name` is the id of the session that all work for."""
+    """The command window that a session and its children share; `name` is the id of the root session."""
 
     name: str
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -206,7 +206,7 @@ class CommandWindow:
 
 
 class StepRecording:
-    """The record of one step. Its methods raise SnapshotError, StorageError; what they could not record is then not in it."""
+    """The record of one step. Its methods raise SnapshotError, StorageError; the failed part is then missing from it."""
 
     def __init__(self, lock: WorktreeLock, *, session: str, message: str, window: CommandWindow) -> None:
         self._lock = lock
@@ -223,26 +223,26 @@ class StepRecording:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether `settle` has something to do: commands of the step run, or were interrupted, or a write was."""
+        """Return whether `finalize` is needed: commands of the step run, or a command or a write was interrupted."""
         return self._is_stale or self._current_window() is not None
 
     @property
     def before(self) -> str | None:
-        """Return the snapshot of what was looked at before the step changed it; None while nothing was."""
+        """The snapshot before the step's changes; None while there is none."""
         return self.result.hash if self.result is not None else self._first
 
     @property
     def after(self) -> str | None:
-        """Return the snapshot after the changes, the same as `before` where nothing changed; None when it is not known."""
+        """The snapshot after the changes, the same as `before` where nothing changed; None when it is unknown."""
         if self._has_missed:
             return None
         return self.result.after if self.result is not None else self._first
 
     async def before_write(self, writes: Sequence[Write], made: Iterable[Path]) -> tuple[int, list[Path]]:
-        """Record files as they are, and as they will be; `made` are folders that were made for them.
+        """Record files as they are and as they will be; `made` are folders that were made for them.
 
-        Returns the write's number, and the files that lie outside the project and are not recorded. What is recorded is on the disk
-        when this returns. Raises SnapshotError when all lie outside.
+        Return the write's number, and the files outside the project, which are not recorded. The record is on disk when this
+        returns. Raises SnapshotError when all files are outside.
         """
         number = 0
         outside: list[Path] = []
@@ -269,23 +269,23 @@ class StepRecording:
         return number, outside
 
     async def after_write(self, number: int) -> None:
-        """Note that a write is in place."""
+        """Mark a write as done."""
         self._accumulator.end(number, time.monotonic())
         await self._end_claim(number, done=True)
 
     async def cancel_write(self, number: int) -> None:
-        """Forget a write that did not happen."""
+        """Remove a write that did not happen from the record."""
         self.abandon(number)
         await self._end_claim(number, done=False)
         await self.discard_failed_writes()
 
     def abandon(self, number: int) -> None:
-        """Forget a write that was interrupted before it began; `settle` puts the result right."""
+        """Remove a write that was interrupted before it began; `finalize` corrects the result."""
         self._accumulator.drop(number)
         self._is_stale = True
 
     async def discard_failed_writes(self) -> None:
-        """Put the result right after a write that did not happen."""
+        """Correct the result after a write that did not happen."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> None:
             self.result = store_changes(opened, self._accumulator, ObjectWriter(opened.worktree.store))
@@ -310,7 +310,7 @@ class StepRecording:
                 )
 
     async def end_command(self) -> None:
-        """Record what changed when a command of the step has ended; with others of it still running this waits for their end."""
+        """Record the changes when a command of the step has ended; while others of the step run, the last one records them."""
         async with self._window.lock:
             active = self._current_window()
             if active is None:
@@ -321,7 +321,7 @@ class StepRecording:
             await self._record_commands(active)
 
     async def finalize(self) -> None:
-        """Record what the step's commands changed, all of which have ended, and forget the writes that did not happen."""
+        """Record the changes of the step's commands, all of which have ended, and remove the writes that did not happen."""
         async with self._window.lock:
             active = self._current_window()
             if active is not None:
@@ -349,14 +349,14 @@ class StepRecording:
         try:
             return await self._lock.run(work)
         except asyncio.CancelledError:
-            # The command will not start, so nothing needs to be looked for.
+            # The command will not start, so there are no changes to record.
             left: _ActiveWindow | None = self._window.active
             if left is not None:
                 self._close_window(left)
             raise
 
     async def _record_commands(self, active: _ActiveWindow) -> None:
-        """Take what changed since the last scan; the step stays a member when it is cancelled, so that `settle` can do it."""
+        """Record the changes since the last scan; after a cancel the step stays in the window, so that `finalize` can do it."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> None:
             now, begun = opened.clock(), time.monotonic()
@@ -380,7 +380,7 @@ class StepRecording:
     def _scan_changes(
         self, opened: LockedWorktree, active: _ActiveWindow, interval: Interval, stop: threading.Event
     ) -> View:
-        """Scan, and add to the accumulator what the step's commands changed; returns the state now."""
+        """Scan, add the changes of the step's commands to the accumulator, and return the present state."""
         tree = opened.worktree
         base = open_view(tree.store, active.base)
         after, found = tree.changes(base, stop=stop)
@@ -412,16 +412,16 @@ class StepRecording:
         return active if active is not None and self in active.members else None
 
     def _leave_window(self, active: _ActiveWindow) -> None:
-        """Leave the interval, and end it with its last member."""
+        """Remove the step from the window, which ends with its last step."""
         active.members.pop(self, None)
         self._close_window(active)
 
     def _close_window(self, active: _ActiveWindow) -> None:
-        """Note that the step's commands have ended. Blocks for a line appended to a file."""
+        """Record that the step's commands have ended. Blocks for a line appended to a file."""
         now = self._lock.clock()
-        active.claims.end_step(self._message, time=now)
+        active.change_log.end_step(self._message, time=now)
         if not active.members:
-            active.claims.end_shell(active.shell, time=now)
+            active.change_log.end_shell(active.shell, time=now)
             self._window.active = None
 
     async def _end_claim(self, number: int, *, done: bool) -> None:
@@ -436,12 +436,12 @@ def _whole(view: View) -> View:
     return view
 
 
-# What is known of the commands of a step whose process died: which files differ from the state before them.
+# Steps whose process was killed while their commands ran: the files that differ from the state before.
 
 
 @dataclass(frozen=True, slots=True)
 class OrphanedStep:
-    """A step that nobody ended: the state before its commands, and the files (absolute paths) that differ from it now."""
+    """A step without a recorded end: the snapshot before its commands, and the files (absolute paths) that differ now."""
 
     session: str
     message: str
@@ -450,12 +450,12 @@ class OrphanedStep:
 
 
 async def sessions_of_steps(lock: WorktreeLock) -> set[str]:
-    """Return the sessions of all steps that nobody ended, dead or not; raises SnapshotError, StorageError."""
+    """Return the sessions of all steps without a recorded end, running or orphaned; raises SnapshotError, StorageError."""
     return await lock.run(lambda opened, stop: {step.session for step in opened.change_log.read().steps.values()})
 
 
 async def collect_orphaned_steps(lock: WorktreeLock, sessions: Collection[str]) -> list[OrphanedStep]:
-    """Return the dead steps of these sessions, each once; raises SnapshotError, StorageError. Needs the sessions' run locks.
+    """Return the orphaned steps of these sessions, each once; raises SnapshotError, StorageError. Needs the sessions' run locks.
 
     Files that other sessions' tools wrote since are left out.
     """
@@ -475,7 +475,7 @@ async def collect_orphaned_steps(lock: WorktreeLock, sessions: Collection[str]) 
 def _files(opened: LockedWorktree, history: ChangeHistory, step: OpenStep, stop: threading.Event) -> list[str]:
     try:
         _, changes = opened.worktree.changes(open_view(opened.worktree.store, step.before), stop=stop)
-    except SnapshotError:  # the state before was cleaned away
+    except SnapshotError:  # the snapshot before was deleted by `clean`
         return []
     foreign = {claim.path for claim in history.writes if claim.session != step.session and claim.time >= step.started}
     certain = {path for path, change in changes.items() if is_certain(change)}

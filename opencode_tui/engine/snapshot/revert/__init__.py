@@ -1,1 +1,1 @@
-"""Revert of files: the plan of each path, its execution, the journal that makes it atomic."""
+"""Revert of files: the plan for each path, its execution, and the journal that makes it atomic."""

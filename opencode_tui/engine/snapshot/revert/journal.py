@@ -1,7 +1,7 @@
-"""The note of a revert that is under way, beside the store: whoever finds one undoes what it says.
+"""The journal of a revert in progress, next to the store: the next process that finds it rolls the revert back.
 
-Written before the first change, removed after the last. It holds each path's state before (to go back to) and the one it was to
-get (to know what is ours).
+Written before the first change, removed after the last. It contains each path's state before (to restore it) and its target state
+(to recognize the revert's own changes).
 """
 
 import json
@@ -21,9 +21,9 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class RevertIntent:
-    """A revert under way: what it will do, how to go back, and the name that its temporary files have.
+    """A revert in progress: its steps, the states to return to, and the name of its temporary files.
 
-    `key` is the name under which it counts as done, empty without one.
+    `key` is the name under which its report is stored when it is completed, empty without one.
     """
 
     temporary: str
@@ -33,13 +33,13 @@ class RevertIntent:
     key: str = ""
 
     def reversed(self) -> Plan:
-        """Return the plan that takes everything back that was done."""
+        """Return the plan that rolls the steps back."""
         steps = [Step(step.path, step.target, step.now) for step in self.steps]
         return Plan(steps=steps, folder_modes=self.folder_modes, removable=set(self.made_folders))
 
 
 class Journal:
-    """At most one intent of a worktree. Used under its lock; blocks."""
+    """The journal file of a worktree, for at most one revert. Used under its lock; blocks."""
 
     def __init__(self, path: str, *, files: FileSystem | None = None) -> None:
         self._path = path
@@ -47,7 +47,7 @@ class Journal:
         self._writer = AtomicWriter(self._files)
 
     def read(self) -> RevertIntent | None:
-        """Return what was begun and not finished; raises SnapshotError when it cannot be read."""
+        """Return the unfinished revert, None without one; raises SnapshotError when it cannot be read."""
         try:
             data = self._files.read_whole(self._path)
         except FileNotFoundError:
@@ -58,11 +58,11 @@ class Journal:
             return _decode(json.loads(data))
         except (ValueError, KeyError, TypeError) as error:
             raise SnapshotError(
-                f"{self._path}: the note of an unfinished revert is damaged; look at your files, then remove it to go on"
+                f"{self._path}: the journal of an unfinished revert is damaged; check your files, then remove it to go on"
             ) from error
 
     def begin(self, intent: RevertIntent) -> None:
-        """Write down what is about to be done, so that it outlives a power cut; raises StorageError."""
+        """Write the journal durably, before the first change; raises StorageError."""
         content = {
             "version": _VERSION,
             "temporary": intent.temporary,
@@ -79,7 +79,7 @@ class Journal:
             raise storage_error(error, "write", self._path) from error
 
     def end(self) -> None:
-        """Forget the intent: it is done, or taken back; raises StorageError."""
+        """Remove the journal, after the revert was completed or rolled back; raises StorageError."""
         try:
             self._writer.remove(self._path)
             self._writer.sync()
@@ -103,7 +103,7 @@ def _entry(plain: dict[str, Any] | None) -> Entry | None:
     return None if plain is None else Entry(plain["kind"], plain["mode"], plain["id"])
 
 
-# Reverts that were done and whose callers have not yet written that down: a file a key, beside the store.
+# Completed reverts whose callers have not stored the report yet: one file per key, next to the store.
 
 
 class CompletedReverts:
@@ -115,7 +115,7 @@ class CompletedReverts:
         self._writer = AtomicWriter(self._files)
 
     def keys(self) -> list[str]:
-        """Return the keys of all that are kept; raises StorageError."""
+        """Return the keys of all stored reports; raises StorageError."""
         try:
             with self._files.scandir(self._folder) as entries:
                 return sorted(entry.name.removesuffix(".json") for entry in entries if entry.name.endswith(".json"))
@@ -125,11 +125,11 @@ class CompletedReverts:
             raise storage_error(error, "read", self._folder) from error
 
     def has(self, key: str) -> bool:
-        """Tell whether a revert is done."""
+        """Return whether a revert is completed."""
         return bool(key) and self._files.exists(self._path(key))
 
     def read(self, key: str) -> Report | None:
-        """Return what a revert did, None when it was not done; raises SnapshotError, StorageError."""
+        """Return the report of a revert, None when it was not completed; raises SnapshotError, StorageError."""
         path = self._path(key)
         try:
             data = self._files.read_whole(path)
@@ -141,11 +141,11 @@ class CompletedReverts:
             return Report.model_validate_json(data)
         except ValueError as error:
             raise SnapshotError(
-                f"{path}: the note of a finished undo is damaged; look at your files, then remove it"
+                f"{path}: the report of a completed undo is damaged; check your files, then remove it"
             ) from error
 
     def write(self, key: str, report: Report) -> None:
-        """Write down that a revert is done, so that it outlives a power cut; raises StorageError."""
+        """Store the report of a completed revert durably; raises StorageError."""
         path = self._path(key)
         try:
             self._writer.write(path, report.to_json(), durable=True)
@@ -153,7 +153,7 @@ class CompletedReverts:
             raise storage_error(error, "write", path) from error
 
     def delete(self, key: str) -> None:
-        """Remove the note; raises StorageError."""
+        """Delete the report; raises StorageError."""
         path = self._path(key)
         try:
             self._writer.remove(path)

@@ -1,8 +1,8 @@
-"""What a revert will do, decided from three states of each path: before the change, after it, and now.
+"""The plan of a revert, made from three states of each path: before the change, after it, and now.
 
-A path is written only where now is what the change left. Whatever else stands there is somebody's work: a conflict, named and left
-alone. Over several patches of one path each must begin where the one before ended. A path is deleted only where a snapshot proves
-that it was absent. Source: SPEC, section 5.
+A path is changed only where its present state is the one that the change left. Any other state is a conflict, reported and left
+unchanged. Over several patches of one path, each must begin with the state in which the previous one ended. A path is deleted only
+where a snapshot proves that it was absent. Source: SPEC, section 5.
 """
 
 import itertools
@@ -17,7 +17,7 @@ CHANGED_SINCE = "it was changed since"
 CHANGED_BETWEEN = "it was changed by somebody else between two steps"
 CONTESTED = "somebody else may have changed it at the same time"
 NO_RECORD = "what the step left there was not recorded"
-IN_THE_WAY = "a file or a link stands where its folder should be"
+IN_THE_WAY = "a file or a link is where its folder should be"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One path that will get another state; both are certain."""
+    """The change of one path from its present state to its target; both are certain."""
 
     path: str
     now: Entry | None
@@ -44,11 +44,11 @@ class Step:
 
 @dataclass(slots=True)
 class Plan:
-    """Steps in the order of their paths, and the paths that get none, with the reason; `paths` are all that were asked for.
+    """Steps in the order of their paths, and the paths without a step, with the reasons; `paths` are all requested ones.
 
-    `refused`: paths that cannot be looked at now: another attempt may do them.
-    `implied`: folders that nobody asked for, and that came or went with what is in them; where they cannot follow, nothing is said.
-    `folder_modes`: modes for folders that may have to be made. `removable`: folders to remove if nothing is in them afterwards.
+    `unreadable`: paths that cannot be read now; another attempt may succeed.
+    `implied`: folders that were not requested, and that appeared or disappeared with their content; failures are not reported.
+    `folder_modes`: modes of folders that may have to be made. `removable`: folders to remove if they are empty afterwards.
     """
 
     steps: list[Step] = field(default_factory=list[Step])
@@ -66,7 +66,7 @@ def make_plan(
 ) -> Plan:
     """Return the plan for these paths, each with its changes in the order in which they happened.
 
-    `asked` are those of the paths that somebody asked for; the others are folders above them.
+    `asked` are the requested paths; the others are folders above them.
 
     Raises SnapshotError when a snapshot is damaged, OSError when the worktree cannot be read.
     """
@@ -76,8 +76,8 @@ def make_plan(
         if step is not None:
             plan.steps.append(step)
     for path in plan.implied:
-        for told in (plan.conflicts, plan.unprotected, plan.unreadable):
-            told.pop(path, None)
+        for reasons in (plan.conflicts, plan.unprotected, plan.unreadable):
+            reasons.pop(path, None)
     _keep_folders(plan, chains)
     _drop_blocked(plan, observe)
     for step in plan.steps:
@@ -86,7 +86,7 @@ def make_plan(
 
 
 def _decide(plan: Plan, path: str, links: Sequence[PathChange], now: State) -> Step | None:
-    """Return the step for a path; without one, note why if there is a reason."""
+    """Return the step for a path; without one, add the reason, if there is one, to the plan."""
     changes = [link.change(path) for link in links]
     target, expected = changes[0][0], changes[-1][1]
     if now == target:
@@ -111,7 +111,7 @@ def _decide(plan: Plan, path: str, links: Sequence[PathChange], now: State) -> S
 
 
 def _keep_folders(plan: Plan, chains: Mapping[str, Sequence[PathChange]]) -> None:
-    """Let folders be that were not there at first and now get something back that somebody else had put into them."""
+    """Keep folders that the patches made and that have to contain a restored path of somebody else."""
     needed = {above for step in plan.steps if step.target is not None for above in parents(step.path)}
     steps = [
         Step(step.path, step.now, _last_folder(chains[step.path], step.path))
@@ -123,7 +123,7 @@ def _keep_folders(plan: Plan, chains: Mapping[str, Sequence[PathChange]]) -> Non
 
 
 def _last_folder(links: Sequence[PathChange], path: str) -> Entry:
-    """Return the folder as it was before the last change that met one there."""
+    """Return the folder as it was before the last change that found a folder there."""
     for link in reversed(links):
         state = link.before.state(path)
         if isinstance(state, Entry) and state.kind == "folder":
@@ -132,7 +132,7 @@ def _last_folder(links: Sequence[PathChange], path: str) -> Entry:
 
 
 def _drop_blocked(plan: Plan, observe: Callable[[str], State]) -> None:
-    """Turn steps into conflicts that need a folder where something stands that will stay."""
+    """Turn steps into conflicts whose folder cannot be made because a file or link remains in its path."""
     targets = {step.path: step.target for step in plan.steps}
     kept: list[Step] = []
     for step in plan.steps:
@@ -153,7 +153,7 @@ def _blocks(folder: str, targets: Mapping[str, Entry | None], observe: Callable[
 
 
 def _plan_folders(plan: Plan, step: Step, links: Sequence[PathChange]) -> None:
-    """Note the modes of the folders above the step, should they have to be made."""
+    """Add the modes of the folders above the step, in case they have to be made."""
     for above in parents(step.path):
         before = links[0].before.state(above)
         if isinstance(before, Entry) and before.kind == "folder":

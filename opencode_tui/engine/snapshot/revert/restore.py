@@ -1,7 +1,7 @@
-"""Puts planned states into a worktree: each file in one rename, compared with what is expected directly before.
+"""Execution of a plan: each file is replaced by one rename, directly after its present state was checked.
 
-Order: files and links that go, folders that go (deepest first), folders and files that come, modes of folders. At most one
-temporary file exists at any time. What the disk refuses is noted, and the rest goes on. Afterwards every path is read again.
+Order: removal of files and links, removal of folders (deepest first), creation of folders and files, modes of folders. At most one
+temporary file exists at any time. A failed path is reported, and the others go on. Afterwards every path is read again.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ NOT_KEPT = "it changed again while it was restored"
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the steps: the paths that have their target, verified, and those that have not, with the reason."""
+    """The result of the steps: the verified ones, and the paths of the others, with the reasons."""
 
     done: list[Step] = field(default_factory=list[Step])
     conflicts: dict[str, str] = field(default_factory=dict[str, str])
@@ -42,7 +42,7 @@ class Restore:
         self._made: set[str] = set()
 
     def apply(self) -> Outcome:
-        """Do all steps that can be done; raises SnapshotError when a stored object is damaged."""
+        """Execute all steps that are possible; raises SnapshotError when a stored object is damaged."""
         deepest_first = sorted(self._plan.steps, key=lambda step: -step.path.count("/"))
         for step in deepest_first:
             if _is_leaf(step.now) and (step.target is None or step.target.kind == "folder"):
@@ -76,14 +76,14 @@ class Restore:
         return False
 
     def _leave(self, path: str, now: State) -> None:
-        """Note that something else stands at a path than what was expected, or something that cannot be looked at."""
+        """Record that a path has an unexpected state, or cannot be read."""
         if now == Unknown(UNREADABLE):
             self._outcome.failed[path] = UNREADABLE
         else:
             self._outcome.conflicts[path] = CHANGED_SINCE
 
     def _remove(self, step: Step) -> None:
-        """Remove a file or link; one that is gone already is as good as removed."""
+        """Remove a file or link; a missing one counts as removed."""
         folder, name = split(step.path)
         with contextlib.suppress(FileNotFoundError), self._disk.open(folder) as parent:
             parent.status(name)
@@ -97,7 +97,7 @@ class Restore:
             if step is not None:
                 self._try(path, self._remove_folder, step)
             else:
-                # It went with what was in it only if nothing else is there.
+                # It is removed only if it is empty.
                 with contextlib.suppress(OSError), self._disk.open(split(path)[0]) as parent:
                     parent.remove_folder(split(path)[1])
 
@@ -145,10 +145,7 @@ class Restore:
             self._made.add(step.path)
 
     def _make_folder(self, parent: OpenFolder, name: str, mode: int) -> bool:
-        """Make a folder that appears with its mode, though never without its owner's rights as long as it must be filled.
-
-        Returns whether there is a folder of that name now.
-        """
+        """Make a folder with its mode, plus the owner's rights until it is filled, and return whether it exists now."""
         try:
             return stat.S_ISDIR(parent.status(name).st_mode)
         except FileNotFoundError:
@@ -157,13 +154,13 @@ class Restore:
             parent.set_mode(self._temporary, mode | _OWNER)
             parent.rename(self._temporary, name)
         except BaseException:
-            with contextlib.suppress(OSError):  # the first error is the one to tell
+            with contextlib.suppress(OSError):  # the first error is the one to report
                 parent.remove_folder(self._temporary)
             raise
         return True
 
     def _write(self, parent: OpenFolder, target: Entry) -> None:
-        """Fill the temporary file, durably; nothing is left of it when that fails."""
+        """Write the temporary file durably; remove it on a failure."""
         data = memoryview(self._store.read(target.id, "blob"))
         descriptor = parent.create(self._temporary)
         try:
@@ -175,15 +172,15 @@ class Restore:
             finally:
                 parent.close(descriptor)
         except BaseException:
-            with contextlib.suppress(OSError):  # the first error is the one to tell
+            with contextlib.suppress(OSError):  # the first error is the one to report
                 parent.remove(self._temporary)
             raise
 
     def _put(self, parent: OpenFolder, name: str, step: Step) -> None:
-        """Give the temporary entry its name, if what stands there is still what was expected."""
+        """Rename the temporary entry to its name, if the present state is still the expected one."""
         is_put = False
         try:
-            # A folder above that another step made or removed leaves the path itself empty.
+            # Where another step made or removed a folder above, the path itself is absent.
             now = observe_in(parent, name).state
             if now == step.now or (now is None and _is_folder(step.now)):
                 parent.rename(self._temporary, name)
@@ -192,7 +189,7 @@ class Restore:
                 self._leave(step.path, now)
         finally:
             if not is_put:
-                with contextlib.suppress(OSError):  # the first error is the one to tell
+                with contextlib.suppress(OSError):  # the first error is the one to report
                     parent.remove(self._temporary)
 
     def _make_parents(self, path: str) -> None:
@@ -216,7 +213,7 @@ class Restore:
                 parent.set_mode(name, step.target.mode)
 
     def _verify(self) -> None:
-        """Read every path again: only what is seen is done, whatever the calls said."""
+        """Read every path again: only steps whose target is found count as done."""
         for step in self._plan.steps:
             try:
                 is_done = observe(self._disk, step.path).state == step.target

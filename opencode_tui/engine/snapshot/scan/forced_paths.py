@@ -1,4 +1,4 @@
-"""Which paths a scan records although they are ignored or large: what the repository tracks, what an earlier snapshot holds."""
+"""The paths that a scan records although they are ignored or large: tracked files and files of an earlier snapshot."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ _Mark = tuple[int, int, int]
 
 
 class TrackedPaths:
-    """The indexes of a worktree's repositories, each read when it is first needed and kept while its file stays the same."""
+    """The indexes of a worktree's repositories, each read on first use and cached while its file stays the same."""
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -41,7 +41,7 @@ def _mark(index: Path) -> _Mark:
 
 
 class ForcedPaths:
-    """What one scan wants in any case: files of earlier snapshots, files of repositories."""
+    """The paths that one scan records in any case: files of earlier snapshots, files of repositories."""
 
     def __init__(self, tracked: TrackedPaths, *, views: Sequence[View] = ()) -> None:
         self._tracked = tracked
@@ -49,13 +49,13 @@ class ForcedPaths:
         self._rules: dict[tuple[str, str], Rules] = {}
 
     def wants(self, path: str, repository: str) -> bool:
-        """Tell whether a file is wanted; `repository` is the base of the one that it lies in."""
+        """Return whether a file is recorded in any case; `repository` is the base of the repository that contains it."""
         return any(_is_file(view, path) for view in self._views) or path in self._tracked.of(repository).paths
 
     def was_visible(self, path: str, repository: str) -> bool:
-        """Tell whether a file that is ignored now came after an earlier snapshot whose rules would not have ignored it.
+        """Return whether a file that is ignored now is newer than an earlier snapshot whose rules would not have ignored it.
 
-        So a step that makes a file, and the rule that hides it, is undone with both.
+        So a step that makes a file, and a rule that ignores it, is undone with both.
         """
         folder = path.rpartition("/")[0]
         return any(
@@ -66,7 +66,7 @@ class ForcedPaths:
         )
 
     def _rules_in(self, view: View, folder: str, repository: str) -> Rules:
-        """Return the ignore rules that a snapshot holds for a folder."""
+        """Return the ignore rules of a folder in a snapshot."""
         key = (view.id, folder)
         if key not in self._rules:
             if folder == repository:
@@ -82,7 +82,7 @@ class ForcedPaths:
         return self._rules[key]
 
     def wants_below(self, folder: str, repository: str) -> bool:
-        """Tell whether anything below a folder is wanted."""
+        """Return whether any path below a folder is recorded in any case."""
         if folder in self._tracked.of(repository).folders:
             return True
         return any(

@@ -1,6 +1,6 @@
-"""Which paths a person's repository has in its index, read from the index file itself: no git runs, nothing is refreshed.
+"""The paths in the index of the user's repository, read from the index file itself: git does not run, nothing is refreshed.
 
-Source: git's index format, versions 2 to 4, with split indexes. Whatever cannot be read counts as not tracked.
+Source: git's index format, versions 2 to 4, with split indexes. An unreadable index counts as empty.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Which paths git would not look at: the rules of `.gitignore` files and of `info/exclude`, read by us.
+"""The ignore rules of `.gitignore` files and of `info/exclude`, evaluated without git.
 
-No git runs. The person's global ignore file is not read: what it hides is protected all the same.
+The user's global ignore file is not read: files that only it ignores are recorded.
 """
 
 import hashlib
@@ -14,14 +14,14 @@ _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Neighbouring rules of one sign; `names` look at the last part alone, `paths` at the path from the rules' folder."""
+    """Adjacent rules that all ignore or all include; `names` match the last part, `paths` the path from the rules' folder."""
 
     ignores: bool
     names: re.Pattern[str] | None
     paths: re.Pattern[str] | None
 
     def matches(self, name: str, path: str) -> bool:
-        """Tell whether one of the rules is for this entry; a folder's name and path end in `/`."""
+        """Return whether one of the rules matches this entry; a folder's name and path end in `/`."""
         if self.names is not None and self.names.fullmatch(name):
             return True
         return self.paths is not None and self.paths.fullmatch(path) is not None
@@ -29,7 +29,7 @@ class _Group:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules that hold in a folder: its own over those above; `base` is the folder, one letter a byte. `key` names them."""
+    """The rules of a folder: its own before those above; `base` is the folder as latin-1. `key` identifies the rules."""
 
     base: str = ""
     groups: tuple[_Group, ...] = ()
@@ -37,7 +37,7 @@ class Rules:
     key: str = ""
 
     def ignores(self, path: str, *, is_folder: bool) -> bool:
-        """Tell whether a path (relative to the worktree), in a folder that is not ignored itself, is ignored."""
+        """Return whether a path (relative to the worktree), in a folder that is not ignored itself, is ignored."""
         if self.above is None:
             return False
         if not path.isascii():
@@ -54,11 +54,11 @@ class Rules:
         return False
 
     def with_file(self, file: str, base: str) -> "Rules":
-        """Return these rules with those of an ignore file over them; without such a file, or any rule in it, these."""
+        """Return these rules extended by those of an ignore file; the same rules when it is missing or empty."""
         return self.with_text(_read(file), base)
 
     def with_text(self, text: str, base: str) -> "Rules":
-        """Return these rules with those of an ignore file's text over them, for the folder `base`."""
+        """Return these rules extended by those of an ignore file's text, for the folder `base`."""
         groups = _parse(text) if text else ()
         if not groups:
             return self
@@ -80,7 +80,7 @@ def _read(file: str) -> str:
 
 
 def text_of_rules(data: bytes) -> str:
-    """Return the text of an ignore file's bytes, one letter a byte: so git compares them."""
+    """Return an ignore file's bytes as latin-1 text, because git compares bytes."""
     return data[:_LIMIT_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1")
 
 
@@ -93,7 +93,7 @@ def _parse(text: str) -> tuple[_Group, ...]:
         plain = re.sub(r"(?<=.)/\*\*/\s*\Z", "/**/*/", line.removesuffix("\r"))
         try:
             patterns = list(GitIgnoreSpec.from_lines([plain]).patterns)
-        except ValueError:  # git, too, passes by a pattern that it cannot read
+        except ValueError:  # git skips invalid patterns, too
             continue
         for pattern in patterns:
             expression: re.Pattern[str] | None = getattr(pattern, "regex", None)
@@ -109,9 +109,9 @@ def _parse(text: str) -> tuple[_Group, ...]:
 
 
 def _whole(expression: str) -> str:
-    """Return the expression for whole paths: what lies below a match is decided by the folder, which a walk meets first.
+    """Return the expression for whole paths: entries of a matching folder need no match, because a walk visits the folder first.
 
-    Many of them can stand beside each other, and a line feed in a name is a letter like any other.
+    The expressions can be joined by `|`, and match a line feed in a name like any other character.
     """
     alone = expression.replace("(?P<ps_d>/).*", "(?P<ps_d>/)")
     unnamed = re.sub(r"\(\?P<\w+>", "(?:", alone)

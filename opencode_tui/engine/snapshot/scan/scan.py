@@ -1,8 +1,8 @@
 """From the files of a worktree to a snapshot.
 
 Only what changed since the last scan is read (`stat_cache`). `.git`, our own folders and temporary files are never part of it;
-ignored, large and special files are listed as skipped unless somebody wants them (`wanted`). Links are never followed. Blocks; a
-stop flag is looked at for every folder.
+ignored, large and special files are listed as skipped unless they are forced (`forced_paths`). Links are never followed. Blocks;
+a stop flag is checked for every folder.
 """
 
 import os
@@ -39,12 +39,12 @@ from opencode_tui.engine.snapshot.scan.stat_cache import YOUNG, KnownFile, Known
 from opencode_tui.engine.snapshot.scan.stat_file import HUGE_BYTES
 from opencode_tui.schema.error import SnapshotError
 
-# One folder on the way through a worktree: what a scan knows of it while it looks at what is in it.
+# The state of one folder during a scan.
 
 
 @dataclass(slots=True)
 class FolderFrame:
-    """A folder on the way; `only_wanted`: it is ignored, so of what is in it only what is wanted counts."""
+    """A folder during a scan; `only_wanted`: it is ignored, so only forced paths in it are recorded."""
 
     path: str
     rules: Rules
@@ -64,24 +64,24 @@ class FolderFrame:
 
 
 def full_stamp(status: os.stat_result) -> Stamp:
-    """Return the stamp of a file that is old enough to be known by it."""
+    """Return the stamp that identifies a file's content, if the file is old enough."""
     return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 def leads_outside(root: str, folder: str, target: str) -> bool:
-    """Tell whether a link in a folder leads out of the worktree, by its text alone."""
+    """Return whether a link in a folder leads out of the worktree, by its text alone."""
     path = os.path.normpath(os.path.join(root, folder, target))
     return path != root and not path.startswith(f"{root}/")
 
 
-# What a scan takes of a single file or link: nothing, and why; what it knew already; or its content. Blocks.
+# Recording of a single file or link. Blocks.
 
 LARGE_BYTES = 2 * 1024 * 1024
-"""The largest file that is recorded without being asked for. Source: SPEC, section 5; performance, section 4."""
+"""The largest file that is recorded without being forced. Source: SPEC, section 5; performance, section 4."""
 
 
 class FileRecorder:
-    """Reads what is new or changed for one scan; `started_ns` is when that began."""
+    """Records new and changed files for one scan, which began at `started_ns`."""
 
     def __init__(self, root: str, *, writer: ObjectWriter, wanted: ForcedPaths) -> None:
         self.started_ns = 0
@@ -134,7 +134,7 @@ class FileRecorder:
         frame.is_changed |= old is None or old[1:] != known[1:]
 
 
-# Which mode bits a scan met, so that a manifest tells only those that are unusual.
+# The mode bits that a scan found, so that a manifest lists only the unusual ones.
 
 _MANY = 512
 _EXECUTABLE_BIT = 0o100
@@ -148,7 +148,7 @@ class ModeTable:
     files: dict[str, Counter[int]] = field(default_factory=dict[str, Counter[int]])
 
     def summarize(self, known: Mapping[str, KnownFolder]) -> tuple[Defaults, dict[str, int]]:
-        """Return the usual modes and, by path, those of files and folders that differ; `known` has the files themselves."""
+        """Return the usual modes and, by path, those of files and folders that differ; `known` contains the files."""
         counted: Counter[int] = Counter()
         for modes in self.files.values():
             counted.update(modes)
@@ -235,7 +235,7 @@ class Scan:
         return view, self._new
 
     def _walk(self) -> str:
-        """Return the id of the files' tree; folders are finished after all that is in them."""
+        """Return the id of the files' tree; a folder is finished after its content."""
         top = self._root_frame()
         stack = [top]
         while True:
@@ -266,7 +266,7 @@ class Scan:
         return frame
 
     def _enter(self, above: FolderFrame, name: str, mode: int, only_wanted: bool) -> FolderFrame | None:
-        """Return the frame of a folder with its own entries looked at, None when it cannot be read or is gone."""
+        """Return the frame of a folder after listing it, None when it cannot be read or is gone."""
         path = above.join(name)
         rules, repository = above.rules, above.repository
         git_dir = find_git_dir(f"{self._root}/{path}")
@@ -285,7 +285,7 @@ class Scan:
         return frame
 
     def _list(self, frame: FolderFrame) -> None:
-        """Look at every entry of a folder; known files are passed by on sight, folders wait in `pending`."""
+        """List a folder: skip files with a known stamp, record the others, and add folders to `pending`."""
         if self._stop.is_set():
             raise ScanStoppedError
         descriptor = os.open(f"{self._root}/{frame.path}", _OPEN_FOLDER)
@@ -345,7 +345,7 @@ class Scan:
         frame.pending.append((name, mode, is_ignored))
 
     def _meet_file(self, frame: FolderFrame, descriptor: int, name: str, status: os.stat_result) -> None:
-        """Read a new or changed file or link, or say why not."""
+        """Record a new or changed file or link, or the reason why it is skipped."""
         path = frame.join(name)
         if name == ".git" or TEMPORARY_NAME.match(name):
             if name == ".git" and frame.path:
@@ -367,7 +367,7 @@ class Scan:
         frame.has_skipped = True
 
     def _leave(self, frame: FolderFrame, above: FolderFrame | None) -> None:
-        """Give a finished folder its tree, and put it into the one above."""
+        """Make the tree of a finished folder, and add it to the folder above."""
         seen, known = frame.seen, frame.known
         is_same = (
             not frame.is_changed
@@ -390,7 +390,7 @@ class Scan:
             above.seen.folders[frame.path.rpartition("/")[2]] = frame.seen.tree
 
     def _collect(self, frame: FolderFrame, *, is_bare: bool) -> None:
-        """Note what the manifest must say of a finished folder."""
+        """Collect a finished folder's data for the manifest."""
         seen, known = frame.seen, frame.known
         seen.outside |= {name for name in known.outside if seen.files.get(name, _GONE) is known.files.get(name)}
         for name in seen.outside:
@@ -408,7 +408,7 @@ class Scan:
 
 
 def _is_backed(cache: StatCache, store: ObjectStore) -> bool:
-    """Tell whether everything that the cache names is stored; packs that were merged still hold it."""
+    """Return whether all objects of the cache are stored, in the same packs or in merged ones."""
     if cache.packs.items() <= store.pack_sizes().items():
         return True
     return all(store.contains(bytes.fromhex(name)) for name in cache.names())

@@ -1,8 +1,8 @@
-"""What the last scan saw, folder by folder, so that the next one reads only what changed.
+"""The result of the last scan, folder by folder, so that the next one reads only what changed.
 
-It is an aid, never the truth: damaged, foreign or lost, it costs one full reading. It holds only while all objects that it names
-are stored, which needs no look while every pack that was there when it was filled still is. One JSON line a folder, so that
-writing and reading never hold the interpreter for long.
+A damaged or lost cache costs one full scan. It is valid only while all objects that it names are stored, which is certain while
+every pack that existed when it was filled still exists. One JSON line per folder, so that reading and writing release the
+interpreter often.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ KnownFile = tuple[Stamp, str, str]
 
 @dataclass(slots=True)
 class KnownFolder:
-    """A folder as it was: `rules` names the ignore rules that held, `tree` is its id ("" when it held nothing recorded)."""
+    """A scanned folder: `rules` is the key of its ignore rules, `tree` its id ("" when nothing in it was recorded)."""
 
     rules: str = ""
     tree: str = ""
@@ -41,13 +41,13 @@ class KnownFolder:
 
 @dataclass(slots=True)
 class StatCache:
-    """Folders by path, "" for the worktree; `packs` are the sizes of the packs that hold what they name."""
+    """Folders by path, "" for the worktree; `packs` are the sizes of the packs that contain their objects."""
 
     folders: dict[str, KnownFolder] = field(default_factory=dict[str, KnownFolder])
     packs: dict[str, int] = field(default_factory=dict[str, int])
 
     def names(self) -> Iterator[str]:
-        """Yield the ids of everything that the cache names, some more than once."""
+        """Yield the ids of all objects in the cache, some more than once."""
         for known in self.folders.values():
             yield from (file_id for _, _, file_id in known.files.values())
             yield from (tree for tree in (known.tree, *known.folders.values()) if tree)
@@ -101,8 +101,8 @@ def _decode(lines: list[bytes]) -> StatCache:
 
 
 def young_since(status: os.stat_result, started_ns: int, margin_ns: int = 50_000_000) -> bool:
-    """Tell whether a file changed so near to a scan's start that a later change might leave the same stamp.
+    """Return whether a file changed so shortly before a scan's start that a later change might leave the same stamp.
 
-    The margin is longer than the steps in which file systems count time.
+    The margin is longer than the resolution of file times.
     """
     return max(status.st_mtime_ns, status.st_ctime_ns) > started_ns - margin_ns

@@ -1,4 +1,4 @@
-"""What stands at one path of the worktree now, read and hashed."""
+"""The present state of one path of the worktree, read and hashed."""
 
 import stat
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from opencode_tui.engine.snapshot.entry import (
 from opencode_tui.engine.snapshot.objects.pack import object_id
 
 HUGE_BYTES = 64 * 1024 * 1024
-"""The largest file of which the bytes are kept."""
+"""The largest file whose content is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Observation:
 
 
 def observe(disk: Disk, path: str) -> Observation:
-    """Return what stands at a path; a link or file above it means that nothing does. Blocks; raises OSError when the disk fails."""
+    """Return the state of a path; below a link or a file it is absent. Blocks; raises OSError when the disk fails."""
     folder, name = split(path)
     try:
         with disk.open(folder) as parent:
@@ -41,7 +41,7 @@ def observe(disk: Disk, path: str) -> Observation:
 
 
 def observe_in(parent: OpenFolder, name: str) -> Observation:
-    """Do what `observe` does, for a name in an open folder."""
+    """Return the state of a name in an open folder, as `observe` does."""
     try:
         status = parent.status(name)
         if stat.S_ISDIR(status.st_mode):

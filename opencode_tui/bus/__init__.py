@@ -1,4 +1,4 @@
-"""Typed events inside the process: publish, subscribe, classes of delivery. Imports `schema` only."""
+"""Typed events inside the process: publish, subscribe, delivery classes. Imports `schema` only."""
 
 from opencode_tui.bus.bus import Bus, Subscription
 

@@ -1,1 +1,1 @@
-"""Command line: parse arguments, choose a face, exit code."""
+"""The command line: parses arguments, runs one command, returns the exit code."""

@@ -1,1 +1,1 @@
-"""Settings files and OPENCODE_* flags, merged by precedence; trust in a repository's own files; credentials."""
+"""Settings files and OPENCODE_* flags, merged by precedence; trust in a repository's config; credentials."""

@@ -1,1 +1,1 @@
-"""The headless agent: sessions, prompt loop, tools, providers. Runs without any screen; never imports `textual` or `rich`."""
+"""The headless agent: sessions, prompt loop, tools, providers. Imports no UI library."""

@@ -1,5 +1,5 @@
-"""Shapes of everything that is stored or sent: pure data, no input or output.
+"""Types of everything that is stored or sent: pure data, without I/O.
 
-Imports nothing of ours. Field names on disk and on the wire are OpenCode's; ours beside them are only `session.metadata`,
-`patch.after`, `revert.after`, `compaction.tailID` and keys inside a `metadata` (SPEC section 1, "storage keys").
+Field names on disk and over HTTP are OpenCode's; our additions are `session.metadata`, `patch.after`, `revert.after`,
+`compaction.tailID` and keys inside a `metadata`.
 """

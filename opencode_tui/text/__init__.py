@@ -1,1 +1,1 @@
-"""The words and figures that both the screen and the command line show, as plain values: no widget, no terminal."""
+"""Texts and figures for the TUI and the command line, as plain values."""

@@ -1,4 +1,4 @@
-"""The terminal app: a face over the engine's one door (`client`) and nothing else of the engine.
+"""The terminal app, a client of the engine through `client` only.
 
-What the first frame shows imports nothing of ours below this package; schema and client come after it.
+The first frame imports nothing of ours below this package but `text`; schema and client are imported after it.
 """

@@ -1,1 +1,1 @@
-"""One module for each command: its options and what it does."""
+"""The commands: one module each, with its options and its work."""

@@ -1,1 +1,1 @@
-"""What is wrong or strange in settings."""
+"""Checks of settings: types, consistency, unknown keys, the JSON schema."""

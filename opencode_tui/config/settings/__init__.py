@@ -1,1 +1,1 @@
-"""Every key of the settings with its type."""
+"""The settings: one typed field for each key."""

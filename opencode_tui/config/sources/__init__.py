@@ -1,1 +1,1 @@
-"""Where settings come from, and how each kind of file is read."""
+"""The files and variables that settings come from, and their formats."""

@@ -1,1 +1,1 @@
-"""What a repository may start, and whether it is trusted."""
+"""What the config of a repository can start, and whether the user trusts it."""

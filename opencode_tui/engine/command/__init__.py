@@ -1,1 +1,1 @@
-"""Slash commands: prompts with a name, built in, from the settings, or from skills."""
+"""Slash commands: named prompts, built in, from the settings, or from skills."""

@@ -1,1 +1,1 @@
-"""Which project a folder belongs to: its repository, its id, its record."""
+"""The project of a folder: its repository, ID and record."""

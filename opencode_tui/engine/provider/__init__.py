@@ -1,1 +1,1 @@
-"""Models and how they are reached: the `Llm` protocol, its adapters, limits and prices, and what a failure means."""
+"""Models and their providers: the `Llm` protocol, its adapters, limits and prices, the meaning of failures."""

@@ -1,1 +1,1 @@
-"""Builds the engine's services, complete and once each, out of collaborators that are passed explicitly; nothing is global."""
+"""Builds the services of the engine, once each, with explicit collaborators."""

@@ -1,1 +1,1 @@
-"""What the model can do: one module and one `.md` (its description for the model) for each tool."""
+"""The tools of the model: `builtin` has one module and one `.md` for each; the other packages are their shared code."""

@@ -1,1 +1,1 @@
-"""Shapes of requests and answers: what a client sends and receives."""
+"""Types of requests to the client API and of its responses."""

@@ -1,1 +1,1 @@
-"""Events: what happened, in the shapes that the bus, the server and the clients share."""
+"""Events, in the types that the bus, the server and the clients share."""

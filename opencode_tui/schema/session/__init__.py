@@ -1,1 +1,1 @@
-"""Shapes of stored sessions: session, message, part, tool state, undo."""
+"""Types of stored sessions: session, message, part, tool state, undo."""

@@ -1,1 +1,1 @@
-"""The routes, one module for each noun; what they share stands in `server/request.py` and `server/answer.py`."""
+"""The routes, one module for each noun; `server/request.py` and `server/answer.py` have the shared code."""

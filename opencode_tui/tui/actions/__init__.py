@@ -1,1 +1,1 @@
-"""Actions of the chat, by ID: each asks the controller, or opens a dialog or a screen."""
+"""Actions of the chat, by ID: each calls the controller, or opens a dialog or a screen."""

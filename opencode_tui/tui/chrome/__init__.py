@@ -1,1 +1,1 @@
-"""The parts around the conversation: title row, sidebar, activity line, status line."""
+"""The parts around the conversation: header, sidebar, activity line, status line."""

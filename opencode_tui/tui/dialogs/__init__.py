@@ -1,1 +1,1 @@
-"""What asks or offers something: panels in the prompt's place, overlays over the screen."""
+"""Dialogs: panels that replace the prompt, and overlays."""

@@ -1,1 +1,1 @@
-"""Diffs on the screen: rows as cells, layout, headings."""
+"""Diffs: rows as cells, layout, headings."""

@@ -1,1 +1,1 @@
-"""Where the person writes: the editor, its history, completions, attachments."""
+"""The prompt: editor, history, completions, attachments."""

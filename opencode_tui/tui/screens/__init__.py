@@ -1,1 +1,1 @@
-"""Full pages over the chat: sessions, timeline, context, changes, long texts."""
+"""Full screens, each with its `.tcss` file."""

@@ -1,1 +1,1 @@
-"""State behind the screen, without widgets: the shown session, its items, the folder, the model."""
+"""State without widgets: the current session, its items, the folder, the model."""

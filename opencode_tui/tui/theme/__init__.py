@@ -1,1 +1,1 @@
-"""Colours and glyphs of the screen, as values that know nothing of a widget."""
+"""Colors and glyphs, as values without widgets."""

@@ -1,1 +1,1 @@
-"""Small parts that several screens share."""
+"""Small widgets that several screens share."""

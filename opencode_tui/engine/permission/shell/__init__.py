@@ -1,1 +1,1 @@
-"""What a shell command would do, told without running it: `scan` for the facts, `decide` for what the rules make of them."""
+"""Analysis of shell commands without running them: `scan` finds their effects, `decide` applies the rules."""

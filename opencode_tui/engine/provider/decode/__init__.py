@@ -1,1 +1,1 @@
-"""The two wire formats: decoders from bytes to deltas, encoders from a request to a body."""
+"""The OpenAI and Anthropic wire formats: encode requests, decode responses."""

@@ -1,7 +1,7 @@
-"""The built-in model `demo/tour`: offline, scripted, with real tools; how a newcomer sees everything without a key.
+"""The built-in model `demo/tour`: offline and scripted, with real tools; it shows the product without a key.
 
-`intent` reads plain English as goals, with `programs` for what it can write; `scripts` says which tool comes next for a goal; `llm`
-replays the scripts with the answers of the `turn` so far and streams the next act. All but `llm` is pure.
+`intent` parses plain English into goals, with `programs` for what it can write; `scripts` selects the next tool for a goal; `llm` replays
+the scripts with the responses of the `turn` so far and streams the next call. All modules except `llm` are pure.
 """
 
 from opencode_tui.schema.model import Limit, Model
@@ -16,4 +16,4 @@ DEMO_MODEL = Model(
     reasoning=True,
     temperature=False,
 )
-"""The model entry: free, small, always there."""
+"""The catalog entry of the demo model."""

@@ -1,1 +1,1 @@
-"""Keeping a conversation within its model's context: summaries and pruning."""
+"""Fits a conversation into its model's context: summaries and pruning."""

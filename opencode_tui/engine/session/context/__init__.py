@@ -1,1 +1,1 @@
-"""What the next request carries, item by item, for the context view and `debug context`."""
+"""The items of the next request, for the context view and `debug context`."""

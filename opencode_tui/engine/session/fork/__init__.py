@@ -1,1 +1,1 @@
-"""Forks of a session: the range that is copied, and a worktree of its own."""
+"""Forks of a session: the copied range, and optionally a git worktree."""

@@ -1,1 +1,1 @@
-"""The records of sessions: in memory, on the disk, and their copies for forks."""
+"""The records of sessions: in memory, on disk, and copies for forks."""

@@ -1,1 +1,1 @@
-"""What a model is sent: history, system prompt, instructions, attachments, messages."""
+"""The request to the model: history, system prompt, instructions, attachments, messages."""

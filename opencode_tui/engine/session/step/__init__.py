@@ -1,1 +1,1 @@
-"""One step: a model call, its tool calls, what they change."""
+"""One step: a model request, its tool calls, their changes to files."""

@@ -1,1 +1,1 @@
-"""How many tokens things take: `estimate` whole requests, `media` pictures and documents, `characters` by length alone."""
+"""Token counts: `estimate` for requests, `media` for images and documents, `characters` by length alone."""

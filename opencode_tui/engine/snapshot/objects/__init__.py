@@ -1,1 +1,1 @@
-"""The objects of a snapshot store: blobs, trees, packs, manifests, and what differs between two snapshots."""
+"""The object store: blobs, trees, packs, manifests, and differences between two snapshots."""

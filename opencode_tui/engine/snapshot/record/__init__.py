@@ -1,1 +1,1 @@
-"""Recording what a step does to files."""
+"""Recording the changes of a step to files."""

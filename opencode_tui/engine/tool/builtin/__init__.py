@@ -1,1 +1,1 @@
-"""The built-in tools: one module and one `.md` (its description for the model) each."""
+"""The built-in tools: one module and one `.md`, the description for the model, for each."""

@@ -1,1 +1,1 @@
-"""Changing a file's text: finding the place, patches, diffs."""
+"""Edits of a file's text: matching, patches, diffs."""

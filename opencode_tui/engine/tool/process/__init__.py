@@ -1,1 +1,1 @@
-"""Shell commands: started, read, and ended with every process that they started."""
+"""Shell commands: start, read, and kill with all their child processes."""

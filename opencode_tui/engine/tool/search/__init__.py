@@ -1,1 +1,1 @@
-"""Finding files and lines in a folder."""
+"""Search for files and lines in a folder."""

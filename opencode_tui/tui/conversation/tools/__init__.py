@@ -1,1 +1,1 @@
-"""What is seen of each tool's calls: the line's argument and facts, and the lines below it."""
+"""Renderers of tool calls: the argument and facts of the line, and the lines below it."""

@@ -1,1 +1,1 @@
-"""Floor 1: JSON records in the data folder, atomic and crash-safe, with locks between processes."""
+"""JSON records in the data folder, atomic and crash-safe, with locks between processes."""

@@ -1,7 +1,7 @@
-"""Credentials of the providers: `auth.json` in OpenCode's shape, `{provider: {"type": "api", "key": …}}`.
+"""Credentials of the providers: `auth.json` in OpenCode's format, `{provider: {"type": "api", "key": …}}`.
 
-Mode 0600, written atomically under the lock of the store; entries of other kinds (oauth, wellknown) are kept as they are. A damaged
-file is an error and keeps its bytes. A key never stands in a message.
+Mode 0600, written atomically under the lock of the store; entries of other kinds (oauth, wellknown) are kept unchanged. A damaged
+file is an error and is left unchanged. No message contains a key.
 """
 
 import json
@@ -23,13 +23,13 @@ _PROVIDER = re.compile(r"[A-Za-z0-9][\w.:@/-]{0,199}")
 
 
 class Credentials(Struct, frozen=True):
-    """Entries by provider as they stand in the file. `corrected` says, in one line, that an unsafe mode was corrected."""
+    """Entries by provider, as in the file. `corrected` is one line about a mode that was corrected, None without."""
 
     entries: dict[str, JsonObject]
     corrected: str | None = None
 
     def key(self, provider_id: str) -> str | None:
-        """Return the API key of a provider, None when there is none of this kind."""
+        """Return the API key of a provider, None without one."""
         entry = self.entries.get(provider_id, {})
         key = entry.get("key")
         return key if entry.get("type") == "api" and isinstance(key, str) and key else None
@@ -42,7 +42,7 @@ class AuthStore:
         self._paths = paths
 
     def read(self) -> Credentials:
-        """Return what is stored, and make the file private if it was not; raises ConfigError for a damaged one. Blocks."""
+        """Return the credentials, and restrict the mode of the file; raises ConfigError when damaged. Blocks."""
         try:
             text = read_text(str(self._paths.auth))
         except FileNotFoundError:
@@ -52,15 +52,17 @@ class AuthStore:
         return Credentials(self._parse(text), self._restrict_mode())
 
     def login(self, provider_id: str, key: str) -> None:
-        """Store the API key of a provider. Raises ConfigError for a wrong name or key, StorageError when it cannot be written."""
+        """Store the API key of a provider. Raises ConfigError for an invalid name or key, StorageError if it cannot be written."""
         if not _PROVIDER.fullmatch(provider_id):
-            raise ConfigError(f"{provider_id!r} cannot name a provider; `opencode-tui models` lists the names")
+            raise ConfigError(f"{provider_id!r} is not a valid name of a provider; see `opencode-tui models`")
         if not key or not key.isprintable() or not key.isascii() or " " in key:
-            raise ConfigError("the key is empty or holds blanks, line breaks or characters no key has; paste it again")
+            raise ConfigError(
+                "the key is empty or contains spaces, line breaks or other invalid characters; paste it again"
+            )
         self._change(lambda entries: entries.__setitem__(provider_id, {"type": "api", "key": key}))
 
     def logout(self, provider_id: str) -> bool:
-        """Forget the credentials of a provider; False when there are none. Raises as `login`."""
+        """Delete the credentials of a provider and return whether there were any. Raises the same errors as `login`."""
         removed: list[JsonObject] = []
 
         def remove(entries: dict[str, JsonObject]) -> None:
@@ -71,7 +73,7 @@ class AuthStore:
         return bool(removed)
 
     def _change(self, change: Callable[[dict[str, JsonObject]], None]) -> None:
-        from opencode_tui.storage.locks import Locks  # only who writes needs it
+        from opencode_tui.storage.locks import Locks  # only needed for writing
 
         with Locks(self._paths).store():
             entries = dict(self.read().entries)
@@ -100,11 +102,11 @@ class AuthStore:
         try:
             os.chmod(path, _SAFE_MODE)
         except OSError as error:
-            return f"{path} has mode {mode:04o}, others can read your keys, and it cannot be set to 0600 ({error.strerror})"
-        return f"{path} had mode {mode:04o}, others could read your keys; it has mode 0600 now"
+            return f"{path} has mode {mode:04o}, so others can read your keys, and it cannot be set to 0600 ({error.strerror})"
+        return f"{path} had mode {mode:04o}, so others could read your keys; permissions tightened (0600)"
 
     def _write(self, entries: dict[str, JsonObject]) -> None:
-        from opencode_tui.storage.atomic import AtomicWriter  # only who writes needs it
+        from opencode_tui.storage.atomic import AtomicWriter  # only needed for writing
         from opencode_tui.storage.files import FileSystem
 
         data = json.dumps(entries, indent=2).encode()
@@ -113,5 +115,5 @@ class AuthStore:
         except OSError as error:
             reason = error.strerror or str(error)
             raise StorageError(
-                f"{self._paths.auth} cannot be written ({reason}); it is as it was, make room and repeat"
+                f"{self._paths.auth} cannot be written ({reason}); it is unchanged; free some space and try again"
             ) from error

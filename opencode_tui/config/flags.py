@@ -7,14 +7,14 @@ from msgspec import Struct
 from opencode_tui.schema.error import ConfigError
 
 _NEAR = 0.93
-"""How alike a mistyped variable and ours are: OpenCode has others, which mean something to it."""
+"""Least similarity of a mistyped variable and ours; high because OpenCode has variables that we do not have."""
 
 DEFAULT_OUTPUT_TOKEN_MAX = 32_000
-"""Tokens of an answer at most. Source: seed 000."""
+"""Most tokens of a response. Source: seed 000."""
 
 
 class Flags(Struct, frozen=True):
-    """What the environment asks for; empty texts count as unset."""
+    """Values of the environment variables; empty ones count as unset."""
 
     config: str | None = None
     config_content: str | None = None
@@ -31,7 +31,7 @@ class Flags(Struct, frozen=True):
 
 
 def read_flags(environ: Mapping[str, str]) -> Flags:
-    """Return the flags of an environment; raises ConfigError for a number that is none."""
+    """Return the flags of an environment; raises ConfigError for an invalid number."""
     return Flags(
         config=_text(environ, "OPENCODE_CONFIG"),
         config_content=_text(environ, "OPENCODE_CONFIG_CONTENT"),
@@ -57,7 +57,7 @@ _PREFIX = "OPENCODE_"
 
 
 def find_flag_faults(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return (variable, message) for switches that are neither on nor off, and for names that differ from ours by a slip."""
+    """Return (variable, message) for switches with invalid values and for mistyped names."""
     faults: list[tuple[str, str]] = []
     known = {f"{_PREFIX}{name}" for name in (*_BOOLEANS, *_OTHERS)}
     for name in sorted(name for name in environ if name.startswith(_PREFIX)):
@@ -65,7 +65,7 @@ def find_flag_faults(environ: Mapping[str, str]) -> list[tuple[str, str]]:
             if environ[name].strip().lower() not in ("", "true", "1", "false", "0"):
                 faults.append((name, "expected true or false (ignored)"))
         elif name not in known:
-            import difflib  # only for a variable that we do not know
+            import difflib  # only for an unknown variable
 
             near = difflib.get_close_matches(name, known, 1, _NEAR)
             faults += [(name, f"unknown variable (ignored), did you mean {near[0]}?")] if near else []
@@ -86,7 +86,5 @@ def _positive(environ: Mapping[str, str], name: str, default: int) -> int:
     if text is None:
         return default
     if not (text.strip().isascii() and text.strip().isdigit() and len(text) < 12 and int(text) > 0):
-        raise ConfigError(
-            f"{name} is not a whole number above 0; set it to tokens, as in {name}={default}, or unset it"
-        )
+        raise ConfigError(f"{name} is not an integer above 0; set it to tokens, as in {name}={default}, or unset it")
     return int(text)

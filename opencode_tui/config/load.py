@@ -1,7 +1,7 @@
-"""Loads the settings of a directory: every source in its order, checked, gated by trust, merged.
+"""Loading of the settings of a directory: every source in order, checked, gated by trust, merged.
 
-One wrong value anywhere raises ConfigError; what is only strange becomes a warning; what a repository may not decide by itself has
-no effect and stands in `ignored`. Nothing is fetched, started, imported or written.
+A wrong value raises ConfigError; a doubtful one is a warning; a setting of a repository that needs trust has no effect and is
+listed in `ignored`. Nothing is fetched, started, imported or written.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,10 +37,10 @@ from opencode_tui.storage.paths import Paths
 
 
 class LoadedConfig(Struct, frozen=True):
-    """The settings in force in a directory.
+    """The effective settings of a directory.
 
-    `effective` is what `settings` was made of, under OpenCode's key names; `sources` maps dotted keys to the file or variable that
-    set them last; `extensions` are the plugins, tools and skills that may be loaded, weakest place first.
+    `effective` are the values of `settings` under OpenCode's key names; `sources` maps dotted keys to the file or variable that
+    set them last; `extensions` are the plugins, tools and skills that may be loaded, lowest precedence first.
     """
 
     settings: Settings
@@ -53,7 +53,7 @@ class LoadedConfig(Struct, frozen=True):
 
 
 def load_config(*, paths: Paths, flags: Flags, directory: Path, environ: Mapping[str, str]) -> LoadedConfig:
-    """Return the settings of a directory; raises ConfigError. Blocks, a few milliseconds for the usual one or two files."""
+    """Return the settings of a directory; raises ConfigError. Blocks for a few milliseconds."""
     return _Loading(paths=paths, flags=flags, directory=directory, environ=environ).load()
 
 
@@ -85,7 +85,7 @@ class _Loading:
         for source in list_administrator_sources(self._flags, self._directory):
             self._read_source(source)
         effective, origins = self._merged.value, self._merged.present_sources()
-        final = Layer(", ".join(dict.fromkeys(origins.values())) or "settings", "person", self._directory, effective)
+        final = Layer(", ".join(dict.fromkeys(origins.values())) or "settings", "user", self._directory, effective)
         settings = self._check.validate(final)
         themes = [source.path / "themes" for source in sources if source.kind == "folder"]
         self._warnings += check_consistency(
@@ -127,12 +127,12 @@ class _Loading:
                     )
 
     def _add(self, layer: Layer) -> None:
-        """Check one layer and lay it over what is there."""
+        """Check one layer and merge it over the earlier ones."""
         self._warnings += [*layer.warnings, *self._shadowing(layer)]
         layer = replace(layer, value=migrate(layer.value))
         if layer.origin == "repository":
             layer = self._gate(layer)
-        self._name_unsupported(layer)
+        self._report_unsupported(layer)
         written = layer.value
         substituted = self._substitution.apply(layer)
         if substituted.value != written:
@@ -149,7 +149,7 @@ class _Loading:
         if layer.origin == "administrator" and "permission" in layer.value:
             self._merged.put_rules_last(layer.value["permission"], layer.source)
 
-    def _name_unsupported(self, layer: Layer) -> None:
+    def _report_unsupported(self, layer: Layer) -> None:
         known = {notice.key for notice in self._unsupported}
         self._unsupported += [notice for notice in find_unsupported(layer) if notice.key not in known]
 
@@ -166,7 +166,7 @@ class _Loading:
         ]
 
     def _gate(self, layer: Layer) -> Layer:
-        """Return the layer without what the repository may not decide until it is trusted."""
+        """Return the layer without the settings that need trust, unless the repository is trusted."""
         place = RepositoryFolder(layer.folder, self._worktree, self._paths.home)
         item, gated = review_settings(layer, place)
         if not gated:
@@ -219,16 +219,16 @@ class _Loading:
             (self._flags.is_share_disabled, {"share": "disabled"}, "OPENCODE_DISABLE_SHARE"),
         ):
             if is_set:
-                layer = Layer(name, "person", self._directory, cast("JsonObject", value))
-                self._name_unsupported(layer)
+                layer = Layer(name, "user", self._directory, cast("JsonObject", value))
+                self._report_unsupported(layer)
                 self._merged.add(layer.value, name)
         if self._flags.is_share_automatic and self._flags.is_share_disabled:
             self._warnings.append(
-                Notice("OPENCODE_AUTO_SHARE", "", "has no effect beside OPENCODE_DISABLE_SHARE; unset one")
+                Notice("OPENCODE_AUTO_SHARE", "", "has no effect with OPENCODE_DISABLE_SHARE; unset one")
             )
         self._warnings += [Notice(name, "", message) for name, message in find_flag_faults(self._environ)]
 
 
 def _distinct(gated: list[Gated]) -> list[Gated]:
-    """Return one of each key: a text with two placeholders is gated twice."""
+    """Return one of each key: a string with two placeholders is gated twice."""
     return list({dotted(one.path): one for one in gated}.values())

@@ -1,7 +1,7 @@
-"""Several layers of settings as one: objects are merged, lists replaced, except that `plugin` and `instructions` are united.
+"""Merging of layers of settings: objects are merged, lists replaced, except that `plugin` and `instructions` are joined.
 
-Rules of permissions keep their order (`config/permission.py`). For every value the source that set it last is remembered, for
-every rule of permissions the one that wrote it, wherever later layers have moved it.
+Permission rules keep their order (`config/permission.py`). The source that set a value last is recorded for every value, and for
+every permission rule the source that contains it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,8 +12,8 @@ from opencode_tui.config.notice import dotted
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.schema.record import JsonObject
 
-UNITED = ("plugin", "instructions")
-"""Lists whose members of all sources count."""
+JOINED = ("plugin", "instructions")
+"""Lists that contain the members of all sources."""
 
 
 class Merged:
@@ -23,17 +23,17 @@ class Merged:
         self.value: JsonObject = {}
         self.sources: dict[str, str] = {}
         self._rules: dict[KeyPath, JsonObject] = {}
-        """Rules by the path of their table: as in the settings, with the source in the place of the action."""
+        """Rules by the path of their table: as in the settings, with the source instead of the action."""
 
     def add(self, value: JsonObject, source: str) -> None:
-        """Lay the settings of one source over what is there."""
+        """Merge the settings of one source over the earlier ones."""
         self.value = _merge(self.value, value, ())
         self._record_sources(value, source, ())
         for path in _rule_tables(value):
             self._add_rules(path, _at(value, path), source)
 
     def put_rules_last(self, rules: Any, source: str) -> None:
-        """Lay rules behind those of each agent, which would otherwise win over them."""
+        """Append rules to those of each agent, which would otherwise override them."""
         agents = self.value.get("agent")
         if not isinstance(agents, dict) or not isinstance(rules, dict):
             return
@@ -46,21 +46,21 @@ class Merged:
         self.value = {**self.value, "agent": stricter}
 
     def present_sources(self) -> dict[str, str]:
-        """Return the sources of the values that are still there, in the order of the settings."""
+        """Return the sources of the values that remain, in the order of the settings."""
         present: dict[str, str] = {}
         for path in _paths(self.value, ()):
-            around = present.get(dotted(path[:-1]), "")  # a rule that changed its form keeps the source of its tool
-            present[dotted(path)] = self._rule_source(path) or self.sources.get(dotted(path), around)
+            outer = present.get(dotted(path[:-1]), "")  # a rule that changed its form keeps the source of its tool
+            present[dotted(path)] = self._rule_source(path) or self.sources.get(dotted(path), outer)
         return present
 
     def _add_rules(self, path: KeyPath, rules: Any, source: str) -> None:
-        told: JsonObject = {}
-        for tool, pattern, _ in permission.iterate(permission.normalise(rules)):
-            told.setdefault(tool, {})[pattern] = source
-        self._rules[path] = permission.merge(self._rules.get(path, {}), told)
+        rule_sources: JsonObject = {}
+        for tool, pattern, _ in permission.iterate(permission.normalize(rules)):
+            rule_sources.setdefault(tool, {})[pattern] = source
+        self._rules[path] = permission.merge(self._rules.get(path, {}), rule_sources)
 
     def _rule_source(self, path: KeyPath) -> str:
-        """Return who wrote the rule at a path; empty for what is none."""
+        """Return the source of the rule at a path; empty when it is not a rule."""
         for table, rules in self._rules.items():
             rest = path[len(table) :]
             if path[: len(table)] != table or not rest:
@@ -80,7 +80,7 @@ class Merged:
 
 
 def sources_after(before: JsonObject, after: JsonObject, sources: Mapping[str, str], source: str) -> dict[str, str]:
-    """Return the sources of settings that `source` has changed as a whole: what is as before keeps its own."""
+    """Return the sources after `source` changed the settings: unchanged values keep theirs."""
     return {
         dotted(path): sources.get(dotted(path), source) if _at(before, path) == _at(after, path) else source
         for path in _paths(after, ())
@@ -119,7 +119,7 @@ def _merge(earlier: Any, later: Any, path: KeyPath) -> Any:
         for key, value in after.items():
             result[key] = _merge(before[key], value, (*path, key)) if key in before else value
         return result
-    if isinstance(earlier, list) and isinstance(later, list) and len(path) == 1 and path[0] in UNITED:
+    if isinstance(earlier, list) and isinstance(later, list) and len(path) == 1 and path[0] in JOINED:
         return list(dict.fromkeys([*cast("list[str]", earlier), *cast("list[str]", later)]))
     return cast("Any", later)
 
@@ -129,24 +129,26 @@ def _is_permission(path: KeyPath) -> bool:
 
 
 def without(settings: JsonObject, paths: list[KeyPath]) -> JsonObject:
-    """Return a copy without the values at these paths, and without objects that became empty thereby."""
-    doomed = set(paths)
-    return cast("JsonObject", _prune(settings, (), doomed) or {})
+    """Return a copy without the values at these paths, and without objects that became empty."""
+    removed = set(paths)
+    return cast("JsonObject", _prune(settings, (), removed) or {})
 
 
-def _prune(value: Any, path: KeyPath, doomed: set[KeyPath]) -> Any:
-    """Return the pruned value, None when nothing of it is left."""
+def _prune(value: Any, path: KeyPath, removed: set[KeyPath]) -> Any:
+    """Return the pruned value, None when nothing is left."""
     if isinstance(value, dict):
         kept: JsonObject = {}
         for key, inner in cast("JsonObject", value).items():
-            pruned = None if (*path, key) in doomed else _prune(inner, (*path, key), doomed)
-            if pruned is not None or (inner is None and (*path, key) not in doomed):
+            pruned = None if (*path, key) in removed else _prune(inner, (*path, key), removed)
+            if pruned is not None or (inner is None and (*path, key) not in removed):
                 kept[key] = pruned
         return kept if kept or not value else None
     if isinstance(value, list):
         members = cast("list[Any]", value)
         inner_values = [
-            _prune(inner, (*path, index), doomed) for index, inner in enumerate(members) if (*path, index) not in doomed
+            _prune(inner, (*path, index), removed)
+            for index, inner in enumerate(members)
+            if (*path, index) not in removed
         ]
         return inner_values if inner_values or not members else None
     return value

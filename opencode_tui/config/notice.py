@@ -1,4 +1,4 @@
-"""What a person is told about settings: where, which key, what is wrong and what to do. One line each."""
+"""Messages about settings: source, line, key, problem and remedy in one line."""
 
 from msgspec import Struct
 
@@ -7,7 +7,7 @@ from opencode_tui.schema.error import ConfigError
 
 
 class Notice(Struct, frozen=True):
-    """A warning, or something that has no effect and why. `source` is a file or a variable, `key` is dotted."""
+    """A warning about a setting. `source` is a file or a variable, `key` is dotted."""
 
     source: str
     key: str
@@ -19,23 +19,23 @@ class Notice(Struct, frozen=True):
 
     def to_dict(self) -> dict[str, str | int]:
         """Return plain data; `message` is the whole line."""
-        place: dict[str, str | int] = {"line": self.line} if self.line else {}
-        return {"source": self.source, **place, "key": self.key, "message": str(self)}
+        location: dict[str, str | int] = {"line": self.line} if self.line else {}
+        return {"source": self.source, **location, "key": self.key, "message": str(self)}
 
 
 def describe(source: str, line: int | None, key: str, message: str) -> str:
     """Return `source line 3: some.key: what is wrong`."""
-    place = f"{source} line {line}" if line else source
-    return ": ".join(part for part in (place, key, message) if part)
+    location = f"{source} line {line}" if line else source
+    return ": ".join(part for part in (location, key, message) if part)
 
 
 def config_error(source: str, position: Position | None, key: str, message: str) -> ConfigError:
-    """Return the error to raise for something wrong at a place."""
+    """Return a ConfigError with the position and the key in its message."""
     return ConfigError(describe(source, position.line if position else None, key, message))
 
 
 def dotted(path: KeyPath) -> str:
-    """Return a path as people write it: `agent.build.steps`, `instructions[2]`."""
+    """Return a path in dotted notation: `agent.build.steps`, `instructions[2]`."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part

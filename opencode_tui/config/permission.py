@@ -1,7 +1,7 @@
 """Permission settings as ordered rules: `{tool: action}` or `{tool: {pattern: action}}`, in the order of the file.
 
-The last rule that matches wins. Rules of a later file stand behind those of an earlier one, so that later means stronger also for
-a pattern that both speak of; a rule for `*` replaces what stands before it, because nothing before it could win any more.
+The last rule that matches wins. Rules of a later file come after those of an earlier one, also for a pattern in both; a rule for
+`*` replaces all rules before it, because none of them could win.
 Source: reference, section 27.
 """
 
@@ -17,18 +17,18 @@ PERMISSIONS = frozenset({
     "websearch", "codesearch", "lsp", "doom_loop", "skill", "plan_enter", "plan_exit", "write", "patch", "multiedit",
     "apply_patch", "recall", "batch",
 })  # fmt: skip
-"""What rules are about; tools of MCP servers come on top, their names hold an underscore."""
+"""Permissions that rules can name, besides tools of MCP servers, whose names contain an underscore."""
 
 
 def is_action(value: object) -> bool:
-    """Tell whether a value is one of ask, allow, deny."""
+    """Return whether a value is one of ask, allow, deny."""
     return isinstance(value, str) and value in _ACTIONS
 
 
-def normalise(value: Any) -> Any:
+def normalize(value: Any) -> Any:
     """Return a permission setting in its shortest form: a lone action applies to all tools, `{"*": x}` is x.
 
-    What is not of the right shape is left as it is, for the validation to name.
+    A value of another shape is returned unchanged; the validation reports it.
     """
     if is_action(value):
         return {"*": value}
@@ -47,44 +47,46 @@ def _shorten(rules: Any) -> Any:
 
 
 def merge(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
-    """Return both normalised settings as one that decides as the later one's rules behind the earlier one's.
+    """Return one normalized setting that decides like the rules of `earlier` followed by those of `later`.
 
-    Exact as long as no two different wildcards over tools overlap; nobody but `*` is usual there.
+    Exact unless two different wildcards over tools overlap; only `*` is common there.
     """
     result = dict(earlier)
     for tool, rules in later.items():
         patterns = _patterns(rules)
         if not is_wildcard(tool):
-            result[tool] = _shorten(_behind(_remove(result, tool), patterns))
+            result[tool] = _shorten(_append(_remove(result, tool), patterns))
         elif "*" in patterns:
             result = {name: kept for name, kept in result.items() if not covers(tool, name)}
             result[tool] = _shorten(patterns)
         else:
             for name in [name for name in result if not is_wildcard(name) and covers(tool, name)]:
-                result[name] = _shorten(_behind(_remove(result, name), patterns))
-            result[tool] = _shorten(_behind(_patterns(result.get(tool, {})), patterns))
+                result[name] = _shorten(_append(_remove(result, name), patterns))
+            result[tool] = _shorten(_append(_patterns(result.get(tool, {})), patterns))
     return result
 
 
 def is_wildcard(tool: str) -> bool:
-    """Tell whether a name of tools stands for several."""
+    """Return whether the name of a tool is a wildcard."""
     return "*" in tool or "?" in tool
 
 
 def covers(wildcard: str, name: str) -> bool:
-    """Tell whether a wildcard over tools covers a name (or another wildcard)."""
-    return re.fullmatch("".join(_PIECES.get(letter, re.escape(letter)) for letter in wildcard), name) is not None
+    """Return whether a wildcard over tools covers a name (or another wildcard)."""
+    return (
+        re.fullmatch("".join(_PIECES.get(character, re.escape(character)) for character in wildcard), name) is not None
+    )
 
 
 def _remove(settings: dict[str, Any], tool: str) -> dict[str, Any]:
-    """Remove a tool's rules and return them, followed by those of the wildcards that stood behind and covered it."""
+    """Remove a tool's rules and return them, followed by those of the later wildcards that cover it."""
     if tool not in settings:
         return {}
     names = list(settings)
     rules = _patterns(settings[tool])
     for name in names[names.index(tool) + 1 :]:
         if is_wildcard(name) and covers(name, tool):
-            rules = _behind(rules, _patterns(settings[name]))
+            rules = _append(rules, _patterns(settings[name]))
     del settings[tool]
     return rules
 
@@ -93,8 +95,8 @@ def _patterns(rules: Any) -> dict[str, Any]:
     return dict(cast("dict[str, Any]", rules)) if isinstance(rules, dict) else {"*": rules}
 
 
-def _behind(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
-    """Return both as one list; a pattern that comes again moves to its new place, `*` replaces everything before it."""
+def _append(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+    """Return the rules of both; a repeated pattern moves to its later position, `*` replaces everything before it."""
     merged = dict(earlier)
     for pattern, action in later.items():
         merged.pop(pattern, None)
@@ -105,7 +107,7 @@ def _behind(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
 
 
 def iterate(setting: Any) -> Iterator[tuple[str, str, Any]]:
-    """Yield (tool, pattern, action) of a normalised setting in order; what is of a wrong shape is passed by."""
+    """Yield (tool, pattern, action) of a normalized setting in order; a setting of another shape yields nothing."""
     if not isinstance(setting, dict):
         return
     for tool, rules in cast("dict[str, Any]", setting).items():

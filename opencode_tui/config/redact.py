@@ -1,4 +1,4 @@
-"""Settings, texts and headers as they may be shown, logged or stored: without keys and other secrets."""
+"""Redaction of keys and other secrets in settings, texts and headers."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ _CREDENTIALS_IN_ADDRESS = re.compile(r"(?<=://)[^/\s@]+(?=@)")
 _ADDRESS_SECRET = re.compile(r"(?<=[?&])([^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*)=[^&\s#]+", re.IGNORECASE)
 
 _MIN_SECRET = 6
-"""Characters below which a key is not looked for by itself: `k` would make every text unreadable."""
+"""Shorter secrets are not replaced: `k` would make every text unreadable."""
 
 _LOOKS_LIKE_KEY = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|ghp|gho|pplx|nvapi|csk|fw|tgp|r8)[-_][A-Za-z0-9_\-*.]{6,}|\bAIza[A-Za-z0-9_\-]{10,}|\beyJ[A-Za-z0-9_\-]{10,}[.A-Za-z0-9_\-]*"
@@ -37,7 +37,7 @@ _KEPT_PREFIXES = ("retry-after", "x-ratelimit", "anthropic-ratelimit", "openai-"
 
 
 def redact_settings(settings: JsonObject) -> JsonObject:
-    """Return a copy with secrets covered; names of keys stay."""
+    """Return a copy with secrets replaced; the keys are kept."""
     return {key: _cover(value, key) for key, value in settings.items()}
 
 
@@ -57,7 +57,7 @@ def _cover(value: Any, key: str) -> Any:
 
 
 def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return the text with the given secrets, and whatever looks like a key, replaced by `***`."""
+    """Return the text with the given secrets, and everything that looks like a key, replaced by `***`."""
     for secret in secrets:
         if len(secret) >= _MIN_SECRET:
             text = text.replace(secret, "***")
@@ -65,5 +65,5 @@ def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def safe_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that help to understand a failure, and none that could hold a secret."""
+    """Return the headers that help to diagnose a failure, without those that could contain a secret."""
     return {name: value for name, value in headers.items() if name in _KEPT_HEADERS or name.startswith(_KEPT_PREFIXES)}

@@ -84,7 +84,7 @@ def test_a_value_that_is_wrong_by_itself_is_an_error_with_file_line_key_and_reme
 
 STRANGE: list[tuple[str, dict[str, Any], str, str]] = [
     ("an answer longer than the context", limit(context=1000, output=5000), "limit.output", "more than limit.context"),
-    ("an answer as long as the context", limit(context=1000, output=1000), "limit.output", "no room"),
+    ("an answer as long as the context", limit(context=1000, output=1000), "limit.output", "no space"),
     ("an input larger than the context", limit(context=1000, input=2000, output=10), "limit.input", "limit.context"),
     (
         "a reserve that leaves nothing",
@@ -92,7 +92,7 @@ STRANGE: list[tuple[str, dict[str, Any], str, str]] = [
         "compaction.reserved",
         "x/m",
     ),
-    ("seconds for milliseconds", provider(options={"timeout": 30}), "options.timeout", "0.03 seconds"),
+    ("seconds for milliseconds", provider(options={"timeout": 30}), "options.timeout", "30 ms = 0.03 s"),
     (
         "a pause longer than the request",
         provider(options={"timeout": 1000, "chunkTimeout": 2000}),
@@ -144,7 +144,7 @@ STRANGE: list[tuple[str, dict[str, Any], str, str]] = [
         "a variant that is not there",
         {**provider({"variants": {"high": {}}}), "agent": {"plan": {"model": "x/m", "variant": "low"}}},
         "agent.plan.variant",
-        "there are high",
+        "choose one of high",
     ),
     ("black and white", provider(whitelist=["m"], blacklist=["m"]), "provider.x.whitelist", "blacklist"),
     ("an empty whitelist", provider(whitelist=[]), "provider.x.whitelist", "no model"),
@@ -152,7 +152,7 @@ STRANGE: list[tuple[str, dict[str, Any], str, str]] = [
         "enabled and disabled",
         {"enabled_providers": ["a", "b"], "disabled_providers": ["a"]},
         "enabled_providers",
-        "stays disabled",
+        "is disabled",
     ),
     ("no provider at all", {"enabled_providers": []}, "enabled_providers", "no provider is left"),
     ("a command's agent", {"command": {"c": {"template": "t", "agent": "biuld"}}}, "command.c.agent", "'build'"),
@@ -341,7 +341,7 @@ def test_a_key_that_others_can_read_is_named(world: SettingsWorld) -> None:
     path.chmod(0o600)
     assert world.load().warnings == []
     path.chmod(0o602)
-    assert "anybody can change it" in str(world.load().warnings[0])
+    assert "everyone can change it" in str(world.load().warnings[0])
 
 
 def test_a_file_of_the_repository_that_is_a_link_out_of_it_needs_trust(world: SettingsWorld) -> None:

@@ -11,7 +11,7 @@ from tests.support.world.settings import SettingsWorld
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"agent": {"build": {"disable": True}, "plan": {"disable": True}}}, "agent: no agent is left"),
+        ({"agent": {"build": {"disable": True}, "plan": {"disable": True}}}, "agent: no primary agent is left"),
         ({"default_agent": "nope"}, "default_agent: the agent 'nope' does not exist; choose one of build, plan"),
         ({"default_agent": "general"}, "'general' is a subagent"),
         ({"default_agent": "title"}, "'title' is hidden"),

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.config.permission import iterate, merge, normalise
+from opencode_tui.config.permission import iterate, merge, normalize
 from opencode_tui.engine.permission.ruleset import evaluate, from_config
 
 NAMES = st.sampled_from(["bash", "edit", "read", "*"])
@@ -16,13 +16,13 @@ MAPS = st.dictionaries(NAMES, ACTIONS | st.dictionaries(PATTERNS, ACTIONS, max_s
 
 
 def test_a_lone_action_applies_to_all_tools() -> None:
-    assert normalise("ask") == {"*": "ask"}
-    assert normalise({"bash": {"*": "deny"}, "edit": {}}) == {"bash": "deny", "edit": {}}
+    assert normalize("ask") == {"*": "ask"}
+    assert normalize({"bash": {"*": "deny"}, "edit": {}}) == {"bash": "deny", "edit": {}}
 
 
 def test_what_is_no_rule_is_left_for_the_validation() -> None:
-    assert normalise({"bash": "prompt"}) == {"bash": "prompt"}
-    assert normalise(["x"]) == ["x"]
+    assert normalize({"bash": "prompt"}) == {"bash": "prompt"}
+    assert normalize(["x"]) == ["x"]
 
 
 def test_rules_of_a_later_file_stand_behind_those_of_an_earlier_one() -> None:
@@ -45,7 +45,7 @@ def test_a_rule_for_everything_replaces_what_it_covers() -> None:
 def test_merged_files_decide_as_their_rules_one_after_the_other(
     earlier: Any, later: Any, tool: str, pattern: str
 ) -> None:
-    one, two = normalise(earlier), normalise(later)
+    one, two = normalize(earlier), normalize(later)
     merged = from_config(merge(one, two), home=Path("/home/u"))
     apart = [from_config(one, home=Path("/home/u")), from_config(two, home=Path("/home/u"))]
     assert evaluate(tool, pattern, merged).action == evaluate(tool, pattern, *apart).action

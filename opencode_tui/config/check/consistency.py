@@ -1,7 +1,7 @@
-"""What only shows when all settings are together: agents that can begin, names that refer to each other, themes, keys, limits.
+"""Checks of the merged settings: agents, references between names, themes, keys, the server.
 
-A value that is wrong by itself is an error of `types.py`. One that contradicts another, or names something that is not there, is a
-warning, because what it is about may be added by another file; only without a usable agent nothing can begin.
+A value that is wrong by itself is an error of `types.py`. A value that contradicts another, or refers to something that does not
+exist, is a warning, because another file may add it; only the lack of a usable agent is an error.
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -26,7 +26,7 @@ _BUILT_IN_AGENTS = {
 def check_consistency(
     settings: Settings, *, origins: Origins, theme_folders: Sequence[Path], has_password: bool
 ) -> list[Notice]:
-    """Return warnings about the settings as a whole; raises ConfigError when no agent could begin. May look at the disk."""
+    """Return warnings about the settings as a whole; raises ConfigError when no agent can start. Reads theme files."""
     agents = _check_agents(settings, origins)
     return [
         *_check_theme(settings, origins, theme_folders),
@@ -40,7 +40,7 @@ def check_consistency(
 
 
 def _check_agents(settings: Settings, origins: Origins) -> Set[str]:
-    """Return the names of all agents; one at least must be there to begin with, and the default one must be among these."""
+    """Return the names of all agents; raises ConfigError when no primary agent is left or the default agent is not one."""
     modes: dict[str, str] = dict(_BUILT_IN_AGENTS)
     hidden = {"compaction", "title", "summary"}
     for name, agent in (settings.agent or {}).items():
@@ -49,20 +49,18 @@ def _check_agents(settings: Settings, origins: Origins) -> Set[str]:
             del modes[name]
         if agent.hidden:
             hidden.add(name)
-    able = [name for name, mode in modes.items() if mode != "subagent" and name not in hidden]
-    if not able:
-        raise origins.error(
-            ("agent",), "no agent is left to begin with; enable build, plan or a primary agent of your own"
-        )
+    primary = [name for name, mode in modes.items() if mode != "subagent" and name not in hidden]
+    if not primary:
+        raise origins.error(("agent",), "no primary agent is left; enable build, plan or one of your own")
     name = settings.default_agent
-    if name is None or name in able:
+    if name is None or name in primary:
         return modes.keys()
     if name not in modes:
         reason = "is disabled" if name in (settings.agent or {}) else "does not exist"
     else:
         reason = "is hidden" if name in hidden else "is a subagent"
     shown = origins.quote(("default_agent",), name)
-    raise origins.error(("default_agent",), f"the agent {shown} {reason}; choose one of {', '.join(able)}")
+    raise origins.error(("default_agent",), f"the agent {shown} {reason}; choose one of {', '.join(primary)}")
 
 
 def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) -> Iterator[Notice]:
@@ -70,7 +68,7 @@ def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) 
     if name is None:
         return
     if fault := theme_fault(name, (path.stem for folder in folders for path in folder.glob("*.json"))):
-        reason = "there is no such theme" if "theme" in origins.filled else fault
+        reason = "no such theme" if "theme" in origins.filled else fault
         yield origins.notice(("theme",), f"{reason}; the default one is used")
         return
     for path in (folder / f"{name}.json" for folder in folders):
@@ -79,7 +77,7 @@ def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) 
 
 
 def _theme_file_fault(path: Path) -> str:
-    """Return why a theme's file cannot be read; empty for one that can, and where there is none."""
+    """Return why a theme's file cannot be read; empty when it can be read or does not exist."""
     from opencode_tui.config.sources.jsonc import JsoncError, parse
     from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 
@@ -109,7 +107,7 @@ def _check_permissions(settings: Settings, origins: Origins) -> Iterator[Notice]
 
 
 def _is_tool(name: str) -> bool:
-    """Return whether rules may name it: a tool of ours, a wildcard, or one of a server or plugin, which holds an underscore."""
+    """Return whether rules can name it: a built-in tool, a wildcard, or a tool of a server or plugin (with `_`)."""
     return name in PERMISSIONS or any(character in name for character in "*?_")
 
 
@@ -117,7 +115,7 @@ def _check_commands(settings: Settings, origins: Origins, agents: Set[str]) -> I
     for name, command in (settings.command or {}).items():
         path = ("command", name)
         if not command.template.strip():
-            yield origins.notice((*path, "template"), "is empty, so the command sends nothing; write a prompt")
+            yield origins.notice((*path, "template"), "must not be empty; write a prompt")
         if command.agent is not None and command.agent not in agents:
             is_disabled = command.agent in (settings.agent or {}) or command.agent in _BUILT_IN_AGENTS
             reason = "is disabled" if is_disabled else f"does not exist{_did_you_mean(command.agent, agents)}"
@@ -125,7 +123,7 @@ def _check_commands(settings: Settings, origins: Origins, agents: Set[str]) -> I
 
 
 def _check_names(settings: Settings, origins: Origins) -> Iterator[Notice]:
-    """Names that nobody can type, and names that differ from another one only in case."""
+    """Yield a warning for each name that cannot be typed, and each that differs from another one only in case."""
     sections: list[tuple[str, Iterable[str], Iterable[str]]] = [
         ("agent", settings.agent or (), _BUILT_IN_AGENTS),
         ("command", settings.command or (), ()),

@@ -42,7 +42,7 @@ def _describe(name: str, definition: JsonObject, sentences: dict[str, str]) -> N
 
 
 def _forbid_null(value: JsonObject) -> None:
-    """An absent key is None inside the program; in a file null is a mistake."""
+    """Remove null from the allowed types: an absent key is None in the program, but null in a file is an error."""
     choices = [choice for choice in cast("list[JsonObject]", value.pop("anyOf", [])) if choice != {"type": "null"}]
     if len(choices) == 1:
         value.update(choices[0])
@@ -51,7 +51,7 @@ def _forbid_null(value: JsonObject) -> None:
 
 
 def _read_sentences() -> dict[str, dict[str, str]]:
-    """Return the text under each field, by class and field: Python forgets it, the source does not."""
+    """Return the docstring of each field, by class and field, read from the source because Python does not keep it."""
     found: dict[str, dict[str, str]] = {}
     for name in _MODULES:
         module = importlib.import_module(f"opencode_tui.config.settings.{name}")

@@ -1,6 +1,6 @@
-"""What one source says that cannot work where it is written: missing files, misspelled placeholders, dead rules.
+"""Checks of one source: missing files, misspelled placeholders, rules without effect, file modes.
 
-Every check looks only at keys that are present, so that a source without them costs nothing. Blocks: it looks for files.
+Every check looks only at keys that are present, so that a source without them costs nothing. Blocks: it checks for files.
 """
 
 import glob
@@ -25,7 +25,7 @@ _PLUGIN_PATHS = ("./", "../", "/", "~/", "file://")
 _SCRIPTS = (".ts", ".js", ".mjs", ".cjs", ".tsx")
 _PROSE = ("prompt", "template", "description")
 _WITHOUT_PATTERNS = ("todowrite", "todoread", "question", "doom_loop", "plan_enter", "plan_exit")
-"""Permissions that are asked for as a whole, so that only the pattern `*` ever matches."""
+"""Permissions without patterns: only the pattern `*` matches."""
 
 
 class SourceCheck:
@@ -37,7 +37,7 @@ class SourceCheck:
         self._worktree = worktree
 
     def check(self, layer: Layer, *, written: JsonObject) -> Iterator[Notice]:
-        """Yield warnings about a layer whose values may be used; `written` is the same before variables were put in."""
+        """Yield warnings about a valid layer; `written` are its settings before substitution."""
         if layer.has_placeholders:
             yield from _check_placeholders(layer, written, ())
         yield from _check_rules(layer)
@@ -52,8 +52,8 @@ class SourceCheck:
             _strings(cast("JsonObject", skills).get("paths") if isinstance(skills, dict) else None)
         ):
             if not os.path.isdir(resolve_file(entry, self._directory, self._home)):
-                yield layer.notice(("skills", "paths", index), "there is no such folder; create it or correct the path")
-        if layer.origin == "person":
+                yield layer.notice(("skills", "paths", index), "no such folder; create it or correct the path")
+        if layer.origin == "user":
             yield from _check_mode(layer, written)
 
     def _plugin_fault(self, entry: str, folder: Path) -> str:
@@ -61,7 +61,7 @@ class SourceCheck:
             return "plugins are Python here; OpenCode's JavaScript plugins cannot be loaded (ignored)"
         if entry.startswith(_PLUGIN_PATHS) or entry.endswith(".py"):
             path = resolve_file(entry.removeprefix("file://"), folder, self._home)
-            return "" if path.is_file() else "there is no such file; create it or correct the path"
+            return "" if path.is_file() else "no such file; create it or correct the path"
         if not all(part.isidentifier() for part in entry.split(".")):
             return "neither a path (./name.py) nor the name of a Python module; npm packages cannot be loaded (ignored)"
         return ""
@@ -69,13 +69,13 @@ class SourceCheck:
     def _instruction_fault(self, entry: str, origin: Origin) -> str:
         if entry.startswith(("http://", "https://")):
             has_credentials = "@" in urlsplit(entry).netloc
-            return "holds a name or password, which others can read in logs; remove it" if has_credentials else ""
+            return "contains a name or password, which appears in logs; remove it" if has_credentials else ""
         if _SCHEME.match(entry) and os.name != "nt":
             return "only http:// and https:// addresses can be fetched (ignored)"
         if glob.has_magic(entry):
-            return ""  # what it matches may appear later
+            return ""  # matching files may appear later
         if origin != "repository" and not entry.startswith(("/", "~/")):
-            return ""  # a user names for all projects what only some of them have
+            return ""  # settings for all projects may list files that only some have
         if entry.startswith(("/", "~/")):
             candidates = [resolve_file(entry, self._directory, self._home)]
         else:
@@ -84,9 +84,9 @@ class SourceCheck:
             return ""
         is_folder = any(path.is_dir() for path in candidates)
         return (
-            "is a folder; name its files, as in docs/*.md"
+            "is a folder; use a pattern for its files, as in docs/*.md"
             if is_folder
-            else "there is no such file; create it or correct the path"
+            else "no such file; create it or correct the path"
         )
 
 
@@ -98,11 +98,11 @@ def _check_placeholders(layer: Layer, value: Any, path: KeyPath) -> Iterator[Not
         for index, inner in enumerate(cast("list[Any]", value)):
             yield from _check_placeholders(layer, inner, (*path, index))
     elif isinstance(value, str) and path[-1] not in _PROSE and _MISSPELLED_PLACEHOLDER.search(value):
-        yield layer.notice(path, "looks like a placeholder but is none; write {env:NAME} or {file:path}")
+        yield layer.notice(path, "not a valid placeholder; write {env:NAME} or {file:path}")
 
 
 def _check_rules(layer: Layer) -> Iterator[Notice]:
-    """The last rule that matches wins: name rules before one for everything, and patterns that nothing is compared with."""
+    """Yield a warning for each rule that a later `*` overrides, and each pattern that never matches."""
     tables: list[tuple[KeyPath, Any]] = [(("permission",), layer.value.get("permission"))]
     agents = layer.value.get("agent")
     for name, agent in cast("JsonObject", agents).items() if isinstance(agents, dict) else ():
@@ -117,7 +117,7 @@ def _check_rules(layer: Layer) -> Iterator[Notice]:
                 names = list(cast("JsonObject", patterns))
                 yield from _check_order(layer, (*path, tool), names, "*" in names)
                 if tool in _WITHOUT_PATTERNS and any(name != "*" for name in names):
-                    yield layer.notice((*path, tool), 'patterns other than "*" never match here; write an action alone')
+                    yield layer.notice((*path, tool), 'patterns other than "*" never match here; write only an action')
                 if "" in names:
                     yield layer.notice((*path, tool, ""), 'an empty pattern never matches; write "*" for everything')
 
@@ -131,12 +131,12 @@ def _check_order(layer: Layer, path: KeyPath, names: Sequence[str], has_catch_al
 
 
 def _check_mode(layer: Layer, written: JsonObject) -> Iterator[Notice]:
-    """A key in a file that others can read, and a file that others can change."""
+    """Yield a warning for an API key in a file that others can read, and for a file that others can change."""
     if os.name == "nt" or not os.path.isabs(layer.source):
         return
     mode = os.stat(layer.source).st_mode
     if mode & 0o002:
-        yield Notice(layer.source, "", f"anybody can change it (mode {mode & 0o777:04o}); run chmod o-w")
+        yield Notice(layer.source, "", f"everyone can change it (mode {mode & 0o777:04o}); run chmod o-w")
     if mode & 0o044 and os.stat(os.path.dirname(layer.source)).st_mode & 0o011:
         for path in _literal_keys(written):
             yield layer.notice(

@@ -1,4 +1,4 @@
-"""Providers and models that contradict themselves or each other: limits, switches, addresses, times, references to models."""
+"""Checks of providers and models: limits, switches, addresses, times, references to models."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -11,14 +11,14 @@ from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Origins
 
 _SHORT_MS = 1000
-"""Milliseconds below which a limit was probably meant in seconds."""
+"""Milliseconds below which a limit was probably given in seconds."""
 
 _ENDPOINTS = ("/chat/completions", "/completions", "/messages", "/responses")
 """What requests add to a base address."""
 
 
 def check_providers(settings: Settings, origins: Origins) -> Iterator[Notice]:
-    """Yield what cannot work as it is written."""
+    """Yield a warning for each setting that cannot work."""
     yield from _check_switches(settings, origins)
     for provider_id, provider in (settings.provider or {}).items():
         path: KeyPath = ("provider", provider_id)
@@ -27,7 +27,7 @@ def check_providers(settings: Settings, origins: Origins) -> Iterator[Notice]:
         for model_id, model in (provider.models or {}).items():
             if (model.limit is None and _has_own_address(provider)) or (model.limit and not model.limit.context):
                 message = (
-                    "limit.context is unknown, so the context is never compacted in time; set it to the model's tokens"
+                    "limit.context is unknown, so the context cannot be compacted in time; set it to the model's tokens"
                 )
                 yield origins.notice((*path, "models", model_id), message)
             if model.limit is not None:
@@ -45,10 +45,10 @@ def _check_switches(settings: Settings, origins: Origins) -> Iterator[Notice]:
         if name in disabled:
             yield origins.notice(
                 ("enabled_providers",),
-                f"{origins.quote(('enabled_providers',), name)} is in disabled_providers too and stays disabled",
+                f"{origins.quote(('enabled_providers',), name)} is in disabled_providers too and is disabled",
             )
     if enabled is not None and not set(enabled) - set(disabled):
-        yield origins.notice(("enabled_providers",), "no provider is left; name one, or remove the key")
+        yield origins.notice(("enabled_providers",), "no provider is left; add one, or remove the key")
 
 
 def _check_lists(provider: ProviderSettings, path: KeyPath, origins: Origins) -> Iterator[Notice]:
@@ -58,7 +58,7 @@ def _check_lists(provider: ProviderSettings, path: KeyPath, origins: Origins) ->
                 (*path, "whitelist"), f"{origins.quote(path, name)} is in the blacklist too and is not available"
             )
     if provider.whitelist == []:
-        yield origins.notice((*path, "whitelist"), "an empty list leaves no model; name one, or remove the key")
+        yield origins.notice((*path, "whitelist"), "an empty list leaves no model; add one, or remove the key")
 
 
 def _check_options(provider: ProviderSettings, path: KeyPath, origins: Origins) -> Iterator[Notice]:
@@ -73,7 +73,7 @@ def _check_options(provider: ProviderSettings, path: KeyPath, origins: Origins) 
         yield from _check_address(options.baseURL, (*here, "baseURL"), origins, has_secret=has_secret, is_base=True)
     for key, value in (("timeout", options.timeout), ("chunkTimeout", options.chunkTimeout)):
         if value and value < _SHORT_MS:
-            yield origins.notice((*here, key), f"is in milliseconds: {value} are {value / 1000:g} seconds")
+            yield origins.notice((*here, key), f"is in milliseconds: {value} ms = {value / 1000:g} s")
     if options.timeout and options.chunkTimeout and options.chunkTimeout > options.timeout:
         yield origins.notice((*here, "chunkTimeout"), "is longer than timeout and has no effect; make it shorter")
     if options.apiKey is not None and options.apiKey.startswith("$"):
@@ -85,13 +85,13 @@ def _check_address(
 ) -> Iterator[Notice]:
     parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
-        yield origins.notice(path, "holds a name or password; use options.apiKey or headers instead")
+        yield origins.notice(path, "contains a name or password; use options.apiKey or headers instead")
     if parts.scheme == "http" and has_secret and not is_loopback(parts.hostname or ""):
         yield origins.notice(path, "sends the key unencrypted over http; use https")
     if is_base and parts.path.rstrip("/").endswith(_ENDPOINTS):
-        yield origins.notice(path, "ends with a path that each request adds by itself; remove it")
+        yield origins.notice(path, "ends with a path that requests append; remove it")
     if is_base and (parts.query or parts.fragment):
-        yield origins.notice(path, "has a query or fragment, and requests add their path behind it; remove it")
+        yield origins.notice(path, "has a query or fragment, and requests append their path to it; remove it")
 
 
 def is_loopback(host: str) -> bool:
@@ -107,17 +107,17 @@ def _check_limit(limit: LimitSettings, path: KeyPath, settings: Settings, origin
     if output > context:
         yield origins.notice((*path, "output"), f"{output} is more than limit.context ({context}); make it smaller")
     elif context - min(output, DEFAULT_OUTPUT_TOKEN_MAX) <= 0:
-        yield origins.notice((*path, "output"), f"an answer of {output} leaves no room for the request in {context}")
+        yield origins.notice((*path, "output"), f"leaves no space for the request: {output} of {context} tokens")
     if limit.input is not None and limit.input > context:
         yield origins.notice((*path, "input"), f"{limit.input} is more than limit.context ({context}); make it smaller")
-    reserved, room = settings.compaction.reserved, limit.input or context
-    if reserved >= room:
-        message = f"{reserved} leaves nothing of the {room} tokens of {path[1]}/{path[3]}; make it smaller"
+    reserved, space = settings.compaction.reserved, limit.input or context
+    if reserved >= space:
+        message = f"{reserved} exceeds the {space} tokens of {path[1]}/{path[3]}; make it smaller"
         yield origins.notice(("compaction", "reserved"), message)
 
 
 def _check_references(settings: Settings, origins: Origins) -> Iterator[Notice]:
-    """Models that are named somewhere and cannot be used."""
+    """Yield a warning for each reference to a model that cannot be used."""
     named: list[tuple[KeyPath, str | None, str | None]] = [
         (("model",), settings.model, None),
         (("small_model",), settings.small_model, None),
@@ -134,12 +134,12 @@ def _check_references(settings: Settings, origins: Origins) -> Iterator[Notice]:
             entry = ((settings.provider or {}).get(provider_id) or ProviderSettings()).models or {}
             variants = entry[model_id].variants if model_id in entry else None
             if variants and variant not in variants:
-                message = f"{model} has no variant {origins.quote(path, variant)}; there are {', '.join(variants)}"
+                message = f"{model} has no variant {origins.quote(path, variant)}; choose one of {', '.join(variants)}"
                 yield origins.notice((*path[:-1], "variant"), message)
 
 
 def _model_fault(settings: Settings, provider_id: str, model_id: str) -> str:
-    """Return why a model cannot be used by these settings; empty when they do not say so."""
+    """Return why these settings exclude a model; empty when they do not."""
     if provider_id in (settings.disabled_providers or []):
         return f"the provider {provider_id!r} is in disabled_providers"
     if settings.enabled_providers is not None and provider_id not in settings.enabled_providers:

@@ -1,7 +1,7 @@
-"""Types of settings: a wrong value is an error of one line, a key that we do not know a warning with the nearest right one.
+"""Checks of the types of settings: a wrong value is an error of one line, an unknown key a warning with the most similar known key.
 
-Only the keys that are present are looked at, each by a validator of its own: building the validators of all sections would cost
-more than the rest of loading.
+A validator is built for each key that is present: building the validators of all sections would take longer than the rest of
+loading.
 """
 
 import json
@@ -22,10 +22,10 @@ from opencode_tui.schema.record import JsonObject
 
 _SHOWN_CHARACTERS = 60
 _CUTOFF, _OPEN_CUTOFF = 0.6, 0.85
-"""How alike a mistyped key and the right one are; where any key is allowed, `top_k` must not be taken for `top_p`."""
+"""Least similarity of a mistyped key; higher where any key is allowed, so that `top_k` does not match `top_p`."""
 
 _OTHER_NAMES = {"mcpServers": "mcp", "mcp_servers": "mcp", "rules": "instructions", "hooks": "plugin"}
-"""What other programs call our top-level keys."""
+"""Names that other programs use for our top-level keys."""
 
 _SECRET_WORDS = ("key", "secret", "token", "password", "authorization", "header", "environment", "env")
 _FIELDS = {field.alias or name: (name, field) for name, field in Settings.model_fields.items()}
@@ -50,7 +50,7 @@ _KINDS = {
 
 
 class SettingsCheck:
-    """Validates settings; keeps the validators that were built for one load."""
+    """Validates settings; keeps its validators for the length of one load."""
 
     def __init__(self) -> None:
         self._adapters: dict[str, TypeAdapter[Any]] = {}
@@ -58,7 +58,7 @@ class SettingsCheck:
     def validate(self, layer: Layer, *, written: JsonObject | None = None) -> Settings:
         """Return the typed settings of a layer; raises ConfigError for the first wrong value.
 
-        `written` are the same settings before variables and files were put in: what a message may quote.
+        `written` are the same settings before substitution, which messages may quote.
         """
         values: dict[str, Any] = {}
         for key, value in layer.value.items():
@@ -79,7 +79,7 @@ class SettingsCheck:
 
 
 def find_unknown_keys(settings: Settings) -> list[tuple[KeyPath, str]]:
-    """Return the path of each key that has no meaning, with the nearest key that has one ("" when none is near)."""
+    """Return the path of each unknown key, with the most similar known key ("" when none is similar)."""
     return list(_unknown_keys(settings, ()))
 
 
@@ -95,7 +95,7 @@ def _unknown_keys(settings: BaseModel, path: KeyPath) -> Iterator[tuple[KeyPath,
 
 
 def _suggest(key: str, path: KeyPath, known: Sequence[str]) -> str:
-    """Return another name for an unknown key: what other programs mean by it, where it belongs, or what it resembles."""
+    """Return a suggestion for an unknown key: its name here, its right section, or a similar key."""
     if not path and key in _OTHER_NAMES:
         return _OTHER_NAMES[key]
     here = (*path, key)
@@ -110,7 +110,7 @@ def _suggest(key: str, path: KeyPath, known: Sequence[str]) -> str:
 
 
 def _common_parts(name: str, path: KeyPath) -> int:
-    """Return how many parts of a key's name the path shares; `*` stands for any part."""
+    """Return how many parts of a key's name the path shares; `*` matches any part."""
     count = 0
     for part, own in zip(name.split("."), path, strict=False):
         if part not in ("*", own):
@@ -121,7 +121,7 @@ def _common_parts(name: str, path: KeyPath) -> int:
 
 @cache
 def list_keys() -> tuple[str, ...]:
-    """Return every key of the settings, dotted, `*` for a name that the user chooses: `agent.*.steps`."""
+    """Return every key of the settings, dotted, `*` for any name: `agent.*.steps`."""
     return tuple(_keys_of(Settings, ""))
 
 
@@ -161,12 +161,12 @@ def _nearest(key: str, known: Sequence[str], cutoff: float) -> str:
 
 
 def describe_unknown(near: str) -> str:
-    """Return the words for an unknown key."""
+    """Return the message for an unknown key."""
     return f"unknown key (ignored), did you mean {near!r}?" if near else "unknown key (ignored)"
 
 
 def find_unsupported(layer: Layer) -> list[Notice]:
-    """Return a warning for each key of a layer that OpenCode knows and that has no effect here, once for all names of a map."""
+    """Return a warning for each key of a layer that only OpenCode supports, once for all names of a map."""
     notices: list[Notice] = []
     for name in UNSUPPORTED:
         for path in _paths_of(layer.value, tuple(name.split(".")), ()):
@@ -176,7 +176,7 @@ def find_unsupported(layer: Layer) -> list[Notice]:
 
 
 def _paths_of(value: Any, parts: tuple[str, ...], path: KeyPath) -> Iterator[KeyPath]:
-    """Yield where a key asks for something; `*` in its parts stands for any name."""
+    """Yield the paths at which a key has an effective value; `*` in its parts matches any name."""
     if not parts:
         if value not in SILENT_VALUES and value not in ({}, []):
             yield path
@@ -189,7 +189,7 @@ def _paths_of(value: Any, parts: tuple[str, ...], path: KeyPath) -> Iterator[Key
 
 
 def _explain(error: ValidationError, key: str, *, value: JsonObject, written: JsonObject) -> tuple[KeyPath, str]:
-    """Return the path of what is wrong and the words for it: what stands there, and what may."""
+    """Return the path of the wrong value and a message with the value and what was expected."""
     found: dict[KeyPath, list[ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
         path = _data_path((key, *detail["loc"]), value, is_missing=detail["type"] == "missing")
@@ -264,7 +264,7 @@ def _list_choices(expected: str) -> str:
 
 
 def _show(path: KeyPath, value: Any) -> str:
-    """Return a value as it may be printed: cut, and never one that could be a secret."""
+    """Return a value for a message: truncated, and not shown if it could be a secret."""
     if any(word in dotted(path).lower() for word in _SECRET_WORDS):
         return f"{_kind(value)} (not shown)"
     if isinstance(value, dict | list):

@@ -11,16 +11,16 @@ AgentMode = Literal["primary", "subagent", "all"]
 
 
 class AgentSettings(Section):
-    """An agent: a built-in one changes only in what is given, an unknown name makes a new one."""
+    """An agent: the values change those of a built-in agent; an unknown name defines a new one."""
 
     is_open: ClassVar[bool] = True
 
     name: Line | None = None
-    """The name that is shown; the key stays the agent's name in commands."""
+    """The display name; commands use the key."""
     description: str | None = None
-    """What the agent is for; a sub-agent is chosen by it."""
+    """What the agent is for; the model chooses subagents by it."""
     mode: AgentMode | None = None
-    """`primary` is chosen by the person, `subagent` by another agent, `all` by both (the default of a new agent)."""
+    """`primary` is chosen by the user, `subagent` by another agent, `all` by both (the default of a new agent)."""
     model: ModelName | None = None
     """The model that this agent uses, as provider/model."""
     variant: Line | None = None
@@ -32,33 +32,33 @@ class AgentSettings(Section):
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     """Nucleus sampling, 0 to 1."""
     steps: Annotated[int, Field(ge=1, le=100_000)] | None = None
-    """Model calls of one turn at most; then the agent sums up without tools."""
+    """Maximum number of model calls in one turn; then the agent summarizes without tools."""
     maxSteps: Annotated[int, Field(ge=1, le=100_000)] | None = None
     """Former name of `steps`."""
     permission: dict[str, Action | dict[str, Action]] | None = None
     """Rules of this agent, after those of the settings: tool to action, or tool to pattern to action; the last match wins."""
     tools: dict[str, bool] | None = None
-    """Former way to switch tools on and off; `permission` says it now."""
+    """Former way to enable tools; use `permission`."""
     disable: bool | None = None
     """Remove this agent."""
     hidden: bool | None = None
-    """Do not offer this agent in lists."""
+    """Hide this agent in lists."""
     color: Annotated[str, Field(pattern=COLOR_PATTERN)] | None = None
-    """Colour of the agent on the screen, as #rrggbb or the name of a theme's colour."""
+    """Color of the agent, as #rrggbb or the name of a theme color (not supported yet)."""
     options: dict[str, Any] | None = None
-    """Options that go to the provider with each request."""
+    """Options that are sent to the provider with each request."""
 
 
 class CommandSettings(Section):
     """A slash command: a prompt with a name."""
 
     template: str
-    """The prompt; $ARGUMENTS and $1 stand for what was typed, @path attaches a file, !`command` inserts what a command prints."""
+    """The prompt; $ARGUMENTS and $1 are replaced by the arguments, @path attaches a file, !`command` inserts its output."""
     description: str | None = None
     """One line for lists."""
     agent: Line | None = None
-    """The agent that works on it."""
+    """The agent to use."""
     model: ModelName | None = None
     """The model to use, as provider/model."""
     subtask: bool | None = None
-    """Work on it in a session of its own."""
+    """Run it in a subagent session."""

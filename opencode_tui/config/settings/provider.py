@@ -22,9 +22,9 @@ class LimitSettings(Section):
     """Sizes of a model in tokens."""
 
     context: Tokens | None = None
-    """Context window; 0 or missing means unknown, and then nothing is compacted in time."""
+    """Context window; 0 or missing means unknown, which disables automatic compaction."""
     input: Tokens | None = None
-    """Input limit, where the provider has one of its own."""
+    """Input limit, if the provider has a separate one."""
     output: Tokens | None = None
     """Output limit."""
 
@@ -45,38 +45,38 @@ class CostSettings(Section):
 
 
 class ModalitiesSettings(Section):
-    """What a model reads and writes."""
+    """Input and output types of a model."""
 
     input: list[Literal["text", "audio", "image", "video", "pdf"]] | None = None
-    """Kinds that may stand in a request."""
+    """Supported input types."""
     output: list[Literal["text", "audio", "image", "video", "pdf"]] | None = None
-    """Kinds that an answer can have."""
+    """Supported output types."""
 
 
 class ModelProviderSettings(Section):
-    """How one model is reached, if other than its provider."""
+    """Connection of a model that differs from that of its provider."""
 
     npm: str | None = None
-    """Name of the package that OpenCode uses; here it chooses the wire format."""
+    """Name of the npm package that OpenCode uses; selects the wire format here."""
     api: Url | None = None
     """Base address of the model's API."""
 
 
 class ModelSettings(Section):
-    """A model of a provider; what is not given comes from the built-in table."""
+    """A model of a provider; defaults come from the built-in table."""
 
     id: Line | None = None
-    """The name that the provider knows the model by, if other than the key."""
+    """The provider's name of the model, if it differs from the key."""
     name: Line | None = None
-    """The name that is shown."""
+    """The display name."""
     family: str | None = None
-    """The family the model belongs to."""
+    """Model family."""
     release_date: str | None = None
     """Release date."""
     status: Literal["alpha", "beta", "deprecated", "active"] | None = None
     """Release status."""
     experimental: bool | None = None
-    """Whether the model is an experiment."""
+    """Whether the model is experimental."""
     limit: LimitSettings | None = None
     """Sizes in tokens."""
     cost: CostSettings | None = None
@@ -84,32 +84,32 @@ class ModelSettings(Section):
     tool_call: bool | None = None
     """Whether the model can call tools."""
     reasoning: bool | None = None
-    """Whether the model thinks before it answers."""
+    """Whether the model supports reasoning."""
     attachment: bool | None = None
     """Whether the model reads images and other files."""
     temperature: bool | None = None
-    """Whether the model takes a temperature."""
+    """Whether the model accepts a temperature."""
     interleaved: bool | dict[str, Any] | None = None
-    """Whether thoughts may stand between tool calls."""
+    """Whether reasoning is sent back between tool calls (not supported yet)."""
     modalities: ModalitiesSettings | None = None
-    """What the model reads and writes."""
+    """Input and output types."""
     options: dict[str, Any] | None = None
-    """Options that go to the provider with each request."""
+    """Options that are sent to the provider with each request."""
     headers: Headers | None = None
     """HTTP headers of each request."""
     variants: dict[str, dict[str, Any]] | None = None
     """Named sets of options."""
     provider: ModelProviderSettings | None = None
-    """How this model is reached, if other than its provider."""
+    """Connection of this model, if it differs from that of its provider."""
 
 
 class ProviderOptions(Section):
-    """Where a provider is and what it wants."""
+    """Address, key and limits of a provider."""
 
     is_open: ClassVar[bool] = True
 
     apiKey: ApiKey | None = Field(default=None, repr=False)
-    """The key; better in `opencode-tui auth login`, or as {env:NAME}."""
+    """The API key; prefer `opencode-tui auth login` or {env:NAME}."""
     baseURL: Url | None = None
     """Base address of the API with its version, as in https://host/v1."""
     headers: Headers | None = Field(default=None, repr=False)
@@ -117,31 +117,31 @@ class ProviderOptions(Section):
     timeout: Milliseconds | Off | None = None
     """Milliseconds for a whole request, or false for no limit."""
     chunkTimeout: Milliseconds | Off | None = None
-    """Milliseconds without a byte after which an answer counts as broken off."""
+    """Milliseconds without data after which a response fails."""
     adapter: Literal["openai", "anthropic", "litellm"] | None = None
-    """Which code speaks to the provider: one of the two wire formats, or litellm."""
+    """The adapter for the provider: one of the two wire formats, or litellm."""
     setCacheKey: bool | None = None
-    """Send the session's id as the key of the provider's cache."""
+    """Send the session's id as the provider's cache key (not supported yet)."""
 
 
 class ProviderSettings(Section):
-    """A provider of models; a known one changes only in what is given."""
+    """A provider of models; the values change those of a known provider."""
 
     name: Line | None = None
-    """The name that is shown."""
+    """The display name."""
     id: Line | None = None
-    """The provider's id, if other than the key."""
+    """The provider's id, if it differs from the key."""
     npm: str | None = None
-    """Name of the package that OpenCode uses; here it chooses the wire format."""
+    """Name of the npm package that OpenCode uses; selects the wire format here."""
     api: Url | None = None
     """Base address of the API, as `options.baseURL`."""
     env: list[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]] | None = None
-    """Environment variables that may hold the key."""
+    """Environment variables for the API key."""
     whitelist: list[Text] | None = None
-    """Only these models are offered."""
+    """Only these models are available."""
     blacklist: list[Text] | None = None
-    """These models are not offered."""
+    """These models are not available."""
     options: ProviderOptions | None = None
-    """Where the provider is and what it wants."""
+    """Address, key and limits."""
     models: dict[Text, ModelSettings] | None = None
     """Models by their id."""

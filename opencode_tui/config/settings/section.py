@@ -1,4 +1,4 @@
-"""What all sections of the settings share: strict types, OpenCode's key names, unknown keys kept apart so that they can be named.
+"""The base of all sections of the settings: strict types, OpenCode's key names, unknown keys kept so that they can be reported.
 
 The sentence under each field is its description in the JSON schema for editors (`config/check/json_schema.py`).
 """
@@ -22,7 +22,7 @@ VARIABLE_PATTERN = r"^[^=\s]+$"
 PROVIDER_PATTERN = r"^[^/\s]+$"
 
 EXPECTED = "setting_expected"
-"""Type of the errors that our own validators raise; their message says what was expected."""
+"""Type of the errors that our own validators raise; their message contains what was expected."""
 
 
 def _expected(message: str) -> PydanticCustomError:
@@ -67,11 +67,11 @@ def _check_program(words: list[str]) -> list[str]:
 ModelName = Annotated[str, Field(pattern=MODEL_PATTERN)]
 Line = Annotated[str, Field(pattern=LINE_PATTERN)]
 Text = Annotated[str, Field(pattern=TEXT_PATTERN)]
-"""A string with something in it."""
+"""A string that is not empty."""
 Name = Annotated[str, AfterValidator(_check_name)]
 """The key of an agent, a command and the like; a slash separates folders."""
 ProviderName = Annotated[str, Field(pattern=PROVIDER_PATTERN)]
-"""The key of a provider: what stands before the slash of a model's name."""
+"""The key of a provider: the part before the slash of a model's name."""
 Url = Annotated[str, Field(pattern=URL_PATTERN), AfterValidator(_check_url)]
 Host = Annotated[str, Field(pattern=HOST_PATTERN), AfterValidator(_check_host)]
 WebOrigin = Annotated[str, Field(pattern=ORIGIN_PATTERN)]
@@ -90,7 +90,7 @@ Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
 class Section(BaseModel):
-    """An object of the settings. `is_open`: keys that we do not know are meant for somebody else and no mistake."""
+    """An object of the settings. With `is_open`, unknown keys are passed on and are not an error."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, defer_build=True, protected_namespaces=())
 

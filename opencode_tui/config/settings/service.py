@@ -1,4 +1,4 @@
-"""Settings of programs beside the agent: MCP and language servers, formatters, our own server. Source: reference, section 31."""
+"""Settings of MCP servers, language servers, formatters, and our own server. Source: reference, section 31."""
 
 from typing import Annotated, Any, Literal, cast
 
@@ -22,15 +22,15 @@ class McpOauthSettings(Section):
     """How to sign in to a remote MCP server."""
 
     clientId: str | None = None
-    """The client's id; without one it is registered."""
+    """The client's id; dynamic registration without one."""
     clientSecret: str | None = Field(default=None, repr=False)
     """The client's secret."""
     scope: str | None = None
-    """What to ask for."""
+    """Requested scopes."""
 
 
 class McpLocalSettings(Section):
-    """An MCP server that is started here."""
+    """A local MCP server."""
 
     type: Literal["local"]
     """A program on this machine."""
@@ -45,10 +45,10 @@ class McpLocalSettings(Section):
 
 
 class McpRemoteSettings(Section):
-    """An MCP server that is reached over HTTP."""
+    """A remote MCP server (HTTP)."""
 
     type: Literal["remote"]
-    """A server elsewhere."""
+    """A remote server."""
     url: Url
     """Its address."""
     headers: Headers | None = Field(default=None, repr=False)
@@ -92,11 +92,11 @@ class LspSettings(Section):
     command: Words | None = None
     """The program and its arguments."""
     extensions: list[Text] | None = None
-    """File name endings that it is for."""
+    """File name extensions."""
     env: Variables | None = Field(default=None, repr=False)
     """Its environment variables."""
     initialization: dict[str, Any] | None = None
-    """What it is told at its start."""
+    """Initialization options."""
 
 
 class FormatterSettings(Section):
@@ -105,23 +105,23 @@ class FormatterSettings(Section):
     disabled: bool | None = None
     """Do not use it."""
     command: Words | None = None
-    """The program and its arguments; $FILE stands for the file."""
+    """The program and its arguments; $FILE is replaced by the file."""
     environment: Variables | None = Field(default=None, repr=False)
     """Its environment variables."""
     extensions: list[Text] | None = None
-    """File name endings that it is for."""
+    """File name extensions."""
 
 
 class ServerSettings(Section):
     """Our own HTTP server."""
 
     port: Annotated[int, Field(ge=0, le=65535)] | None = None
-    """The port; 0 takes a free one."""
+    """The port; 0 means any free port."""
     hostname: Host | None = None
-    """The address to listen on; other than loopback only with a password."""
+    """The address to listen on; addresses other than loopback need a password."""
     mdns: bool | None = None
     """Announce the server in the local network."""
     mdnsDomain: str | None = None
-    """The name under which it is announced."""
+    """The announced name."""
     cors: list[WebOrigin] | None = None
-    """Further origins that may use it."""
+    """Further allowed origins."""

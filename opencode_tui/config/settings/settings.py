@@ -1,6 +1,6 @@
-"""Every key of the settings with its type: OpenCode's names, and ours beside them. What the engine gets.
+"""All keys of the settings with their types: OpenCode's and our own.
 
-A value that is absent everywhere is None, or the default of its section. Source: reference, section 31.
+A key that is absent in all sources is None, or the default of its section. Source: reference, section 31.
 """
 
 from typing import Annotated, Literal
@@ -29,12 +29,12 @@ DEFAULT_PREPARE = 0.75
 
 
 class CompactionSettings(Section):
-    """What happens when the context fills."""
+    """Automatic compaction and pruning of the context."""
 
     auto: bool = True
-    """Compact by itself when the context is full."""
+    """Compact automatically when the context is full."""
     prune: bool = True
-    """Take old tool outputs out of the context."""
+    """Drop old tool output from the context."""
     reserved: Tokens = 0
     """Tokens of the model's input limit that are kept free."""
     prepare: Off | Annotated[float, Field(gt=0, le=1)] = DEFAULT_PREPARE
@@ -42,7 +42,7 @@ class CompactionSettings(Section):
 
 
 class ScrollAccelerationSettings(Section):
-    """Scrolling that gains speed."""
+    """Accelerated scrolling."""
 
     enabled: bool | None = None
     """Use it."""
@@ -54,9 +54,9 @@ class TuiSettings(Section):
     scroll_speed: Annotated[float, Field(ge=0.001, le=100)] | None = None
     """Lines per step of the wheel."""
     scroll_acceleration: ScrollAccelerationSettings | None = None
-    """Scrolling that gains speed."""
+    """Accelerated scrolling."""
     diff_style: Literal["auto", "stacked"] | None = None
-    """Show changes side by side where there is room, or always stacked."""
+    """Show changes side by side where there is space, or always stacked."""
     reduced_motion: bool | None = None
     """Disable animations."""
     ascii: bool | None = None
@@ -64,7 +64,7 @@ class TuiSettings(Section):
 
 
 class SkillsSettings(Section):
-    """Where skills are found beside the usual folders."""
+    """Further locations of skills."""
 
     paths: list[Text] | None = None
     """Further folders with skills."""
@@ -87,33 +87,33 @@ class EnterpriseSettings(Section):
 
 
 class ExperimentalSettings(Section):
-    """Things that may change or vanish."""
+    """Experimental settings, which may change or be removed."""
 
     disable_paste_summary: bool | None = None
-    """Show a long pasted text as it is."""
+    """Show a long pasted text in full."""
     batch_tool: bool | None = None
-    """Offer a tool that calls several tools."""
+    """Add a tool that calls several tools."""
     openTelemetry: bool | None = None
     """Send traces."""
     primary_tools: list[Text] | None = None
     """Tools that only primary agents have."""
     continue_loop_on_deny: bool | None = None
-    """Go on with the turn after a call was rejected."""
+    """Continue the turn after a rejected call."""
     mcp_timeout: Milliseconds | None = None
     """Milliseconds to wait for an MCP server."""
 
 
 class Settings(Section):
-    """All settings in force, as one object."""
+    """All settings, as one object."""
 
     schema_url: str | None = Field(default=None, alias="$schema")
     """Address of the JSON schema for editors; never fetched."""
     theme: Line | None = None
-    """Name of the colour theme."""
+    """Name of the color theme."""
     keybinds: dict[str, str] | None = None
-    """Keys by action; `none` switches one off, a comma separates alternatives, <leader> stands for the leader key."""
+    """Keys by action; `none` switches one off, a comma separates alternatives, <leader> means the leader key."""
     logLevel: Literal["DEBUG", "INFO", "WARN", "ERROR"] | None = None
-    """How much goes to the log."""
+    """Level of the log file."""
     tui: TuiSettings | None = None
     """The screen."""
     server: ServerSettings | None = None
@@ -121,17 +121,17 @@ class Settings(Section):
     command: dict[Name, CommandSettings] | None = None
     """Slash commands by name."""
     skills: SkillsSettings | None = None
-    """Where skills are found beside the usual folders."""
+    """Further locations of skills."""
     watcher: WatcherSettings | None = None
     """Watching files for changes."""
     plugin: list[Text] | None = None
-    """Plugins: Python files or modules; lists of several files are united."""
+    """Plugins: Python files or modules; lists of several files are joined."""
     snapshot: bool | None = None
-    """Record the state of files so that it can be brought back; on by default."""
+    """Record snapshots of files for undo; on by default."""
     share: Literal["manual", "auto", "disabled"] | None = None
-    """Publish sessions by command, always, or never."""
+    """Share sessions manually, automatically, or never (not supported yet)."""
     autoshare: bool | None = None
-    """Former way to say `share: auto`."""
+    """Former name of `share: auto`."""
     autoupdate: bool | Literal["notify"] | None = None
     """Look for newer versions."""
     disabled_providers: list[Text] | None = None
@@ -141,11 +141,11 @@ class Settings(Section):
     model: ModelName | None = None
     """The model to use, as provider/model."""
     small_model: ModelName | None = None
-    """The model for titles and other small things, as provider/model."""
+    """The model for titles and other small tasks, as provider/model."""
     default_agent: Line | None = None
-    """The agent to begin with; must be a primary one."""
+    """The agent of new sessions; must be a primary agent."""
     username: Line | None = None
-    """Your name in conversations."""
+    """Your name in conversations (not supported yet)."""
     agent: dict[Name, AgentSettings] | None = None
     """Agents by name."""
     mode: dict[Name, AgentSettings] | None = None
@@ -159,21 +159,21 @@ class Settings(Section):
     lsp: bool | dict[Text, LspSettings] | None = None
     """Language servers by name, or false for none."""
     instructions: list[Text] | None = None
-    """Further files with instructions, patterns, or addresses; lists of several files are united."""
+    """Further files with instructions, patterns, or addresses; lists of several files are joined."""
     layout: Literal["auto", "stretch"] | None = None
     """Former setting of the screen; has no effect."""
     permission: dict[str, Action | dict[str, Action]] | None = None
     """Rules: tool to action, or tool to pattern to action, where an action is ask, allow or deny; the last match wins."""
     tools: dict[str, bool] | None = None
-    """Former way to switch tools on and off; `permission` says it now."""
+    """Former way to enable tools; use `permission`."""
     shell: str | None = None
     """The shell that runs commands."""
     enterprise: EnterpriseSettings | None = None
     """A company's own service."""
     compaction: CompactionSettings = Field(default_factory=CompactionSettings.model_construct)
-    """What happens when the context fills."""
+    """Automatic compaction and pruning of the context."""
     experimental: ExperimentalSettings | None = None
-    """Things that may change or vanish."""
+    """Experimental settings, which may change or be removed."""
 
 
 UNSUPPORTED = (
@@ -181,7 +181,7 @@ UNSUPPORTED = (
     "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool", "experimental.mcp_timeout",
     "provider.*.options.setCacheKey", "provider.*.models.*.interleaved", "username", "agent.*.color",
 )  # fmt: skip
-"""Keys that are OpenCode's and have no effect here yet; each is named once when it asks for something."""
+"""OpenCode's keys that are not supported yet; each is reported once when its value would have an effect."""
 
 FORMER = ("autoshare", "mode", "tools", "agent.*.tools", "agent.*.maxSteps")
 """Former names of other keys, which still work."""
@@ -189,7 +189,7 @@ FORMER = ("autoshare", "mode", "tools", "agent.*.tools", "agent.*.maxSteps")
 DESCRIPTIVE = tuple(
     f"provider.*.models.*.{name}" for name in ("family", "release_date", "status", "experimental", "modalities")
 )
-"""Keys that describe a model and ask for nothing."""
+"""Keys that describe a model and have no effect."""
 
 SILENT_VALUES = (False, None, "disabled", "manual")
-"""Values of an unsupported key that ask for nothing, as empty objects and lists do."""
+"""Values of an unsupported key that would have no effect, like empty objects and lists."""

@@ -1,7 +1,7 @@
-"""A settings folder: agents and commands as markdown, and what is found there for others to load: plugins, tools, skills.
+"""A settings folder: agents and commands as markdown, and the plugins, tools and skills in it.
 
-Markdown files become settings like those of a file: front matter is the section, the text below it the prompt or the template, the
-name is the path below the folder. Nothing here is ever imported or started.
+Markdown files become settings: the front matter is the section, the text after it the prompt or the template, the relative path the
+name. Nothing is imported or started here.
 """
 
 import os
@@ -19,7 +19,7 @@ from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 
 MAX_FILES = 5000
-"""Files and folders looked at below one folder; whoever has more points somewhere by mistake."""
+"""Most files and folders that are read in one folder; more indicate a wrong path."""
 
 _SECTIONS = {
     "agent": "agent",
@@ -44,7 +44,7 @@ _SCRIPTS = (".ts", ".js", ".mjs")
 class Extension(Struct, frozen=True):
     """A plugin or tool file (Python), or the folder of a skill; found, not loaded. `top` is the folder of its kind.
 
-    Whoever loads one writes no bytecode beside it: what lies there is part of what was trusted.
+    The loader must not write bytecode to its folder: all files there are covered by the fingerprint of trust.
     """
 
     kind: str
@@ -67,7 +67,7 @@ def read_markdown(folder: Path, origin: Origin) -> Iterator[Layer]:
 
 
 def find_extensions(folder: Path, origin: Origin) -> Iterator[Extension]:
-    """Yield what others load: each `.py` of plugin(s) and tool(s), each folder with a SKILL.md of skill(s). Blocks."""
+    """Yield each extension: each `.py` of plugin(s) and tool(s), each folder with a SKILL.md of skill(s). Blocks."""
     for name, kind in _EXTENSIONS.items():
         top = folder / name
         wanted = "SKILL.md" if kind == "skill" else ".py"
@@ -81,12 +81,12 @@ def find_foreign_files(folder: Path, origin: Origin) -> Iterator[Notice]:
         if kind != "skill" and (folder / name).is_dir():
             for path in _find(folder / name, _SCRIPTS, is_flat=True):
                 yield Notice(str(path), "", f"a {kind} is a Python file here; this one cannot be loaded (ignored)")
-    if origin == "person" and (folder / "config.json").is_file():
+    if origin == "user" and (folder / "config.json").is_file():
         yield Notice(str(folder / "config.json"), "", "is not read; rename it to opencode.json")
 
 
 def _find(top: Path, ending: str | tuple[str, ...], *, is_flat: bool = False) -> list[Path]:
-    """Return regular files whose names end so, sorted; links to folders are not followed."""
+    """Return the files with this ending, sorted; links to folders are not followed."""
     if not top.is_dir():
         return []
     found: list[Path] = []
@@ -96,7 +96,7 @@ def _find(top: Path, ending: str | tuple[str, ...], *, is_flat: bool = False) ->
         found += [Path(folder, name) for name in sorted(names) if name.endswith(ending)]
         count += len(names) + 1
         if count > MAX_FILES:
-            raise ConfigError(f"{top} holds more than {MAX_FILES} files; is it the right folder?")
+            raise ConfigError(f"{top} contains more than {MAX_FILES} files; is it the right folder?")
     return found
 
 

@@ -1,7 +1,7 @@
 """Front matter of markdown files: YAML between two lines of three dashes, then the text.
 
-Values become what JSON knows. Aliases are refused, because a few lines of them can stand for gigabytes. People write
-`description: like this: with a colon`, which is no YAML: such values are read as plain text. Source: reference, section 31.
+Values are converted to JSON types. Aliases are rejected, because a few lines of them can expand to gigabytes. Values such as
+`description: like this: with a colon`, which are not valid YAML, are read as plain text. Source: reference, section 31.
 """
 
 import math
@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from opencode_tui.config.sources.jsonc import MAX_DEPTH
 
 MAX_CHARACTERS = 32_768
-"""Of front matter; YAML is slow to read."""
+"""Most characters of front matter; YAML is slow to parse."""
 
 _FENCE = re.compile(r"\A---[ \t]*\r?\n(.*?)(?:^---[ \t]*(?:\r?\n|\Z))", re.DOTALL | re.MULTILINE)
 _UNCLOSED = re.compile(r"\A---[ \t]*\r?\n[A-Za-z_][\w.-]*[ \t]*:")
@@ -33,7 +33,7 @@ class FrontMatter(Struct, frozen=True):
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     lines: dict[str, int] = field(default_factory=dict[str, int])
     repeated: tuple[str, ...] = ()
-    """Keys that are there twice; the last one counts."""
+    """Duplicate keys; the last value is used."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -53,11 +53,11 @@ class _Loader(yaml.SafeLoader):
 
 
 def split_front_matter(text: str) -> FrontMatter:
-    """Return the parts of a markdown text; without front matter everything is text. Raises FrontMatterError."""
+    """Return the parts of a markdown text; without front matter, the whole text is the body. Raises FrontMatterError."""
     match = _FENCE.match(text)
     if match is None:
         if _UNCLOSED.match(text):
-            raise FrontMatterError("line 1: the front matter has no end; add a line of three dashes after it")
+            raise FrontMatterError("line 1: unterminated front matter; add a line of three dashes after it")
         return FrontMatter(text.strip())
     head = match.group(1)
     if len(head) > MAX_CHARACTERS:
@@ -103,7 +103,7 @@ def _as_block(line: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return YAML's value as JSON's kinds: dates and the like become text, keys are texts."""
+    """Convert a YAML value to JSON types: other values, such as dates, and all keys become strings."""
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in cast("dict[Any, Any]", value).items()}
     if isinstance(value, list):
@@ -117,4 +117,4 @@ def _plain(value: Any) -> Any:
 def _describe(error: yaml.YAMLError) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         return f"line {error.problem_mark.line + 2}: the front matter is not YAML ({error.problem}); correct it"
-    return "the front matter is not YAML that can be used (" + " ".join(str(error).split()) + "); correct it"
+    return "the front matter cannot be used (" + " ".join(str(error).split()) + "); correct it"

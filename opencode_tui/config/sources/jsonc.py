@@ -1,7 +1,7 @@
-"""JSON with comments and trailing commas, every key and value with its line and column.
+"""A parser of JSON with comments and trailing commas that gives the line and column of every key and value.
 
-Key order is kept; of a repeated key the last value counts and the repetition is told. Nesting and length are bounded, NaN and
-Infinity are no numbers, and no message ever quotes the text: it may hold keys of a provider.
+Key order is kept; of a duplicate key the last value is used and the duplicate is reported. Nesting and length are limited, NaN and
+Infinity are errors, and no message quotes the text: it may contain API keys.
 """
 
 import re
@@ -13,7 +13,7 @@ MAX_DEPTH = 64
 """Levels of nesting; real settings have about ten."""
 
 KeyPath = tuple[str | int, ...]
-"""The way to a value: keys of objects and indexes of lists, from the top."""
+"""The path to a value: keys of objects and indexes of lists, from the top."""
 
 _SKIPPED = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _PLAIN_STRING = re.compile(r'"([^"\\\x00-\x1f]*)"')
@@ -27,7 +27,7 @@ _MAX_REPETITIONS = 100
 
 
 class Position(Struct, frozen=True):
-    """A place in a text; both count from 1, columns in characters."""
+    """A position in a text; both count from 1, columns in characters."""
 
     line: int
     column: int
@@ -37,14 +37,14 @@ class Position(Struct, frozen=True):
 
 
 class Repetition(Struct, frozen=True):
-    """A key that stands twice in one object; the later value counts."""
+    """A duplicate key in an object; the later value is used."""
 
     path: KeyPath
     position: Position
 
 
 class Document(Struct, frozen=True):
-    """A parsed text. `positions` holds the place of each key, for members of lists that of the value, and () for the top."""
+    """A parsed text. `positions` has the position of each key, of each list member, and () for the top."""
 
     value: Any
     positions: dict[KeyPath, Position]
@@ -52,7 +52,7 @@ class Document(Struct, frozen=True):
 
 
 class JsoncError(Exception):
-    """The text is not JSON with comments; the message says what was expected, not what stands there."""
+    """The text is not JSON with comments; the message contains what was expected, not what was found."""
 
     def __init__(self, message: str, position: Position) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class JsoncError(Exception):
 
 
 def parse(text: str) -> Document:
-    """Return the value of a text and the places of its parts; an empty text is an empty object. Raises JsoncError."""
+    """Return the value of a text and the positions of its parts; an empty text is an empty object. Raises JsoncError."""
     reader = _Reader(text.removeprefix("\ufeff"))
     reader.skip()
     if reader.at_end():
@@ -73,7 +73,7 @@ def parse(text: str) -> Document:
 
 
 class _Reader:
-    """Recursive descent; remembers offsets and turns them into lines at the end."""
+    """A recursive descent parser; records offsets and converts them to lines at the end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -85,14 +85,14 @@ class _Reader:
         return self._offset >= len(self._text)
 
     def skip(self) -> None:
-        """Go past white space and comments."""
+        """Skip white space and comments."""
         match = _SKIPPED.match(self._text, self._offset)
         self._offset = match.end() if match else self._offset
         if self._text.startswith("/*", self._offset):
             raise self.error("unterminated comment")
 
     def value(self, path: KeyPath, depth: int) -> Any:
-        """Read one value and go past it."""
+        """Parse one value and advance past it."""
         if depth > MAX_DEPTH:
             raise self.error(f"nested too deeply, more than {MAX_DEPTH} levels")
         self._offsets.setdefault(path, self._offset)
@@ -155,7 +155,7 @@ class _Reader:
         return result
 
     def _closes(self, bracket: str, has_members: bool) -> bool:
-        """Go past the comma before the next member, or past the closing bracket and tell so."""
+        """Skip the comma before the next member or the closing bracket; return whether it was the bracket."""
         self.skip()
         if has_members and not self._text.startswith(bracket, self._offset):
             if not self._text.startswith(",", self._offset):
@@ -168,7 +168,7 @@ class _Reader:
         return False
 
     def _record_repetition(self, path: KeyPath, start: int) -> None:
-        """Remember it, and drop the places inside the value that the repeated key replaces."""
+        """Record a duplicate key, and drop the positions inside the value that it replaces."""
         self._repeated.append((path, start))
         if len(self._repeated) > _MAX_REPETITIONS:
             raise self.error("too many repeated keys", start)
@@ -197,11 +197,11 @@ class _Reader:
         return "".join(pieces)
 
     def _escape(self) -> str:
-        letter = self._text[self._offset + 1 : self._offset + 2]
-        if letter in _ESCAPES:
+        escape = self._text[self._offset + 1 : self._offset + 2]
+        if escape in _ESCAPES:
             self._offset += 2
-            return _ESCAPES[letter]
-        if letter != "u":
+            return _ESCAPES[escape]
+        if escape != "u":
             raise self.error("unknown escape after the backslash, write \\\\ for a backslash")
         code = self._hex()
         if 0xD800 <= code < 0xDC00 and self._text.startswith("\\u", self._offset):
@@ -233,7 +233,7 @@ class _Reader:
         return value
 
     def _number(self, literal: str) -> int | float:
-        """As in JavaScript a number without a fraction is a whole one, however it is written."""
+        """Return the number; as in JavaScript, one without a fraction is an integer."""
         if len(literal) > _MAX_DIGITS:
             raise self.error("a number with too many digits")
         if literal.lstrip("-").isdigit():

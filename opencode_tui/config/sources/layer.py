@@ -1,4 +1,4 @@
-"""One source of settings: a file, a variable, or a markdown file of a settings folder, with the places of its keys."""
+"""One source of settings: a file, a variable, or a markdown file of a settings folder, with the positions of its keys."""
 
 from collections.abc import Callable, Mapping, Set
 from pathlib import Path
@@ -12,14 +12,14 @@ from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
 
-Origin = Literal["person", "repository", "administrator"]
-"""Who wrote it: what a repository says is inert until it is trusted, what the administrator says comes last."""
+Origin = Literal["user", "repository", "administrator"]
+"""The owner of a source: settings of a repository need trust, those of the administrator come last."""
 
 _FORMER_NAMES = {"agent": "mode", "permission": "tools", "share": "autoshare", "steps": "maxSteps"}
 
 
 class Layer(Struct, frozen=True):
-    """Settings of one source. `source` is an absolute path or a variable's name; relative paths count from `folder`."""
+    """Settings of one source. `source` is an absolute path or a variable's name; paths are relative to `folder`."""
 
     source: str
     origin: Origin
@@ -28,10 +28,10 @@ class Layer(Struct, frozen=True):
     positions: dict[KeyPath, Position] = field(default_factory=dict[KeyPath, Position])
     warnings: tuple[Notice, ...] = ()
     has_placeholders: bool = True
-    """Whether `{env:…}` and `{file:…}` mean something; in the prose of a markdown file they do not."""
+    """Whether `{env:…}` and `{file:…}` are replaced; not in markdown files."""
 
     def position(self, path: KeyPath) -> Position | None:
-        """Return where a key stands, or the nearest one around it; keys that were renamed are found under their former name."""
+        """Return the position of a key or of its nearest parent; a renamed key is found by its former name."""
         for end in range(len(path), 0, -1):
             inner = path[:end]
             former = tuple(_FORMER_NAMES.get(part, part) if isinstance(part, str) else part for part in inner)
@@ -53,7 +53,7 @@ class Layer(Struct, frozen=True):
 class Origins(Struct, frozen=True):
     """Where the values of merged settings come from: the source by dotted key, and each source's layer for its lines.
 
-    `filled` are the top-level keys into which a variable or a file was put: their values are never quoted.
+    `filled` are the top-level keys with a substituted variable or file: their values are never quoted.
     """
 
     sources: Mapping[str, str]
@@ -61,7 +61,7 @@ class Origins(Struct, frozen=True):
     filled: Set[str] = frozenset()
 
     def quote(self, path: KeyPath, value: str) -> str:
-        """Return a value of the merged settings as a message may show it."""
+        """Return a value of the merged settings for a message."""
         return "from a variable or file" if path[0] in self.filled else repr(value)
 
     def notice(self, path: KeyPath, message: str) -> Notice:
@@ -75,7 +75,7 @@ class Origins(Struct, frozen=True):
         return ConfigError(describe(source or "settings", line, dotted(path), message))
 
     def _find(self, path: KeyPath) -> tuple[str, int | None]:
-        """Return the source of the value at a path, or of what is around it, and its line there."""
+        """Return the source of the value at a path, or of its nearest parent, and its line there."""
         known = (self.sources.get(dotted(path[:end])) for end in range(len(path), 0, -1))
         source = next(filter(None, known), "")
         position = self.layers[source].position(path) if source in self.layers else None
@@ -83,7 +83,7 @@ class Origins(Struct, frozen=True):
 
 
 def read_layer(path: Path, origin: Origin) -> Layer | None:
-    """Return the settings of a file, None when there is no such file. Raises ConfigError. Blocks."""
+    """Return the settings of a file, None when it does not exist. Raises ConfigError. Blocks."""
     try:
         text = read_text(str(path))
     except FileNotFoundError:
@@ -94,7 +94,7 @@ def read_layer(path: Path, origin: Origin) -> Layer | None:
 
 
 def parse_layer(text: str, *, source: str, origin: Origin, folder: Path) -> Layer:
-    """Return the settings that a text holds. Raises ConfigError, which never quotes the text."""
+    """Return the settings in a text. Raises ConfigError, which never quotes the text."""
     document = _parse(text, source)
     if not isinstance(document.value, dict):
         raise ConfigError(f"{source} line 1: expected an object; put the settings between {{ and }}")
@@ -102,11 +102,11 @@ def parse_layer(text: str, *, source: str, origin: Origin, folder: Path) -> Laye
 
 
 def parse_value(text: str, *, key: str, source: str, folder: Path) -> Layer:
-    """Return settings of one key, whose value a variable of the person holds. Raises ConfigError."""
+    """Return settings of one key, whose value is in an environment variable. Raises ConfigError."""
     document = _parse(text, source)
     positions = {(key, *path): position for path, position in document.positions.items()}
     wrapped = Document({key: document.value}, positions, document.repetitions)
-    return _layer(wrapped, source=source, origin="person", folder=folder)
+    return _layer(wrapped, source=source, origin="user", folder=folder)
 
 
 def _parse(text: str, source: str) -> Document:
@@ -130,7 +130,7 @@ _FREE_FORM = {"options", "initialization", "variants"}
 
 
 def visit(value: Any, fail: Callable[[KeyPath, str], ConfigError], path: KeyPath = ()) -> None:
-    """Raise what `fail` returns for the first null or control character; free-form options may hold null."""
+    """Raise the error that `fail` returns for the first null or control character; free-form options may contain null."""
     if isinstance(value, dict):
         for key, inner in cast("JsonObject", value).items():
             if _has_control_character(key) or "\n" in key:

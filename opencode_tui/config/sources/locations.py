@@ -1,8 +1,8 @@
-"""Where settings come from, in their order: later wins.
+"""The sources of settings in their order: later wins.
 
-The person's folder, `~/.opencode`, OPENCODE_CONFIG, then per folder from the repository's root down to here `opencode.jsonc`,
-`opencode.json` and `.opencode/`, then OPENCODE_CONFIG_DIR and OPENCODE_CONFIG_CONTENT; the administrator's folder last.
-Source: SPEC, section 1.
+The user's folder, `~/.opencode`, OPENCODE_CONFIG, then per folder from the repository's root down to the directory
+`opencode.jsonc`, `opencode.json` and `.opencode/`, then OPENCODE_CONFIG_DIR and OPENCODE_CONFIG_CONTENT; the administrator's
+folder last. Source: SPEC, section 1.
 """
 
 import os
@@ -25,9 +25,9 @@ Kind = Literal["file", "folder", "text"]
 
 
 class SettingsSource(Struct, frozen=True):
-    """A file that may hold settings, a settings folder (markdown, plugins, tools, skills), or the text of a variable.
+    """A file that may contain settings, a settings folder (markdown, plugins, tools, skills), or the text of a variable.
 
-    `name` is what messages call it; `path` is the file or folder, for a text the folder that its relative paths count from.
+    `name` is its name in messages; `path` is the file or folder, for a text the base folder of relative paths.
     """
 
     kind: Kind
@@ -39,7 +39,7 @@ class SettingsSource(Struct, frozen=True):
 
 
 def find_worktree(directory: Path) -> Path:
-    """Return the real folder of the repository that a folder lies in, or the folder itself without one. Blocks."""
+    """Return the real folder of the repository that contains a folder, or the folder itself without one. Blocks."""
     real = Path(os.path.realpath(directory))
     for folder in (real, *real.parents):
         if os.path.lexists(folder / ".git"):
@@ -55,32 +55,32 @@ def repository_folders(directory: Path, worktree: Path) -> list[Path]:
 
 
 def list_sources(*, paths: Paths, flags: Flags, directory: Path, worktree: Path) -> list[SettingsSource]:
-    """Return every place to look at, weakest first; what does not exist is listed too."""
-    own = [*_folder(paths.config, "person"), *_folder(paths.home / ".opencode", "person")]
+    """Return all possible sources, lowest precedence first, including those that do not exist."""
+    own = [*_folder(paths.config, "user"), *_folder(paths.home / ".opencode", "user")]
     if flags.config is not None:
-        own.append(SettingsSource("file", "person", "OPENCODE_CONFIG", directory / flags.config, is_required=True))
+        own.append(SettingsSource("file", "user", "OPENCODE_CONFIG", directory / flags.config, is_required=True))
     own_folders = {os.path.realpath(source.path) for source in own if source.kind == "folder"}
     found = [*own, *_repository(directory, worktree, own_folders)]
     if flags.config_dir is not None:
-        found += _folder(_existing_folder(directory / flags.config_dir), "person")
+        found += _folder(_existing_folder(directory / flags.config_dir), "user")
     if flags.config_content is not None:
-        found.append(SettingsSource("text", "person", "OPENCODE_CONFIG_CONTENT", directory, flags.config_content))
+        found.append(SettingsSource("text", "user", "OPENCODE_CONFIG_CONTENT", directory, flags.config_content))
     return found
 
 
 def list_administrator_sources(flags: Flags, directory: Path) -> list[SettingsSource]:
-    """Return the administrator's files, which win over everything."""
+    """Return the administrator's sources, which override all others."""
     folder = Path(flags.managed_config_dir) if flags.managed_config_dir else _system_folder()
     return list(_folder(directory / folder, "administrator"))
 
 
 def list_repository_sources(directory: Path, worktree: Path) -> list[SettingsSource]:
-    """Return the places that belong to the repository."""
+    """Return the sources in the repository."""
     return list(_repository(directory, worktree, set()))
 
 
 def _repository(directory: Path, worktree: Path, own_folders: set[str]) -> Iterator[SettingsSource]:
-    """The person's own folders keep being the person's, also when one works inside them."""
+    """Yield the sources in the repository, without the user's own folders."""
     for folder in repository_folders(directory, worktree):
         if str(folder) not in own_folders:
             yield from _files(folder, "repository")

@@ -2,7 +2,7 @@
 
 `share` could be a boolean.
 
-What has the wrong type stays where it is, for the validation to name. Source: reference, section 31.
+A value of the wrong type is left unchanged; the validation reports it. Source: reference, section 31.
 """
 
 from typing import Any, cast
@@ -14,7 +14,7 @@ _EDITING_TOOLS = ("write", "edit", "patch", "multiedit")
 
 
 def migrate(value: JsonObject) -> JsonObject:
-    """Return the settings of one source under today's names, permissions in their shortest form."""
+    """Return the settings of one source under the current names, permissions in their shortest form."""
     result = _migrate_permission(value)
     if isinstance(result.get("share"), bool):
         result["share"] = "auto" if result["share"] else "disabled"
@@ -56,14 +56,14 @@ def _migrate_agent(agent: Any) -> Any:
 
 
 def _migrate_permission(value: JsonObject) -> JsonObject:
-    """Return a copy in which `tools` has become rules; rules that are written as such come after them."""
+    """Return a copy with `tools` converted to rules; the rules of `permission` come after them."""
     result = dict(value)
     tools = result.get("tools")
     rules: JsonObject = {}
     if isinstance(tools, dict) and all(isinstance(switch, bool) for switch in cast("JsonObject", tools).values()):
         for tool, is_on in cast("dict[str, bool]", result.pop("tools")).items():
             rules["edit" if tool in _EDITING_TOOLS else tool] = "allow" if is_on else "deny"
-    own = permission.normalise(result.get("permission", {}))
+    own = permission.normalize(result.get("permission", {}))
     if rules and isinstance(own, dict):
         result["permission"] = permission.merge(rules, cast("JsonObject", own))
     elif "permission" in result:

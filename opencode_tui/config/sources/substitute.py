@@ -1,7 +1,7 @@
-"""`{env:NAME}` and `{file:path}` inside texts of the settings.
+"""Substitution of `{env:NAME}` and `{file:path}` in strings of the settings.
 
-They are replaced in parsed texts, never in the raw file: whatever a variable holds, it can only become part of that text. What was
-put in is not looked at again. Relative paths count from the file that names them; `~/` is the home folder.
+They are replaced in parsed strings, never in the raw file, so that a value can only become part of that string. The result is not
+substituted again. Paths are relative to the file that contains them; `~/` is the home folder.
 """
 
 import os
@@ -29,7 +29,7 @@ class Placeholder(Struct, frozen=True):
 
 
 class Substituted(Struct, frozen=True):
-    """A layer with its placeholders replaced, and what there was to say about it."""
+    """The settings of a layer with its placeholders replaced, and warnings."""
 
     value: dict[str, Any]
     warnings: list[Notice]
@@ -85,7 +85,7 @@ class Substitution:
         def fill(match: re.Match[str]) -> str:
             name = match.group(2).strip()
             if not name:
-                raise layer.error(path, f"{match.group()} names nothing; write {{env:NAME}} or {{file:path}}")
+                raise layer.error(path, f"{match.group()} is empty; write {{env:NAME}} or {{file:path}}")
             if match.group(1) == "file":
                 return self._read(layer, path, name)
             if name not in self._environ:

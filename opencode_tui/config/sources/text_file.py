@@ -1,11 +1,11 @@
-"""Small text files that a person wrote: read with a size limit, never hanging on a pipe, a device or a folder."""
+"""Reading of small text files with a size limit, without blocking on a pipe, a device or a folder."""
 
 import codecs
 import os
 import stat
 
 MAX_BYTES = 1 << 20
-"""Bytes of a settings file, or of one that `{file:…}` names."""
+"""Most bytes of a settings file, or of a file in `{file:…}`."""
 
 _CHUNK = 1 << 20
 _PEEKED = 64
@@ -13,13 +13,13 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class UnreadableFileError(Exception):
-    """The file cannot be used; the message says why and what to do, without its name."""
+    """The file cannot be used; the message has the reason and the remedy, without its name."""
 
 
 def read_text(path: str) -> str:
-    """Return the text of a regular UTF-8 file, a byte order mark dropped, line ends as they are. Blocks.
+    """Return the text of a regular UTF-8 file, without a byte order mark, line ends unchanged. Blocks.
 
-    Raises FileNotFoundError when there is nothing, UnreadableFileError for everything else.
+    Raises FileNotFoundError for a missing file, UnreadableFileError for any other problem.
     """
     data = read_bytes(path)
     if data.startswith(_UTF16) or data[1:_PEEKED:2].count(0) >= max(2, len(data[:_PEEKED]) // 4):
@@ -33,7 +33,7 @@ def read_text(path: str) -> str:
 
 
 def read_bytes(path: str, limit: int = MAX_BYTES) -> bytes:
-    """Return the bytes of a regular file of at most `limit` bytes. Raises as `read_text`."""
+    """Return the bytes of a regular file of at most `limit` bytes. Raises the same errors as `read_text`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except FileNotFoundError:
@@ -51,7 +51,7 @@ def read_bytes(path: str, limit: int = MAX_BYTES) -> bytes:
         raise UnreadableFileError(_explain(error)) from None
     finally:
         os.close(descriptor)
-    if max(status.st_size, len(data)) > limit:  # some files of /proc say that they are empty
+    if max(status.st_size, len(data)) > limit:  # some files of /proc report size 0
         raise UnreadableFileError(f"too large, at most {limit // 1024} KiB are read; make it smaller")
     return data
 

@@ -1,8 +1,7 @@
-"""What in a repository's own settings would start a program, send data elsewhere or loosen something.
+"""The settings of a repository that would start a program, send data elsewhere or loosen permissions.
 
-Such settings are inert until the folder is trusted. Everything else of a repository works at once: texts, looks, limits, and rules
-that make things stricter. Where a section is large, the harmless keys are listed, never the dangerous ones: a key that appears
-tomorrow is gated by itself.
+Such settings have no effect until the folder is trusted. Everything else takes effect: texts, themes, limits, and rules that are
+stricter. For large sections the harmless keys are listed, not the dangerous ones, so that new keys are gated by default.
 """
 
 import os
@@ -22,11 +21,11 @@ STARTS = "starts programs"
 SENDS = "sends data elsewhere"
 LOOSENS = "loosens permissions"
 READS_ENVIRONMENT = "reads a variable of your environment"
-READS_OUTSIDE = "reads what lies outside the repository, or its secrets"
+READS_OUTSIDE = "reads files outside the repository, or its secrets"
 ADDS_SKILLS = "adds skills from elsewhere"
-OPENS = "decides who can reach the server"
-WEAKENS = "switches a protection off"
-HIDES = "takes from a file what it would do"
+OPENS = "changes who can reach the server"
+WEAKENS = "disables a protection"
+HIDES = "takes its value from a file"
 
 _PROVIDER_HARMLESS = {"name", "whitelist", "blacklist", "models"}
 _MODEL_HARMLESS = {
@@ -66,14 +65,14 @@ class Gated(Struct, frozen=True):
 
 
 class RepositoryFolder(Struct, frozen=True):
-    """Where a repository's settings stand: the folder that its paths count from, the real worktree, the person's home."""
+    """The base folder of a source of a repository, the real worktree, and the user's home folder."""
 
     folder: Path
     worktree: Path
     home: Path
 
     def is_inside(self, name: str) -> bool:
-        """Tell whether a path leads, links followed, to something in the worktree that holds no secrets. Blocks."""
+        """Return whether a path is, with links resolved, in the worktree and not a file with secrets. Blocks."""
         if "\0" in name or name.startswith("$"):
             return False
         real = Path(os.path.realpath(resolve_file(name, self.folder, self.home)))
@@ -99,7 +98,7 @@ def find_gated(settings: JsonObject, place: RepositoryFolder, *, has_placeholder
 
 
 def find_linked(settings: JsonObject, source: str, place: RepositoryFolder) -> list[Gated]:
-    """Return everything in a file that is a link to something outside the repository: its text is not the repository's own."""
+    """Return all settings of a file that is a link to a file outside the repository, none for other files."""
     if place.is_inside(source):
         return []
     found: list[Gated] = []
@@ -112,7 +111,7 @@ def find_linked(settings: JsonObject, source: str, place: RepositoryFolder) -> l
 
 
 def is_loosening(gated: Gated, settings_so_far: JsonObject) -> bool:
-    """Tell whether a gated setting changes anything for the worse, given what is in force before it."""
+    """Return whether a gated setting loosens the settings before it."""
     if not gated.only_over_deny:
         return True
     agent, tool = _subject(gated.path)
@@ -138,7 +137,7 @@ def _denied_tools(setting: Any) -> list[str]:
 def _judge_placeholder(placeholder: Placeholder, settings: Any, place: RepositoryFolder) -> Iterator[Gated]:
     path = placeholder.path
     if path[0] == "command" and path[2:] == ("template",):
-        path = path[:2]  # without its template a command is nothing
+        path = path[:2]  # a command needs its template
     value = settings
     for part in path:
         value = value[part]
@@ -151,14 +150,14 @@ def _judge_placeholder(placeholder: Placeholder, settings: Any, place: Repositor
 
 
 def _is_plain_text(path: KeyPath) -> bool:
-    """Tell whether a setting is harmless whatever text it holds, so that the text may come from a file of the repository."""
+    """Return whether a setting is harmless with any value, so that it may come from a file of the repository."""
     if len(path) == 3:
         return (path[0], path[2]) in _PLAIN_TEXTS_INSIDE
     return len(path) == 1 and path[0] in _PLAIN_TEXTS
 
 
 def _whole(effect: str) -> Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]:
-    """Return a rule that gates a key as it is."""
+    """Return a rule that gates a key as a whole."""
 
     def rule(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
         if value not in ({}, []):
@@ -178,7 +177,7 @@ def _unless(harmless: tuple[Any, ...], effect: str) -> Callable[[Any, KeyPath, R
 
 
 def _programs(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
-    """MCP servers, language servers, formatters: all but switching one off."""
+    """Yield all MCP servers, language servers or formatters, except disabled ones."""
     if value is False:
         return
     if not isinstance(value, dict):
@@ -223,11 +222,11 @@ def _rules(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated
     for tool, rules in cast("JsonObject", value).items():
         actions = cast("JsonObject", rules).items() if isinstance(rules, dict) else [(None, rules)]
         for pattern, action in actions:
-            place_of_rule = (*path, tool) if pattern is None else (*path, tool, pattern)
+            rule_path = (*path, tool) if pattern is None else (*path, tool, pattern)
             if action == "allow":
-                yield Gated(place_of_rule, LOOSENS, action)
+                yield Gated(rule_path, LOOSENS, action)
             elif action == "ask":
-                yield Gated(place_of_rule, LOOSENS, action, only_over_deny=True)
+                yield Gated(rule_path, LOOSENS, action, only_over_deny=True)
 
 
 def _instructions(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
@@ -235,7 +234,7 @@ def _instructions(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterato
         if _ADDRESS.match(entry):
             yield Gated((*path, index), SENDS, entry)
         elif not any(find_placeholders(entry)) and not place.is_inside(entry):
-            yield Gated((*path, index), READS_OUTSIDE, entry)  # one with a placeholder is judged by that
+            yield Gated((*path, index), READS_OUTSIDE, entry)  # one with a placeholder is gated by that
 
 
 def _skills(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
@@ -286,7 +285,7 @@ _RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] =
     "mode": _agents,
     "tools": _whole(LOOSENS),
 }
-"""`tools`, `mode` and `autoshare` are met here only when their types are wrong; they are migrated otherwise.
+"""`tools`, `mode` and `autoshare` only occur here with wrong types; otherwise they were migrated.
 
-An empty list of disabled providers counts too: it replaces the person's.
+An empty list of disabled providers counts too: it replaces the user's.
 """

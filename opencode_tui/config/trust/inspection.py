@@ -1,6 +1,6 @@
-"""What a folder's own files would start or loosen, whether or not it is trusted: the base of `opencode-tui trust`.
+"""Reports of what a folder's config would start or loosen, for `opencode-tui trust`.
 
-Trust is given in two steps: a report of what there is, then a consent that holds for exactly that content.
+Trust is granted in two steps: a report, then a grant for exactly the reported content.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from opencode_tui.storage.paths import Paths
 
 
 class Inspection(Struct, frozen=True):
-    """The worktree that trust belongs to, and each of its items with the present verdict."""
+    """A worktree, and each of its items with the current verdict."""
 
     worktree: Path
     items: list[tuple[ReviewItem, Verdict]]
@@ -35,7 +35,7 @@ def inspect_folder(directory: Path, *, paths: Paths) -> Inspection:
     Raises TrustError for a folder that cannot be trusted, ConfigError for settings that cannot be read. Blocks.
     """
     if not directory.is_dir():
-        raise TrustError(f"{directory} is not a folder; name the folder of a project")
+        raise TrustError(f"{directory} is not a folder; give the folder of a project")
     worktree = find_worktree(directory)
     check_trustable(worktree, paths.home)
     trusted = TrustStore(paths=paths).find(worktree)
@@ -71,16 +71,16 @@ def report_trust(directory: Path, *, paths: Paths) -> TrustReport:
 
 
 def grant_seen(directory: Path, seen: str, *, paths: Paths) -> None:
-    """Trust the content that a report was about. Raises TrustError, also when it is another one by now. Blocks."""
+    """Trust the content of a report. Raises TrustError, also when the content changed since. Blocks."""
     inspection = inspect_folder(directory, paths=paths)
     read, now = _read([item for item, _ in inspection.items])
     if now != seen:
-        raise TrustError(f"changed since they were listed: what {inspection.worktree} would start; look at it again")
+        raise TrustError(f"the config of {inspection.worktree} changed since it was listed; review it again")
     TrustStore(paths=paths).grant(inspection.worktree, read)
 
 
 def _read(items: list[ReviewItem]) -> tuple[list[ReviewItem], str]:
-    """Return the items with the fingerprints that they have now, and one for all of them."""
+    """Return the items with their current fingerprints, and one fingerprint for all of them."""
     prints = [item.fingerprint() for item in items]
     described = json.dumps([[item.name, *item.effects, one] for item, one in zip(items, prints, strict=True)])
     fixed = [_fixed(item, one) for item, one in zip(items, prints, strict=True)]

@@ -1,8 +1,8 @@
-"""What a repository holds that needs trust, item by item: each settings file, plugin or tool folder and skill, with a fingerprint.
+"""The items of a repository that need trust, with fingerprints: settings files, plugin and tool folders, skills.
 
-The fingerprint of a settings file covers its gated settings alone, so that a new theme costs no trust, together with the content of
-every file of the repository that they name: a script that a command starts counts as much as the command. Such names count from the
-file's folder or the worktree; whoever starts a command starts it in one of them.
+The fingerprint of a settings file covers only its gated settings, so that a new theme needs no new trust, and the content of every
+file of the repository that they refer to: a script that a command starts matters as much as the command. Such paths are relative to
+the file's folder or the worktree, in one of which commands are started.
 """
 
 import hashlib
@@ -26,25 +26,25 @@ from opencode_tui.schema.record import JsonObject
 
 MAX_REVIEWED_FILES = 2_000
 MAX_REVIEWED_BYTES = 64 << 20
-"""Of one file; a larger one cannot be vouched for, so that what needs it stays untrusted."""
+"""Most bytes of one file; an item with a larger file cannot be trusted."""
 
 _WORD = re.compile(r"[^\s\"'`;|&()<>=,{}]+")
 _NAMING_FOLDERS = ("plugin", "skills")
-"""Settings in which a folder stands for what is in it; in a command it is only where something happens."""
+"""Settings in which a folder means its content; in a command it is only a location."""
 
 _TEXT_ENDINGS = (".md", ".txt")
 
 LIMIT = 200
-"""Characters that are shown of one setting."""
+"""Most characters that are shown of one setting."""
 
 _NAMING_KEYS = ("command", "url", "baseURL", "template", "module", "path")
 _SNIPPETS = re.compile(r"!`[^`]*`?")
 
 
 class ReviewItem(Struct, frozen=True):
-    """A file or folder of a repository (`name` is relative to the worktree) and what it would do, one line an effect.
+    """A file or folder of a repository (`name` is relative to the worktree) and its effects, one line each.
 
-    `fingerprint` reads the present content. It returns None when something of it cannot be read: nobody can vouch for that.
+    `fingerprint` reads the current content. It returns None when some of it cannot be read; such an item cannot be trusted.
     """
 
     name: str
@@ -53,12 +53,12 @@ class ReviewItem(Struct, frozen=True):
     fingerprint: Callable[[], str | None]
 
 
-class _UnfathomableError(Exception):
-    """Too much, or unreadable."""
+class _UnreadableContentError(Exception):
+    """The content is too large or unreadable."""
 
 
 def review_settings(layer: Layer, place: RepositoryFolder) -> tuple[ReviewItem, list[Gated]]:
-    """Return what a source's (migrated) settings need trust for."""
+    """Return the item of a source's (migrated) settings, and its gated settings."""
     linked = find_linked(layer.value, layer.source, place)
     gated = linked or find_gated(layer.value, place, has_placeholders=layer.has_placeholders)
     effects = tuple(describe_effect(one) for one in gated if not one.only_over_deny)
@@ -67,7 +67,7 @@ def review_settings(layer: Layer, place: RepositoryFolder) -> tuple[ReviewItem, 
 
 
 def review_extensions(extensions: list[Extension], worktree: Path) -> list[tuple[ReviewItem, list[Extension]]]:
-    """Return one item a plugin or tool folder, and one a skill that holds more than text. Blocks."""
+    """Return one item per plugin or tool folder, and per skill that contains more than text. Blocks."""
     groups: dict[Path, list[Extension]] = {}
     for extension in extensions:
         is_skill = extension.kind == "skill"
@@ -93,15 +93,15 @@ def _fingerprint_settings(gated: list[Gated], place: RepositoryFolder) -> str | 
             digest.update(json.dumps([one.path, one.value]).encode())
             for path in sorted(_named_files(one, place)):
                 digest.update(json.dumps(["file", os.path.relpath(path, place.worktree)]).encode())
-                if path.is_relative_to(place.worktree):  # of a link to the outside only where it leads counts
+                if path.is_relative_to(place.worktree):  # of a link to the outside only its target counts
                     digest.update(_content(path))
-    except _UnfathomableError:
+    except _UnreadableContentError:
         return None
     return digest.hexdigest()
 
 
 def _named_files(gated: Gated, place: RepositoryFolder) -> set[Path]:
-    """Return the files of the repository that a gated setting names, links followed, with the Python files beside a plugin."""
+    """Return the files of the repository that a gated setting refers to, links resolved, and the Python files next to a plugin."""
     found: set[Path] = set()
     for text in _texts(gated.value):
         for word in (text, *_WORD.findall(text)):
@@ -111,12 +111,12 @@ def _named_files(gated: Gated, place: RepositoryFolder) -> set[Path]:
                 )
                 found |= _files_at(path, place.worktree, with_folders=gated.path[0] in _NAMING_FOLDERS)
     if gated.path[0] == "plugin":
-        found |= {beside for path in found for beside in path.parent.glob("*.py") if beside.is_file()}
+        found |= {sibling for path in found for sibling in path.parent.glob("*.py") if sibling.is_file()}
     return found
 
 
 def _files_at(path: Path, worktree: Path, *, with_folders: bool) -> set[Path]:
-    """Return the real file at a path of the repository, or those below the folder; nothing for the worktree itself."""
+    """Return the real file at a path of the repository, or those in the folder; nothing for the worktree itself."""
     try:
         real = Path(os.path.realpath(path))
         if real == worktree or not path.is_relative_to(worktree):
@@ -126,7 +126,7 @@ def _files_at(path: Path, worktree: Path, *, with_folders: bool) -> set[Path]:
             return set(_walk(real)) if is_own else set()
         return {real} if real.is_file() else set()
     except (OSError, ValueError):
-        return set()  # no path at all: a word of a command
+        return set()  # not a path, but a word of a command
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _fingerprint_folder(folder: Path) -> str | None:
         for path in sorted(_walk(folder)):
             digest.update(json.dumps(os.path.relpath(path, folder)).encode())
             digest.update(_content(path))
-    except _UnfathomableError:
+    except _UnreadableContentError:
         return None
     return digest.hexdigest()
 
@@ -158,16 +158,16 @@ def _walk(folder: Path) -> Iterator[Path]:
         for name in [*names, *(name for name in folders if os.path.islink(os.path.join(current, name)))]:
             count += 1
             if count > MAX_REVIEWED_FILES:
-                raise _UnfathomableError
+                raise _UnreadableContentError
             yield Path(current, name)
 
 
 def _content(path: Path) -> bytes:
-    """Return the SHA-256 of a file's bytes; a link counts with its target's bytes."""
+    """Return the SHA-256 of a file's bytes, links followed."""
     try:
         return hashlib.sha256(read_bytes(str(path), MAX_REVIEWED_BYTES)).digest()
     except (UnreadableFileError, FileNotFoundError):
-        raise _UnfathomableError from None
+        raise _UnreadableContentError from None
 
 
 def _is_only_text(skill: Path, worktree: Path) -> bool:
@@ -175,12 +175,12 @@ def _is_only_text(skill: Path, worktree: Path) -> bool:
         return Path(os.path.realpath(skill)).is_relative_to(worktree) and all(
             path.suffix in _TEXT_ENDINGS and not path.is_symlink() for path in _walk(skill)
         )
-    except _UnfathomableError:
+    except _UnreadableContentError:
         return False
 
 
 def describe_effect(gated: Gated) -> str:
-    """Return one line: the setting, what it does, and the command, address or file that it names. Secrets are not among them."""
+    """Return one line: the setting, its effect, and the command, address or file in it. Contains no secrets."""
     shown = " ".join(_named_in(gated.value).split())
     shown = shown if len(shown) <= LIMIT else shown[: LIMIT - 1] + "…"
     return f"{dotted(gated.path)}: {gated.effect}" + (

@@ -1,7 +1,7 @@
-"""Which folders may start programs, bound to the content that the person saw.
+"""The trusted folders, with the fingerprints of the reviewed content.
 
-Trust belongs to the real folder of a worktree and to the fingerprint of each of its items (`review.py`). What changes or is added
-later is not trusted. The home folder and what contains it are refused: they would cover every clone.
+Trust applies to the real folder of a worktree and to the fingerprint of each of its items (`review.py`). Items that change or are
+added later are not trusted. The home folder and its parents are rejected: they would cover every clone.
 """
 
 import json
@@ -30,7 +30,7 @@ class TrustedFolder(Struct, frozen=True):
 
 
 class TrustStore:
-    """The file of trusted folders; writers exclude each other, a reader sees a whole file."""
+    """The file of trusted folders; writers use a lock, readers see a complete file."""
 
     def __init__(self, *, paths: Paths, clock: Clock = system_clock) -> None:
         self._paths = paths
@@ -42,23 +42,21 @@ class TrustStore:
         return [_to_folder(worktree, entries[worktree]) for worktree in sorted(entries)]
 
     def find(self, worktree: Path) -> TrustedFolder | None:
-        """Return what is trusted of a worktree, None when it never was. Raises TrustError. Blocks."""
+        """Return the trusted content of a worktree, None when it was never trusted. Raises TrustError. Blocks."""
         entry = self._read().get(str(worktree))
         return None if entry is None else _to_folder(str(worktree), entry)
 
     def grant(self, worktree: Path, items: list[ReviewItem]) -> None:
-        """Trust the present content of these items, beside what was trusted of other parts of the worktree. Blocks.
+        """Trust the current content of these items, in addition to earlier items of the worktree. Blocks.
 
-        Raises TrustError for the home folder, for what cannot be read as a whole, and when it cannot be stored.
+        Raises TrustError for the home folder, for unreadable content, and when it cannot be stored.
         """
         check_trustable(worktree, self._paths.home)
         content: dict[str, str] = {}
         for item in items:
             fingerprint = item.fingerprint()
             if fingerprint is None:
-                raise TrustError(
-                    f"{item.path} names or holds files that cannot be read as a whole; fix or remove them first"
-                )
+                raise TrustError(f"{item.path} refers to files that cannot be read; fix or remove them first")
             content[item.name] = fingerprint
         with self._lock():
             entries = self._read()
@@ -67,7 +65,7 @@ class TrustStore:
             self._write(entries)
 
     def revoke(self, worktree: Path) -> bool:
-        """Forget a folder; False when it was not trusted. Raises TrustError. Blocks."""
+        """Revoke the trust of a folder and return whether it was trusted. Raises TrustError. Blocks."""
         with self._lock():
             entries = self._read()
             if entries.pop(str(worktree), None) is None:
@@ -76,7 +74,7 @@ class TrustStore:
         return True
 
     def _lock(self) -> Any:
-        from opencode_tui.storage.locks import Locks  # only who writes needs it
+        from opencode_tui.storage.locks import Locks  # only needed for writing
 
         return Locks(self._paths).store()
 
@@ -99,7 +97,7 @@ class TrustStore:
         return cast("dict[str, JsonObject]", loaded)
 
     def _write(self, entries: dict[str, JsonObject]) -> None:
-        from opencode_tui.storage.atomic import AtomicWriter  # only who writes needs it
+        from opencode_tui.storage.atomic import AtomicWriter  # only needed for writing
         from opencode_tui.storage.files import FileSystem
 
         data = json.dumps(entries, indent=2).encode()
@@ -112,7 +110,7 @@ class TrustStore:
 
 
 def judge(folder: TrustedFolder | None, item: ReviewItem) -> Verdict:
-    """Return whether an item is trusted as it stands, or changed or was added since its folder was. Blocks."""
+    """Return whether an item is trusted, changed (or was added) since, or its folder is not trusted. Blocks."""
     if folder is None:
         return "unknown"
     known = folder.content.get(item.name)
@@ -120,7 +118,7 @@ def judge(folder: TrustedFolder | None, item: ReviewItem) -> Verdict:
 
 
 def check_trustable(worktree: Path, home: Path) -> None:
-    """Raise TrustError for the home folder and everything above it."""
+    """Raise TrustError for the home folder and its parents."""
     real_home = Path(os.path.realpath(home))
     if real_home.is_relative_to(worktree):
         name = "your home folder" if worktree == real_home else "a folder that contains your home folder"

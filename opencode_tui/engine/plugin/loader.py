@@ -148,7 +148,7 @@ async def change_config(hooks: Hooks, config: LoadedConfig) -> LoadedConfig:
     if changed == config.effective:
         return config
     try:
-        settings = SettingsCheck().validate(Layer("plugins", "person", config.worktree, changed))
+        settings = SettingsCheck().validate(Layer("plugins", "user", config.worktree, changed))
     except ConfigError as error:
         hooks.refuse("config", str(error))
         return config

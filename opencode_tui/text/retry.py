@@ -1,20 +1,19 @@
-"""Why a request to a model is retried, in a few words: for past attempts, and for the one that is waited for."""
+"""Reasons for retries of model requests: of past attempts and of the pending one."""
 
 from opencode_tui.schema.session.part import RetryPart
 from opencode_tui.text.safe_text import screen_line
 
 
-def failed_by(status: int | None, message: str) -> str:
-    """Return what the provider did, to be read after its name: `limited the rate`."""
-    if _is_limit(status, message):
-        return "limited the rate"
-    if _is_overload(status, message):
-        return "was overloaded"
-    return _otherwise(status, message)
+def past_reason(provider: str, attempt: RetryPart) -> str:
+    """Return why a past attempt failed: `rate limited by anthropic`, `anthropic was overloaded`."""
+    name, status, text = screen_line(provider), attempt.error.data.status_code, attempt.error.data.message
+    if _is_limit(status, text):
+        return f"rate limited by {name}"
+    return f"{name} {'was overloaded' if _is_overload(status, text) else _otherwise(status, text)}"
 
 
 def waiting_reason(provider: str, attempt: RetryPart | None, message: str) -> str:
-    """Return what is waited for and why: `Rate limited by anthropic`; the given message where no attempt is known."""
+    """Return why a retry is pending: `Rate limited by anthropic`; `message` where no attempt is known."""
     if attempt is None:
         return screen_line(" ".join(message.split())).rstrip(".")
     name, status, text = screen_line(provider), attempt.error.data.status_code, attempt.error.data.message

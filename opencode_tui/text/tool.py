@@ -211,7 +211,7 @@ def change_facts(counts: tuple[int, int], *, is_new: bool = False) -> list[Fact]
 def failure_facts(state: ToolStateError) -> list[Fact]:
     """Return the facts of a call that did not succeed."""
     if state.stop_reason == "interrupted":
-        return [Fact("interrupted by you", short="interrupted"), *time_facts(state.time.start, state.time.end)]
+        return [Fact("interrupted", short="interrupted"), *time_facts(state.time.start, state.time.end)]
     text = _REFUSED.get(state.stop_reason or "", "failed")
     return [Fact(text, "error", text.split()[0])]
 

@@ -49,7 +49,7 @@ EDIT = done("edit", {}, title="a.py", diff=DIFF, filediff={"additions": 1, "dele
         (done("bash", {"command": "x"}, exit=2, output="", seconds=3), ["✗ Bash   x  exit 2  3 s"]),
         (done("bash", {"command": "x"}, exit=None), ["✗ Bash   x  stopped"]),
         (failed("edit", {"filePath": "b.py"}, "none\nlook"), ["✗ Edit   b.py  failed", "       │ none", "       │ look"]),
-        (failed("bash", {"command": "sleep 9"}, ABORTED_TOOL), ["■ Bash   sleep 9  interrupted by you"]),
+        (failed("bash", {"command": "sleep 9"}, ABORTED_TOOL), ["■ Bash   sleep 9  interrupted"]),
         (done("task", {"subagent_type": "explore", "description": "find tests"}), ["✓ Task   explore: find tests"]),
         (done("myplugin", {"name": "thing"}), ["✓ myplugin thing"]),
     ],

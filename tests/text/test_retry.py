@@ -2,24 +2,24 @@
 
 import pytest
 
-from opencode_tui.text.retry import failed_by, waiting_reason
+from opencode_tui.text.retry import past_reason, waiting_reason
 from tests.support.terminal.conversation import Story
 
 
 @pytest.mark.parametrize(
     ("status", "message", "waits", "past"),
     [
-        (429, "This request would exceed your account's rate", "Rate limited by anthropic", "limited the rate"),
-        (529, "Overloaded", "anthropic is overloaded", "was overloaded"),
-        (500, "upstream exploded", "anthropic failed (500)", "failed (500)"),
-        (None, "connection reset", "anthropic could not be reached", "could not be reached"),
+        (429, "This request would exceed your account's rate", "Rate limited by anthropic", "rate limited by anthropic"),
+        (529, "Overloaded", "anthropic is overloaded", "anthropic was overloaded"),
+        (500, "upstream exploded", "anthropic failed (500)", "anthropic failed (500)"),
+        (None, "connection reset", "anthropic could not be reached", "anthropic could not be reached"),
     ],
 )
 def test_a_wait_names_the_party_and_the_cause(status: int | None, message: str, waits: str, past: str) -> None:
     attempt = Story().retry("1:02", status=status, message=message)
     assert waiting_reason("anthropic", attempt, f"anthropic: {message} (HTTP {status})") == waits
-    assert failed_by(status, message) == past
+    assert past_reason("anthropic", attempt) == past
 
 
-def test_a_wait_that_the_chat_knows_nothing_of_is_told_as_it_came() -> None:
+def test_a_wait_without_a_known_attempt_shows_the_message() -> None:
     assert waiting_reason("", None, "Rate limited\nby anthropic.") == "Rate limited by anthropic"

@@ -67,7 +67,7 @@ def test_a_day_by_keys(start: Open, project: Repo, server: ModelServer) -> None:
         assert text_of(project) == AFTER
 
         terminal.press("ctrl+x", "u")
-        assert "restored" in terminal.sees("Undo everything after this point?")
+        assert "restored" in terminal.sees("Undo from here?")
         assert text_of(project) == AFTER
         terminal.answer("y")
         terminal.sees("1 file restored")
@@ -111,7 +111,7 @@ def test_a_day_by_mouse(start: Open, project: Repo, server: ModelServer) -> None
         terminal.sees("Now x is 42.")
         terminal.sees("2 tools")
         choose("Undo the last turn")
-        terminal.sees("Undo everything after this point?")
+        terminal.sees("Undo from here?")
         terminal.settle(0.6)
         terminal.click("y undo")
         terminal.sees_no_more("Now x is 42.")

@@ -15,7 +15,7 @@ def test_what_a_killed_process_left_open_is_closed_when_the_session_is_shown(sta
         terminal.sees("Running sleep")
         terminal.process.kill()
     with start("-c") as terminal:
-        shown = terminal.sees("The program ended here")
+        shown = terminal.sees("Session ended unexpectedly")
         assert "✗ Bash   sleep 60" in shown and "running" not in shown and "by you" not in shown
 
 

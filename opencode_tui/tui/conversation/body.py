@@ -66,7 +66,7 @@ def draw_error(text: str, page: RenderContext, *, limit: int | None = ERROR_LINE
     """Return an error's text behind a red guide, wrapped: the first sentence's line in full light, the rest muted."""
     room = page.right - BODY + 1
     rows: list[tuple[str, str]] = []
-    for number, line in enumerate(_first_lines(text.strip() or "failed, without a reason", 60)):
+    for number, line in enumerate(_first_lines(text.strip() or "failed (no details)", 60)):
         token = "muted" if number else "text"
         rows += [(line[start:end], token) for start, end in breaks(line, room)]
     more = len(rows) - limit if limit is not None else 0

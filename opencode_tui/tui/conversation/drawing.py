@@ -1,4 +1,4 @@
-"""Draws leaves and keeps the drawings that were used last."""
+"""Draws items and caches the drawn lines."""
 
 import logging
 from collections import OrderedDict
@@ -27,11 +27,9 @@ from opencode_tui.tui.state.items import (
     UserItem,
 )
 
-# Draws an item that is no text: which kind is drawn by whom.
-
 
 def draw_item(item: AnyItem, page: RenderContext, scene: ViewState) -> list[Line]:
-    """Return an item's lines; of a thought only the first, of a text none: they flow."""
+    """Return an item's lines; only the first for reasoning and none for text, whose blocks are drawn one by one."""
     match item:
         case UserItem():
             return draw_user(item, page, scene)
@@ -56,16 +54,16 @@ def draw_item(item: AnyItem, page: RenderContext, scene: ViewState) -> list[Line
 
 
 KEPT_LINES = 4_000
-"""Drawn lines that are kept."""
+"""Drawn lines in the cache."""
 
 MIN_LEAVES = 200
-"""Leaves that are kept however long they are: what is in sight must not go."""
+"""Leaves that stay in the cache at any length: visible lines must not be evicted."""
 
 _log = logging.getLogger(__name__)
 
 
 class RenderCache:
-    """The drawings for one page; `cut_at` is the place behind which all is what an undo would take."""
+    """The drawn leaves of one page; items after the index `cut_at` are those that an undo would remove."""
 
     def __init__(self, page: RenderContext, scene: ViewState) -> None:
         self.page = page
@@ -76,14 +74,14 @@ class RenderCache:
         self._lines = 0
 
     def begin(self, page: RenderContext) -> None:
-        """Forget everything: the page is another one."""
+        """Clear the cache for another page."""
         self.page = page
         self._cut_page = replace(page, is_cut=True)
         self._kept.clear()
         self._lines = 0
 
     def lines(self, entry: Entry, leaf: Leaf, *, is_end: bool) -> list[Line]:
-        """Return a leaf's lines; `is_end` tells that it is its entry's last one."""
+        """Return a leaf's lines; `is_end` is whether it is the last leaf of its entry."""
         if leaf.lines is None:
             leaf.lines = self._draw(entry, leaf, is_end)
             self._kept[id(leaf)] = leaf
@@ -99,14 +97,14 @@ class RenderCache:
         return self._with_bar(line) if is_cut else line
 
     def evict(self, leaf: Leaf) -> None:
-        """Drop a leaf's drawing."""
+        """Remove a leaf's lines from the cache."""
         if leaf.lines is not None:
             self._kept.pop(id(leaf), None)
             self._lines -= len(leaf.lines)
             leaf.lines = None
 
     def trim(self) -> None:
-        """Drop the drawings that were not used for longest."""
+        """Evict the least recently used leaves."""
         while self._lines > KEPT_LINES and len(self._kept) > MIN_LEAVES:
             self.evict(next(iter(self._kept.values())))
 
@@ -123,14 +121,14 @@ class RenderCache:
                 lines = draw_block(leaf.block, page, token="muted" if isinstance(item, ThoughtItem) else "assistant")
                 if is_end and not item.is_closed:
                     add_caret(lines, page)
-        except Exception:  # noqa: BLE001 - what one item says must not take the screen down
+        except Exception:  # noqa: BLE001 - an error in one item must not take down the screen
             _log.exception("item %s of kind %s cannot be drawn", item.id, item.kind)
-            text = "This part cannot be shown; the log tells why."
+            text = "Could not render this; see the log"
             lines = [LineBuilder(page).move(TEXT).put(text, page.style("error")).line()]
         return [self._with_bar(line) for line in lines] if is_cut else lines
 
     def _with_bar(self, line: Line) -> Line:
-        """Draw the bar of a stretch that an undo would take into the gutter."""
+        """Draw into the gutter the bar that marks what an undo would remove."""
         page = self._cut_page
         bar = LineBuilder(page).move(GUTTER).put(page.look.glyphs.cut, page.look.palette.style("warning")).line().strip
         strip = line.strip

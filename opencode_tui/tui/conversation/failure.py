@@ -1,4 +1,4 @@
-"""Draws a turn that failed: what happened, what it means for the work, what to do. Source: design, visual, section 8."""
+"""Draws a failed turn: what happened, what it means for the work, and the remedy. Source: design, visual, section 8."""
 
 import re
 
@@ -34,7 +34,7 @@ MAX_ROWS = 6
 
 
 class Words:
-    """What is said of a failure: `fix` is a command or an act, `then` a key and what it does."""
+    """The texts for a failure: `fix` is a command or an action, `then` is whether the message can be sent again."""
 
     __slots__ = ("code", "fix", "meaning", "then", "title")
 
@@ -47,7 +47,7 @@ class Words:
 
 
 def draw_failure(item: ErrorItem, page: RenderContext, scene: ViewState) -> list[Line]:
-    """Return the failure's lines."""
+    """Return the lines of a failed turn."""
     words = words_of(item.error, item.provider)
     time = clock(item.time)
     code = f" ({words.code})" if words.code else ""
@@ -68,14 +68,14 @@ def draw_failure(item: ErrorItem, page: RenderContext, scene: ViewState) -> list
         lines.append(pen.line())
     lines += _wrapped(words.meaning, page)
     if words.fix:
-        lines += _labelled("Fix", "", words.fix, page)
+        lines += _labeled("Fix", words.fix, "", page)
     if words.then:
-        lines += _labelled("Then", "up, enter", " sends the message again", page)
+        lines += _labeled("Then", "press ", "up, enter", page, " to resend")
     return lines
 
 
 def words_of(error: StoredError, provider: str) -> Words:
-    """Return what to say of a stored error."""
+    """Return the texts for a stored error."""
     match error:
         case StoredAuthError():
             name = error.data.provider_id or provider
@@ -85,9 +85,9 @@ def words_of(error: StoredError, provider: str) -> Words:
                 and "refuse" not in error.data.message.lower()
                 and "invalid" not in error.data.message.lower()
             ):
-                return Words(f"there is no key for {name}", fix=f"opencode-tui auth login {name}")
+                return Words(f"No API key for {name}", fix=f"opencode-tui auth login {name}")
             return Words(
-                f"{name} refused the key", code=found[1] if found else "", fix=f"opencode-tui auth login {name}"
+                f"{name} rejected the API key", code=found[1] if found else "", fix=f"opencode-tui auth login {name}"
             )
         case StoredApiError():
             status = error.data.status_code
@@ -96,31 +96,29 @@ def words_of(error: StoredError, provider: str) -> Words:
             )
         case StoredOverflowError():
             return Words(
-                "the conversation is larger than the model can take", fix="/compact, or switch to a larger model"
+                "The conversation exceeds the model's context window", fix="/compact, or switch to a larger model"
             )
         case StoredOutputLengthError():
-            return Words(
-                "the answer reached the model's output limit", meaning="What was written so far is kept.", then=False
-            )
+            return Words("The response hit the model's output limit", meaning="Partial output was kept.", then=False)
         case StoredStructuredOutputError():
-            return Words("the answer did not have the form that was asked for", meaning=_sentence(error.data.message))
+            return Words("The response did not match the requested schema", meaning=_sentence(error.data.message))
         case StoredUnknownError():
             return Words(_sentence(error.data.message))
         case _:
-            return Words("the turn failed")
+            return Words("The turn failed")
 
 
 def _api_fix(status: int | None) -> str:
     if status == 429:
-        return "wait a little, or switch the model"
+        return "wait, or switch models (/models)"
     if status is None:
-        return "check the network, or switch the model"
-    return "switch the model" if status in (400, 404) else ""
+        return "check the network, or switch models (/models)"
+    return "switch models (/models)" if status in (400, 404) else ""
 
 
 def _sentence(text: str) -> str:
     head = " ".join(text.split())[:_LONG]
-    return screen_line(head) or "the turn failed"
+    return screen_line(head) or "The turn failed"
 
 
 def _wrapped(text: str, page: RenderContext) -> list[Line]:
@@ -130,12 +128,13 @@ def _wrapped(text: str, page: RenderContext) -> list[Line]:
     ]
 
 
-def _labelled(label: str, key: str, text: str, page: RenderContext) -> list[Line]:
-    """Return a remedy behind its label; it is wrapped, never cut: it is there to be copied."""
-    cuts = breaks(key + text, page.right - BODY + 1)
-    spans = slice_spans([(key, page.style("accent", bold=True)), (text, page.style("text"))], cuts)
+def _labeled(label: str, before: str, key: str, page: RenderContext, after: str = "") -> list[Line]:
+    """Return a remedy after its label; it is wrapped, never cut, so that it can be copied."""
+    text, plain = before + key + after, page.style("text")
+    cuts = breaks(text, page.right - BODY + 1)
+    spans = slice_spans([(before, plain), (key, page.style("accent", bold=True)), (after, plain)], cuts)
     lines: list[Line] = []
-    for row, joint in zip(spans, joints(key + text, cuts), strict=True):
+    for row, joint in zip(spans, joints(text, cuts), strict=True):
         pen = LineBuilder(page)
         if not lines:
             pen.move(TEXT).put(label, page.style("muted"))

@@ -1,8 +1,8 @@
-"""Draws what is no answer and no tool: thoughts, compactions, retries, interruptions, undone stretches."""
+"""Draws reasoning, compactions, retries, interruptions and undone messages."""
 
 from opencode_tui.text.cells import breaks, clip, pad, width
 from opencode_tui.text.quantity import amount, duration, plural
-from opencode_tui.text.retry import failed_by
+from opencode_tui.text.retry import past_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.conversation.markdown import Markdown
@@ -16,7 +16,7 @@ _GAP = 1
 
 
 def draw_thought_line(item: ThoughtItem, page: RenderContext, scene: ViewState) -> Line:
-    """Return the line of a thought, which opens to its text."""
+    """Return the first line of a reasoning block; its text follows when it is expanded."""
     glyphs = page.look.glyphs
     tone = "selection" if scene.is_focused(item) else "background"
     seconds = ((item.ended or scene.now) - item.started) / 1000 if item.started else 0
@@ -33,7 +33,7 @@ def draw_thought_line(item: ThoughtItem, page: RenderContext, scene: ViewState) 
 
 
 def draw_compaction(item: CompactionItem, page: RenderContext, scene: ViewState) -> list[Line]:
-    """Return the rule of a compaction, and its summary when it was opened."""
+    """Return the rule of a compaction, and its summary when it is expanded."""
     lines = [
         _rule(
             *_compaction_words(item, page),
@@ -48,14 +48,13 @@ def draw_compaction(item: CompactionItem, page: RenderContext, scene: ViewState)
 
 
 def draw_retries(item: RetryItem, page: RenderContext, scene: ViewState) -> list[Line]:
-    """Return the line that tells of failed attempts."""
+    """Return the line that reports failed attempts."""
     count = len(item.attempts)
     last = item.attempts[-1]
-    cause = failed_by(last.error.data.status_code, last.error.data.message)
-    text = f"Retried {plural(count, 'time')}, {screen_line(item.provider)} {cause}"
+    text = f"Retried {plural(count, 'time')}: {past_reason(item.provider, last)}"
     lost = max(0, last.time.created - item.began) / 1000
     pen = LineBuilder(page).move(GUTTER).put(page.look.glyphs.retried, page.style("muted"))
-    fact = f"{duration(lost)} lost" if lost >= 1 else ""
+    fact = duration(lost) if lost >= 1 else ""
     room = page.room - width(fact) - 2
     pen.move(TEXT).begin_copy().put(clip(text, room, page.look.glyphs.ellipsis), page.style("muted"))
     if fact:
@@ -64,17 +63,17 @@ def draw_retries(item: RetryItem, page: RenderContext, scene: ViewState) -> list
 
 
 def draw_stop(item: StopItem, page: RenderContext, scene: ViewState) -> list[Line]:
-    """Return the line of an answer that the person interrupted, or that ended with its process."""
+    """Return the line of an answer that the user interrupted, or whose process ended."""
     pen = LineBuilder(page).move(GUTTER).put(page.look.glyphs.interrupted, page.style("muted"))
     pen.move(TEXT).begin_copy().put(
-        "The program ended here" if item.is_killed else "Interrupted by you", page.style("muted")
+        "Session ended unexpectedly" if item.is_killed else "Interrupted by you", page.style("muted")
     )
     time = clock(item.time)
     return [pen.move(page.right + 1 - width(time)).put(time, page.style("muted")).line()]
 
 
 def draw_undo(item: UndoItem, page: RenderContext, scene: ViewState) -> list[Line]:
-    """Return the rule where an undo would begin, or what is left of an undone stretch."""
+    """Return the rule where an undo would start, or the summary of an active undo."""
     sign = (page.look.glyphs.undone, page.style("warning"))
     if item.is_preview:
         return [_rule(sign, [("Undo from here", page.style("warning"))], page, right=[])]
@@ -83,14 +82,14 @@ def draw_undo(item: UndoItem, page: RenderContext, scene: ViewState) -> list[Lin
     lines = [_rule(sign, [(text, page.style("text"))], page, right=redo, is_focused=scene.is_focused(item))]
     column = max((width(screen_line(file.path)) for file in item.files), default=0)
     lines += [line for file in item.files for line in _undone_file(file, min(column, page.room // 2), page)]
-    note = "Sending a new message makes this final; until then redo puts all of it back."
+    note = "Redo is available until you send a new message."
     rows = [note[start:end] for start, end in breaks(note, page.room)]
     last = [LineBuilder(page).move(TEXT).begin_copy().put(row, page.style("muted")).line() for row in rows]
     return [*lines, Line(page.blank()), *last]
 
 
 def _undone_words(item: UndoItem, page: RenderContext) -> str:
-    """Return what the undo did, in fewer words where there is little room."""
+    """Return what the undo did, in fewer words in a narrow window."""
     changed = sum(not file.is_left for file in item.files)
     kept = len(item.files) - changed
     nouns = page.width >= 80
@@ -101,7 +100,7 @@ def _undone_words(item: UndoItem, page: RenderContext) -> str:
 
 
 def _undone_file(file: UndoneFile, column: int, page: RenderContext) -> list[Line]:
-    """Return a file's line; a reason that does not fit stands below it."""
+    """Return a file's line; a reason that does not fit follows on the next line."""
     is_kept = file.is_left
     pen = LineBuilder(page)
     if is_kept:
@@ -153,16 +152,14 @@ def _compaction_words(item: CompactionItem, page: RenderContext) -> tuple[Span, 
         sign = (glyphs.running, page.style("accent", bold=True))
         return sign, [("Compacting", page.style("text", bold=True)), (counts, page.style("muted"))]
     sign = (glyphs.compacted, page.style("accent", bold=True))
-    return sign, [("Compacted", page.style("text")), (_counts(item), page.style("muted"))]
+    return sign, [("Compacted", page.style("text")), (_counts(item, page), page.style("muted"))]
 
 
-def _counts(item: CompactionItem) -> str:
-    """Return what became of how many tokens; before the next step was sent only the summary's own size is known."""
+def _counts(item: CompactionItem, page: RenderContext) -> str:
+    """Return the tokens before and after; until the next step was sent, `after` is the size of the summary alone."""
     if not (item.before and item.after):
         return ""
-    if not item.is_measured:
-        return f"  {amount(item.before)} tokens to a summary of {amount(item.after)}"
-    return f"  {amount(item.before)} to {amount(item.after)} tokens"
+    return f"  {amount(item.before)} {page.look.glyphs.becomes} {amount(item.after)} tokens"
 
 
 def _compaction_end(item: CompactionItem, page: RenderContext, scene: ViewState) -> list[Span]:

@@ -85,5 +85,5 @@ def _rows(item: UserItem, room: int, is_open: bool) -> list[tuple[str, str]]:
     if not is_open and len(rows) > MAX_ROWS + 1:
         rows = [*rows[:MAX_ROWS], (f"… {len(rows) - MAX_ROWS} lines", "\n")]
     elif len(item.text) > MAX_LETTERS:
-        rows.append((f"… {len(item.text) - MAX_LETTERS} letters", "\n"))
+        rows.append((f"… {len(item.text) - MAX_LETTERS} characters", "\n"))
     return rows + [(f"[{screen_lines(name)[0]}]", "\n") for name in item.attachments]

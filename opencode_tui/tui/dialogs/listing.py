@@ -142,7 +142,7 @@ class Listing(Rows, can_focus=True):
         self._top = max(0, min(self._top, len(lines) - room))
         shown = [self._strip(index, words, width) for index, words in lines[self._top : self._top + room]]
         if not lines:
-            shown = [row(width, [("   Nothing like this.", palette.style("muted", self.area))], fill=fill)]
+            shown = [row(width, [("   No matches", palette.style("muted", self.area))], fill=fill)]
         rows = [empty, self._filter_row(width), empty, *shown, empty, *keys]
         return [*rows[: height - 1], empty]
 

@@ -51,13 +51,13 @@ class QuestionPanel(Panel):
         ]
         if count:
             keys += [PanelKey("up", "", lambda: self._move(-1)), PanelKey("down", "", lambda: self._move(1))]
-            keys.append(PanelKey("enter", "take" if not question.multiple else "go on", self._enter))
+            keys.append(PanelKey("enter", "select" if not question.multiple else "submit", self._enter))
         if question.multiple:
-            keys.append(PanelKey("space", "choose", lambda: self._pick(self._row)))
+            keys.append(PanelKey("space", "toggle", lambda: self._pick(self._row)))
         return [
             *keys,
-            PanelKey("w", "in your own words", self._write),
-            PanelKey("x", "dismiss, ends the turn", self._dismiss),
+            PanelKey("w", "type an answer", self._write),
+            PanelKey("x", "cancel (stops the turn)", self._dismiss),
         ]
 
     def write(self, words: str) -> None:

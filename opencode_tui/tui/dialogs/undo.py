@@ -1,9 +1,9 @@
-"""The undo panel: which messages go, what becomes of each file and why, then the keys."""
+"""The undo panel: the messages that are removed, what happens to each file, and the keys."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from opencode_tui.schema.session.undo import RevertPreview
+from opencode_tui.schema.session.undo import RevertPreview, UndoScope
 from opencode_tui.text.cells import clip_front, pad, width
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.undo import UndoneFile, undone_files
@@ -15,7 +15,7 @@ LABEL = 10
 
 
 class UndoPanel(Panel):
-    """`span` says which stretch goes; without a scope it is about redo. `show` opens what the stretch changed."""
+    """`span` describes the removed messages; a preview without a scope is of a redo. `show` opens the diff."""
 
     def __init__(
         self,
@@ -35,23 +35,23 @@ class UndoPanel(Panel):
         self._keys = (
             PanelKey("y", "undo" if is_undo else "redo", act),
             *((PanelKey("d", "show the diff", show),) if show is not None and self._files else ()),
-            PanelKey("escape", "keep everything" if is_undo else "stay as it is", back),
+            PanelKey("escape", "cancel", back),
         )
 
     @property
     def keys_of_panel(self) -> Sequence[PanelKey]:
-        """Do it, or keep everything."""
+        """Return the keys: undo or redo, the diff, cancel."""
         return self._keys
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """The question; at the right the stretch."""
+        """Return the question, and at the right the span."""
         palette = self.look.palette
-        words = "Undo everything after this point?" if self._preview.scope else "Bring back what was undone?"
+        words = "Undo from here?" if self._preview.scope else "Redo?"
         right = [(self.look.words(self._span), palette.style("muted", "surface"))] if self._span else []
         return [(words, palette.style("text", "surface", bold=True))], right
 
     def body(self, width: int) -> Sequence[Line]:
-        """Messages, then files."""
+        """Return the line about messages, then the files."""
         lines = self._messages()
         if self._files:
             lines += [*([[]] if lines else []), *self._file_lines(width)]
@@ -65,11 +65,8 @@ class UndoPanel(Panel):
             return []
         palette = self.look.palette
         muted = palette.style("muted", "surface")
-        told = f"{scope.requests} of yours and {plural(scope.answers, 'answer')} go. "
-        if scope.part_id and not scope.messages:
-            told = f"{plural(len(scope.parts), 'part')} of this answer {'goes' if len(scope.parts) == 1 else 'go'}. "
-        back = "Redo brings them back until you send something new."
-        return [[("Messages  ", muted), (told, palette.style("text", "surface")), (back, muted)]]
+        redo = "Redo is available until you send a new message."
+        return [[("Messages  ", muted), (f"{_removal(scope)} ", palette.style("text", "surface")), (redo, muted)]]
 
     def _file_lines(self, room: int) -> list[Line]:
         most = room - LABEL - 40
@@ -95,7 +92,7 @@ class UndoPanel(Panel):
         return [*left, *self._counts(file, room - measure(left))]
 
     def _counts(self, file: UndoneFile, room: int) -> list[Piece]:
-        """Two columns at the right: additions end four cells before deletions do."""
+        """Return two columns at the right: additions end four cells before deletions do."""
         palette, glyphs = self.look.palette, self.look.glyphs
         added = f"{glyphs.plus}{file.additions}" if file.additions else ""
         removed = f"{glyphs.minus}{file.deletions}" if file.deletions else ""
@@ -110,3 +107,13 @@ class UndoPanel(Panel):
             (" " * gap, fill),
             (removed, palette.style("diff_del", "surface")),
         ]
+
+
+def _removal(scope: UndoScope) -> str:
+    """Return what an undo removes from the conversation: `Removes 1 prompt and its response.`"""
+    if scope.part_id and not scope.messages:
+        return f"Removes {plural(len(scope.parts), 'part')} of this response."
+    if not scope.requests:
+        return f"Removes {plural(len(scope.messages), 'message')}."
+    responses = " and its response" if scope.requests == 1 else " and their responses"
+    return f"Removes {plural(scope.requests, 'prompt')}{responses if scope.answers else ''}."

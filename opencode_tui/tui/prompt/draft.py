@@ -52,5 +52,5 @@ class Draft:
 def paste_marker(text: str, number: int) -> str:
     """`[Pasted 120 lines]`; the number tells two of the same size apart."""
     lines = clean(text).count("\n") + 1
-    size = f"{lines} lines" if lines > 1 else f"{len(text)} letters"
+    size = f"{lines} lines" if lines > 1 else f"{len(text)} characters"
     return f"[Pasted {size}]" if number == 1 else f"[Pasted {size} #{number}]"

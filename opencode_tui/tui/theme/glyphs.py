@@ -1,11 +1,11 @@
-"""The signs of the screen: one sign, one meaning, everywhere; all one cell wide, with a plain set for terminals without UTF-8."""
+"""The symbols of the screen, each with one meaning, and an ASCII set for terminals without UTF-8."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """One cell each, except where a field says frames."""
+    """One cell each in the Unicode set; `spinner` is a sequence of frames."""
 
     done: str = "✓"
     running: str = "●"
@@ -37,11 +37,12 @@ class Glyphs:
     plus: str = "+"
     minus: str = "−"
     down: str = "↓"
+    becomes: str = "→"
     caret: str = "▍"
     bullet: str = "•"
     thumb: str = "▐"
     divider: str = "│"
-    """Where the sidebar begins when there are no tones to tell it from the page."""
+    """Separates the sidebar from the page when there are no background tones."""
     spinner: tuple[str, ...] = ("⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏")
 
 
@@ -78,6 +79,7 @@ ASCII = Glyphs(
     plus="+",
     minus="-",
     down="v",
+    becomes="to",
     caret="_",
     bullet="-",
     thumb="#",
@@ -87,6 +89,6 @@ ASCII = Glyphs(
 
 
 def glyphs_for(encoding: str | None, *, ascii_wanted: bool = False) -> Glyphs:
-    """The full set where the terminal's encoding is UTF-8, the plain one elsewhere or when the setting asks for it."""
+    """Return the Unicode set for a UTF-8 terminal, the ASCII set otherwise or with `ascii_wanted`."""
     utf8 = (encoding or "").lower().replace("-", "").replace("_", "") == "utf8"
     return UNICODE if utf8 and not ascii_wanted else ASCII

@@ -111,5 +111,5 @@ class Rows(ErrorBoundary, Widget):
         except Exception:  # noqa: BLE001 - one region must not take the conversation down
             _log.exception("%s cannot be drawn", type(self).__name__)
             palette = self.look.palette
-            words = "could not be drawn; the log says why"
+            words = "Could not render this; see the log"
             return [row(self.size.width, [(words, palette.style("error", self.area))], fill=palette.area(self.area))]

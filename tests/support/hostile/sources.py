@@ -177,7 +177,7 @@ def _read_pages(world: HostileWorld, *, files: int) -> None:
         world.page("pagedown")
         world.terminal.press("escape")
     world.command("/undo")
-    world.terminal.listens("keep everything")
+    world.terminal.listens("cancel")
     world.scroll_panel()
     world.terminal.press("escape")
 
@@ -249,7 +249,7 @@ def questions(world: HostileWorld) -> None:
     for part in parts(asked, _QUESTIONS):
         for number in range(len(part)):
             world.terminal.sees(f"question {number + 1} of {len(part)}")
-            world.terminal.listens("dismiss, ends the turn")
+            world.terminal.listens("cancel (stops the turn)")
             world.scroll_panel()
             if part[number]["multiple"]:
                 world.terminal.press("1", "2", "enter")

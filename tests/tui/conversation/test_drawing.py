@@ -165,7 +165,7 @@ def test_spans_are_cut_where_the_text_is() -> None:
 def test_an_error_says_what_to_do() -> None:
     words = words_of(refused_key(), "anthropic")
     assert (words.title, words.code, words.fix) == (
-        "anthropic refused the key",
+        "anthropic rejected the API key",
         "401",
         "opencode-tui auth login anthropic",
     )

@@ -122,7 +122,7 @@ async def test_undo_shows_first_what_it_does_and_redo_brings_it_back(environ: di
         await page.send("write it")
         await page.sees("✓ Done")
         await page.press("ctrl+x", "u")
-        text = await page.sees("Undo everything after this point?")
+        text = await page.sees("Undo from here?")
         assert "Undo from here" in text
         assert "A notes.md    deleted: created by the agent" in text
         assert (folder / "notes.md").exists()
@@ -140,7 +140,7 @@ async def test_escape_keeps_everything(environ: dict[str, str], folder: Path) ->
         await page.send("write it")
         await page.sees("✓ Done")
         await page.press("ctrl+x", "u")
-        await page.sees("esc keep everything")
+        await page.sees("esc cancel")
         await page.answer("escape")
         await page.sees_no_more("Undo from here")
         assert (folder / "notes.md").exists()
@@ -194,7 +194,7 @@ async def test_a_large_paste_is_a_marker_and_is_sent_whole(environ: dict[str, st
 async def test_backspace_takes_a_marker_away_as_a_whole(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         page.app.chat.prompt.editor.post_message(events.Paste("x" * 5000))
-        await page.sees("[Pasted 5000 letters]")
+        await page.sees("[Pasted 5000 characters]")
         await page.press("backspace")
         assert page.app.chat.prompt.editor.text == ""
 
@@ -423,7 +423,7 @@ async def test_the_timeline_undoes_back_to_a_request(environ: dict[str, str], fo
         await page.sees("Reverting to")
         await page.sees("deleted")
         await page.press("r")
-        await page.sees("Undo everything after this point?")
+        await page.sees("Undo from here?")
 
 
 async def test_an_error_of_the_provider_says_what_to_do(environ: dict[str, str], folder: Path) -> None:
@@ -558,7 +558,7 @@ async def test_a_turn_costs_the_same_after_the_compaction_is_read_anew(environ: 
             await page.sees(f"Echo: thing {number}")
             await page.sees("✓ Done")
         await page.press("ctrl+x", "c")
-        await page.sees("to a summary of")
+        await page.sees("→")
         told = await page.sees("✓ Compacted")
         rows = [line for line in told.split("\n") if "thing 2" in line]
         control = page.app.chat.control

@@ -23,7 +23,7 @@ async def test_the_undo_panel_opens_the_turns_diff_and_asks_on_afterwards(
         await page.sees("# A heading")
         await page.sees("next change")
         await page.press("escape")
-        await page.sees("Undo everything after this point?")
+        await page.sees("Undo from here?")
         assert (folder / "notes.md").exists()
         await page.answer("y")
         await page.sees("undone")

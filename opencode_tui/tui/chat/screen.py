@@ -115,6 +115,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         from opencode_tui.tui.chat.remote_commands import on_screen_event
         from opencode_tui.tui.chrome.refresh import ChromeRefresh
         from opencode_tui.tui.chrome.sidebar import Sidebar
+        from opencode_tui.tui.state.controller import Pump, SessionController
 
         self.sidebar = Sidebar()
         self.mount(self.sidebar)

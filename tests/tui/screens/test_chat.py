@@ -558,7 +558,7 @@ async def test_a_turn_costs_the_same_after_the_compaction_is_read_anew(environ: 
             await page.sees(f"Echo: thing {number}")
             await page.sees("✓ Done")
         await page.press("ctrl+x", "c")
-        await page.sees("→")
+        await page.sees(" → ")
         told = await page.sees("✓ Compacted")
         rows = [line for line in told.split("\n") if "thing 2" in line]
         control = page.app.chat.control

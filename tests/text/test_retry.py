@@ -9,7 +9,12 @@ from tests.support.terminal.conversation import Story
 @pytest.mark.parametrize(
     ("status", "message", "waits", "past"),
     [
-        (429, "This request would exceed your account's rate", "Rate limited by anthropic", "rate limited by anthropic"),
+        (
+            429,
+            "This request would exceed your account's rate",
+            "Rate limited by anthropic",
+            "rate limited by anthropic",
+        ),
         (529, "Overloaded", "anthropic is overloaded", "anthropic was overloaded"),
         (500, "upstream exploded", "anthropic failed (500)", "anthropic failed (500)"),
         (None, "connection reset", "anthropic could not be reached", "anthropic could not be reached"),

@@ -69,7 +69,7 @@ def build_core(
     index = SessionIndex(storage)
     copies = ForkQueue(group=group, storage=storage, locks=locks, publisher=publisher)
     store = SessionStore(
-        storage=storage, locks=locks, index=index, publisher=publisher, clock=clock, copy_on=copies.resume
+        storage=storage, locks=locks, index=index, publisher=publisher, clock=clock, resume_copy=copies.resume
     )
     runs = RunRegistry(group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher)
     return Core(

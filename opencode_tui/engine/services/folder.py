@@ -24,8 +24,8 @@ from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.plugin_hooks import advise_permission, change_environment
 from opencode_tui.engine.session.question import QuestionService
-from opencode_tui.engine.session.references import ReferencePlace
-from opencode_tui.engine.session.request.instruction import NearbyInstructions
+from opencode_tui.engine.session.references import ReferenceScope
+from opencode_tui.engine.session.request.instruction import DirectoryInstructions
 from opencode_tui.engine.session.step.tool_calls import SessionOutputs
 from opencode_tui.engine.session.todo_store import SessionTodos
 from opencode_tui.engine.skill.skills import Skills
@@ -114,10 +114,10 @@ class FolderServices:
         return Providers(catalog=self.catalog, log=core.paths.log / "litellm.log", clock=core.clock)
 
     @cached_property
-    def references(self) -> ReferencePlace:
+    def references(self) -> ReferenceScope:
         """Where `@file` and `@agent` in a prompt are looked up."""
         project = self.project
-        return ReferencePlace(
+        return ReferenceScope(
             folders=list(dict.fromkeys((project.directory, project.worktree))),
             home=self.core.paths.home,
             agents=[agent.name for agent in self.agents.all() if agent.mode != "primary" and not agent.hidden],
@@ -183,7 +183,7 @@ class FolderServices:
             edited=edited,
             may_delegate=lambda agent_name: may(agent_name, "task", "*") != "deny",
             readable=lambda context, path: may(context.agent, "read", str(path)) == "allow",
-            instructions=NearbyInstructions(store=core.store),
+            instructions=DirectoryInstructions(store=core.store),
             skills=self.skills,
             outputs=SessionOutputs(store=core.store),
             extend_environment=extend,

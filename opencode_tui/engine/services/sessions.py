@@ -7,7 +7,7 @@ from opencode_tui.engine.command.commands import SnippetShell
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.session.command import CommandServices, SessionCommands
-from opencode_tui.engine.session.compaction.policy import CompactionPolicy, Compactions, KeeperRules
+from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionRules, Compactions
 from opencode_tui.engine.session.compaction.state import OverflowRules
 from opencode_tui.engine.session.loop import LoopServices, SessionLoop
 from opencode_tui.engine.session.maintenance import SessionMaintenance
@@ -226,7 +226,7 @@ class SessionServices:
         return CompactionPolicy(
             store=self._core.store,
             estimator=self._core.estimator,
-            rules=KeeperRules(self._overflow, self._folder.config.settings.compaction.prepare),
+            rules=CompactionRules(self._overflow, self._folder.config.settings.compaction.prepare),
             compactions=self._compactions,
         )
 

@@ -24,7 +24,7 @@ from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.session.plugin_hooks import change_command
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.references import ReferencePlace, expand_references
+from opencode_tui.engine.session.references import ReferenceScope, expand_references
 from opencode_tui.engine.session.subagent import parent_layers
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.api.request import (
@@ -53,7 +53,7 @@ class CommandServices(Struct, frozen=True):
     store: SessionStore
     permissions: PermissionService
     shell: SnippetShell
-    place: ReferencePlace
+    place: ReferenceScope
     worktree: Path
     hooks: Hooks
     publish: Callable[[CommandExecuted], None]

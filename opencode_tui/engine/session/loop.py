@@ -68,12 +68,12 @@ class _Task(Struct, frozen=True):
     prompter: Prompter
     form: StructuredAnswer | None
     is_last: bool
-    pressure: CompactionState
+    state: CompactionState
 
 
 def _for_step(run: Run, messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
     """Return what a step reads; from now on none of it can be taken back. Awaits nothing, so nothing comes between."""
-    left = [one for one in messages if one.info.id not in run.taken_back]
+    left = [one for one in messages if one.info.id not in run.withdrawn]
     run.read_up_to = max((one.info.id for one in left), default="")
     return left
 
@@ -98,7 +98,7 @@ class SessionLoop:
         unknown = steps = 0
         form: StructuredAnswer | None = None
         is_asked_again = False
-        pressure = CompactionState()
+        state = CompactionState()
         while True:
             statuses.busy(session.id)
             messages = filter_compacted(_for_step(run, await store.messages(session.id)))
@@ -108,24 +108,24 @@ class SessionLoop:
             if (is_answered(messages, where) and not is_asked_again) or unknown >= MAX_UNKNOWN:
                 return _last_assistant(messages, where)
             steps += 1
-            if steps == 1 and pressure.request is None:
+            if steps == 1 and state.request is None:
                 self._services.titles.schedule(session, messages)
             user = request_of(messages)
             if form is None:
                 form = structured_answer(user.format)
             agent = self._services.requests.agent(user)
             step = StepProcessor(self._services.step, self._new_message(session, user, agent))
-            run.settle = step.finalize
+            run.finalize = step.finalize
             if steps > 1:
                 messages = wrap_late(messages, where.last_finished)
-            task = _Task(run, session, messages, prompter, form, _is_last(agent, steps), pressure)
+            task = _Task(run, session, messages, prompter, form, _is_last(agent, steps), state)
             work = find_request_with_subtasks(messages)
             outcome = await (self._run_step(step, task) if work is None else self._run_subtasks(step, task, work))
             if outcome == "compact":
                 steps -= 1
-                await self._services.keeper.compact(run, pressure)
+                await self._services.keeper.compact(run, state)
                 continue
-            run.settle = None
+            run.finalize = None
             is_asked_again = form is not None and await _store_structured_answer(form, step)
             if form is not None and form.is_final:
                 return _last_assistant(await store.messages(session.id), None)
@@ -153,16 +153,16 @@ class SessionLoop:
             )
         )
         session_id, keeper = task.session.id, self._services.keeper
-        request = await keeper.fit_request(session_id, built.request, task.pressure)
+        request = await keeper.fit_request(session_id, built.request, task.state)
         if request is None:
             return "compact"
         try:
             outcome = await step.run(self._services.providers.llm(model), request, scope)
         except ContextOverflowError as error:
-            await keeper.on_overflow(session_id, request, error, task.pressure)
+            await keeper.on_overflow(session_id, request, error, task.state)
             await self._services.step.store.remove_message(session_id, step.message.id)
             return "compact"
-        task.pressure.refusals = 0
+        task.state.refusals = 0
         return outcome
 
     async def _run_subtasks(self, step: StepProcessor, task: _Task, work: MessageWithParts) -> Outcome:

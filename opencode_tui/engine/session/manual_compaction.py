@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.llm import LlmRequest
-from opencode_tui.engine.session.compaction.compaction import CompactionOrder, SessionCompaction
+from opencode_tui.engine.session.compaction.compaction import CompactionTask, SessionCompaction
 from opencode_tui.engine.session.compaction.state import new_messages
 from opencode_tui.engine.session.compaction.summary_request import SummaryRequests, newest_request
 from opencode_tui.engine.session.loop import SessionLoop
@@ -62,7 +62,7 @@ class ManualCompaction:
         async def body(run: Run) -> MessageWithParts:
             await services.maintenance.prepare(session_id)
             before = await self._look(session_id, wish)
-            order = CompactionOrder(session_id, is_automatic=wish.auto, model=wish.model)
+            order = CompactionTask(session_id, is_automatic=wish.auto, model=wish.model)
             summary = await services.compaction.compact(run, order)
             answer = with_parts(summary, services.store.parts(session_id, summary.id))
             reports.append(await self._report(before, summary, answer.parts))

@@ -69,17 +69,17 @@ class SessionPrompt:
         person does); `stored` is told the request's id when it is on disk. Raises what made the turn fail, RunAborted
         when it was interrupted, BusyError when another process works on the session.
         """
-        addressee = await self._users.address(session_id, request)
+        target = await self._users.address(session_id, request)
         active = self._runs.get(session_id)
         if active is None:
-            return await self._start(session_id, _Request(request, stored), addressee, policy).answer()
-        message = await self._store_request(session_id, _Request(request, stored), addressee)
+            return await self._start(session_id, _Request(request, stored), target, policy).answer()
+        message = await self._store_request(session_id, _Request(request, stored), target)
         if request.no_reply:
             return await self._stored(message)
         answer = await active.answer()
         if await self._is_answered(session_id):
             return answer
-        return await self._start(session_id, None, addressee, policy).answer()
+        return await self._start(session_id, None, target, policy).answer()
 
     async def command(
         self, session_id: str, given: CommandInput, *, policy: Policy | None = None, stored: Stored | None = None
@@ -101,7 +101,7 @@ class SessionPrompt:
         run = self._runs.get(session_id)
         if not isinstance(wanted, UserMessage) or run is None or message_id <= max(begun, run.read_up_to):
             return False
-        run.taken_back.add(message_id)
+        run.withdrawn.add(message_id)
         await self._store.withdraw_message(session_id, message_id)
         return True
 
@@ -111,7 +111,7 @@ class SessionPrompt:
         self._loop.interrupt(session_id)
         return self._runs.abort(session_id) or was_preparing
 
-    def _start(self, session_id: str, request: "_Request | None", addressee: Target, policy: Policy | None) -> Run:
+    def _start(self, session_id: str, request: "_Request | None", target: Target, policy: Policy | None) -> Run:
         active = self._runs.get(session_id)
         if active is not None and request is None:
             return active
@@ -119,20 +119,20 @@ class SessionPrompt:
         async def body(run: Run) -> MessageWithParts:
             await self._maintenance.prepare(session_id)
             if request is not None:
-                message = await self._store_request(session_id, request, addressee)
+                message = await self._store_request(session_id, request, target)
                 if request.prompt.no_reply:
                     return await self._stored(message)
-            run.conclusion = partial(self._maintenance.summarize, session_id)
+            run.after_run = partial(self._maintenance.summarize, session_id)
             return await self._loop.run(run, await self._store.get(session_id), self)
 
         return self._runs.start(session_id, body, policy=policy or AskPerson())
 
-    async def _store_request(self, session_id: str, request: "_Request", addressee: Target) -> UserMessage:
-        message = await self._users.create(session_id, request.prompt, addressee)
+    async def _store_request(self, session_id: str, request: "_Request", target: Target) -> UserMessage:
+        message = await self._users.create(session_id, request.prompt, target)
         if request.stored is not None:
             request.stored(message.id)
-        if addressee.model != DEMO:
-            await asyncio.to_thread(self._recent.remember, addressee.model)
+        if target.model != DEMO:
+            await asyncio.to_thread(self._recent.remember, target.model)
         switches = request.prompt.tools or {}
         # Also without any: the session is the one that was worked on last.
         await self._store.update(session_id, lambda info: _switched(info, switches))

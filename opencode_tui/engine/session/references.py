@@ -23,7 +23,7 @@ MAX_REFERENCES = 100
 """More in one text are no references but data."""
 
 
-class ReferencePlace(Struct, frozen=True):
+class ReferenceScope(Struct, frozen=True):
     """What names stand for: paths count from the first of `folders` that has them, `~/` from home.
 
     `agents` are the names that can be invited. With `is_confined`, for texts that somebody else wrote, a path must be relative and
@@ -63,12 +63,12 @@ def find_references(text: str) -> list[Reference]:
     return list(found.values())
 
 
-def expand_prompt(text: str, place: ReferencePlace) -> list[PromptPart]:
+def expand_prompt(text: str, place: ReferenceScope) -> list[PromptPart]:
     """Return the text as a part, followed by the parts for what it refers to. Blocks on the disk."""
     return [TextInput(text=text), *expand_references(text, place)]
 
 
-def expand_references(text: str, place: ReferencePlace, *, with_source: bool = True) -> list[FileInput | AgentInput]:
+def expand_references(text: str, place: ReferenceScope, *, with_source: bool = True) -> list[FileInput | AgentInput]:
     """Return the parts for what a text refers to, without the text. Blocks on the disk.
 
     `with_source` tells of each where it stands in the text.
@@ -89,7 +89,7 @@ def _reference(written: str, value: str, start: int) -> Reference:
     return Reference(written[: match.start()], value, start, (first, int(last) if last else first))
 
 
-def _file(reference: Reference, place: ReferencePlace) -> FileInput | None:
+def _file(reference: Reference, place: ReferenceScope) -> FileInput | None:
     for path in _candidates(reference, place):
         try:
             given = file_input(path) if path.exists() else None
@@ -106,7 +106,7 @@ def _file(reference: Reference, place: ReferencePlace) -> FileInput | None:
     return None
 
 
-def _candidates(reference: Reference, place: ReferencePlace) -> Iterator[Path]:
+def _candidates(reference: Reference, place: ReferenceScope) -> Iterator[Path]:
     names = [reference.name]
     if reference.lines is not None and reference.value.startswith("@") and "#" in reference.value:
         names.append(reference.value[1:].strip('"'))  # a file whose name ends as a range does
@@ -119,7 +119,7 @@ def _candidates(reference: Reference, place: ReferencePlace) -> Iterator[Path]:
             yield from (folder / name for folder in place.folders)
 
 
-def _stays(folder: Path, name: str, place: ReferencePlace) -> bool:
+def _stays(folder: Path, name: str, place: ReferenceScope) -> bool:
     """Tell whether a name leads to what a text of somebody else's may attach."""
     if "\0" in name or name.startswith("~") or Path(name).is_absolute():
         return False
@@ -132,7 +132,7 @@ def _stays(folder: Path, name: str, place: ReferencePlace) -> bool:
     )
 
 
-def _agent(reference: Reference, place: ReferencePlace) -> AgentInput | None:
+def _agent(reference: Reference, place: ReferenceScope) -> AgentInput | None:
     if reference.name not in place.agents:
         return None
     end = reference.start + len(reference.value)

@@ -62,11 +62,11 @@ Cleanup = Callable[[], Awaitable[None]]
 Finalizer = Callable[[StoredError], Awaitable[Cleanup | None]]
 """Closes the records that an unfinished step left open; returns what is then left to do."""
 
-SETTLE_GRACE_MS = 3_000
-"""Milliseconds for the aftermath when the program ends; undo would not know what interrupted commands changed otherwise."""
+CLEANUP_GRACE_MS = 3_000
+"""Milliseconds for the cleanup when the program ends; undo would not know what interrupted commands changed otherwise."""
 
-CONCLUSION_MS = 50
-"""Milliseconds that a run's end waits for its conclusion: who asks at once after the answer mostly finds it whole."""
+AFTER_RUN_WAIT_MS = 50
+"""Milliseconds that a run's end waits for its after_run: who asks at once after the answer mostly finds it whole."""
 
 Body = Callable[["Run"], Awaitable[MessageWithParts]]
 """What a run does; returns the last assistant message."""
@@ -75,19 +75,19 @@ Body = Callable[["Run"], Awaitable[MessageWithParts]]
 class Run:
     """The work on one session from a prompt to idle.
 
-    `settle` closes what is open when the work breaks off, and gives the `aftermath`; the `conclusion` follows in any case.
+    `finalize` closes what is open when the work breaks off, and gives the `cleanup`; the `after_run` follows in any case.
     """
 
     def __init__(self, session_id: str, policy: Policy) -> None:
         self.session_id = session_id
         self.policy = policy
-        self.settle: Finalizer | None = None
-        self.aftermath: Cleanup | None = None
-        self.conclusion: Cleanup | None = None
+        self.finalize: Finalizer | None = None
+        self.cleanup: Cleanup | None = None
+        self.after_run: Cleanup | None = None
         self.is_followed = False
         self.read_up_to = ""
         """The id of the newest message that a step has read: what is older can no longer be taken back."""
-        self.taken_back: set[str] = set()
+        self.withdrawn: set[str] = set()
         """Requests that were taken back; no step reads them, however far their removal is."""
         self._body: asyncio.Task[MessageWithParts] | None = None
         self._aborted = False
@@ -145,7 +145,7 @@ class Run:
         else:
             self._ended.set_exception(error)
 
-    def refuse(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
         """End a run that never began."""
         if not self._ended.done():
             self._ended.set_exception(error)
@@ -154,9 +154,9 @@ class Run:
         stored = aborted() if isinstance(error, asyncio.CancelledError) else to_stored(error)
         if not isinstance(error, OpencodeError | asyncio.CancelledError):
             logger.error("run of session %s failed", self.session_id, exc_info=error)
-        if self.settle is not None:
+        if self.finalize is not None:
             try:
-                self.aftermath = await self.settle(stored)
+                self.cleanup = await self.finalize(stored)
             except Exception:
                 logger.exception("closing the records of session %s failed", self.session_id)
         publisher.publish(SessionFailed(session_id=self.session_id, error=stored))
@@ -182,7 +182,7 @@ class RunRegistry:
         self._statuses = statuses
         self._publisher = publisher
         self._runs: dict[str, Run] = {}
-        self._settling: dict[str, asyncio.Future[None]] = {}
+        self._releasing: dict[str, asyncio.Future[None]] = {}
         self._supervisors: dict[asyncio.Task[None], Run] = {}
 
     def get(self, session_id: str) -> Run | None:
@@ -202,9 +202,9 @@ class RunRegistry:
 
         Runs of other sessions that end now are waited for as well: they may have worked for this one.
         """
-        if self._settling:
-            await asyncio.wait(set(self._settling.values()))
-        while (earlier := self._settling.get(session_id)) is not None:
+        if self._releasing:
+            await asyncio.wait(set(self._releasing.values()))
+        while (earlier := self._releasing.get(session_id)) is not None:
             await asyncio.wait({earlier})
 
     def abort(self, session_id: str) -> bool:
@@ -214,12 +214,12 @@ class RunRegistry:
             run.abort()
         return run is not None
 
-    async def close(self, *, grace_ms: int, settle_ms: int = SETTLE_GRACE_MS) -> None:
+    async def close(self, *, grace_ms: int, cleanup_ms: int = CLEANUP_GRACE_MS) -> None:
         """Interrupt all runs and wait, at most so many milliseconds, for their ends, then for what they have left to do."""
         for run in tuple(self._runs.values()):
             run.abort()
         await self._wait(grace_ms, lambda run: not run.is_ended)
-        await self._wait(settle_ms, lambda run: True)
+        await self._wait(cleanup_ms, lambda run: True)
 
     async def _wait(self, limit_ms: int, is_meant: Callable[[Run], bool]) -> None:
         """Wait for the supervisors, and cancel those of these runs that take longer."""
@@ -233,11 +233,11 @@ class RunRegistry:
         try:
             await self._hold_lock(run, body)
         except OpencodeError as error:
-            run.refuse(error)
+            run.fail(error)
         finally:
             self._end(run)
             if run.is_followed:
-                self._settling.pop(run.session_id).set_result(None)
+                self._releasing.pop(run.session_id).set_result(None)
 
     def _end(self, run: Run) -> None:
         """Tell that a run is over, once."""
@@ -247,16 +247,16 @@ class RunRegistry:
         run.resolve()
 
     async def _hold_lock(self, run: Run, body: Body) -> None:
-        if (earlier := self._settling.get(run.session_id)) is not None:
+        if (earlier := self._releasing.get(run.session_id)) is not None:
             await run.wait_for(earlier)
         lock = self._locks.session_run(run.session_id)
         if lock.try_acquire().was_elsewhere:
             self._store.drop(run.session_id)
         try:
-            await self._copies.freeze(run.session_id)
+            await self._copies.store_ends(run.session_id)
             await run.supervise(body, publisher=self._publisher)
             await self._store.flush()
-            left = [work for work in (run.aftermath, run.conclusion) if work is not None]
+            left = [work for work in (run.cleanup, run.after_run) if work is not None]
             if left:
                 await self._run_cleanup(run, left)
         finally:
@@ -264,12 +264,12 @@ class RunRegistry:
 
     async def _run_cleanup(self, run: Run, left: Sequence[Cleanup]) -> None:
         """Do what nobody must wait for."""
-        self._settling[run.session_id] = asyncio.get_running_loop().create_future()
+        self._releasing[run.session_id] = asyncio.get_running_loop().create_future()
         run.is_followed = True
         work = asyncio.create_task(self._finish(run.session_id, left), name=f"conclude {run.session_id}")
         try:
             if not run.is_aborted:
-                await asyncio.wait({work}, timeout=CONCLUSION_MS / 1000)
+                await asyncio.wait({work}, timeout=AFTER_RUN_WAIT_MS / 1000)
             self._end(run)
             await work
         finally:

@@ -41,7 +41,7 @@ class SessionLock:
 
     def wait_for_forks(self, session_id: str) -> AbstractAsyncContextManager[None]:
         """Wait for forks that still read the records; no new one begins inside the context. Needs the run lock."""
-        return self._copies.held(session_id)
+        return self._copies.no_new_forks(session_id)
 
 
 # Changes and deletes single parts for the user, while nothing works on the session.

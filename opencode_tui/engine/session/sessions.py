@@ -140,7 +140,7 @@ class Sessions:
                 lock = self._locks.session_run(info.id)
                 lock.try_acquire()
                 held.callback(lock.release)
-                await held.enter_async_context(self._copies.given_up(info.id))
+                await held.enter_async_context(self._copies.abandoning_copy(info.id))
             await self._store.remove(session_id)
 
     async def totals(self, session_id: str) -> SessionTotals:

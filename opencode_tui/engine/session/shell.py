@@ -25,7 +25,7 @@ from opencode_tui.schema.session.message import AssistantMessage, MessagePath, M
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending
 
-TOLD = "The person ran this command line; its output follows."
+REQUEST_TEXT = "The person ran this command line; its output follows."
 EVERYTHING = Rule(permission="*", pattern="*", action="allow")
 
 
@@ -50,28 +50,28 @@ class SessionShell(Struct, frozen=True):
             message_id=given.message_id,
             agent=given.agent,
             model=given.model,
-            parts=[TextInput(text=TOLD, synthetic=True)],
+            parts=[TextInput(text=REQUEST_TEXT, synthetic=True)],
         )
-        addressee = await self.users.address(session_id, prompt)
+        target = await self.users.address(session_id, prompt)
         if self.runs.get(session_id) is not None:
             raise BusyError(f"session {session_id} is being worked on; interrupt it first")
 
         async def body(run: Run) -> MessageWithParts:
             await self.maintenance.prepare(session_id)
-            run.conclusion = partial(self.maintenance.summarize, session_id)
-            request = await self.users.create(session_id, prompt, addressee)
+            run.after_run = partial(self.maintenance.summarize, session_id)
+            request = await self.users.create(session_id, prompt, target)
             if stored is not None:
                 stored(request.id)
             await self.step.store.update(session_id, lambda info: info)
             self.step.statuses.busy(session_id)
-            return await self._carry_out(run, given.command, request, addressee)
+            return await self._carry_out(run, given.command, request, target)
 
         return await self.runs.start(session_id, body, policy=AutoApprove(AskPerson())).answer()
 
-    async def _carry_out(self, run: Run, command: str, request: UserMessage, addressee: Target) -> MessageWithParts:
-        step = StepProcessor(self.step, self._message(request, addressee))
-        run.settle = step.finalize
-        await step.run_calls([self._call(step, command)], self._scope(step, run, addressee.agent))
+    async def _carry_out(self, run: Run, command: str, request: UserMessage, target: Target) -> MessageWithParts:
+        step = StepProcessor(self.step, self._message(request, target))
+        run.finalize = step.finalize
+        await step.run_calls([self._call(step, command)], self._scope(step, run, target.agent))
         return with_parts(step.message, self.step.store.parts(request.session_id, step.message.id))
 
     def _call(self, step: StepProcessor, command: str) -> tuple[ToolPart, ToolCall]:
@@ -97,15 +97,15 @@ class SessionShell(Struct, frozen=True):
             policy=run.policy,
         )
 
-    def _message(self, request: UserMessage, addressee: Target) -> AssistantMessage:
+    def _message(self, request: UserMessage, target: Target) -> AssistantMessage:
         return AssistantMessage(
             id=self.step.identifier.ascending("msg"),
             session_id=request.session_id,
             parent_id=request.id,
-            model_id=addressee.model.model_id,
-            provider_id=addressee.model.provider_id,
-            mode=addressee.agent.name,
-            agent=addressee.agent.name,
+            model_id=target.model.model_id,
+            provider_id=target.model.provider_id,
+            mode=target.agent.name,
+            agent=target.agent.name,
             path=MessagePath(cwd=str(self.directory), root=str(self.worktree)),
             time=MessageTime(created=self.step.clock()),
         )

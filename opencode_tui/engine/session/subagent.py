@@ -16,7 +16,7 @@ from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.sessions import Sessions
-from opencode_tui.engine.tool.tool import AssignmentResult, SubagentTask, ToolContext
+from opencode_tui.engine.tool.tool import SubagentResult, SubagentTask, ToolContext
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
 from opencode_tui.schema.event.event import PartUpdated
@@ -80,7 +80,7 @@ class SessionSubagents:
             for part in self._request.parts
         )
 
-    async def run(self, assignment: SubagentTask, context: ToolContext) -> AssignmentResult:
+    async def run(self, assignment: SubagentTask, context: ToolContext) -> SubagentResult:
         """Let an agent work in a child session of the caller's."""
         agent = self._services.agents.get(assignment.agent)
         if agent is None:
@@ -96,7 +96,7 @@ class SessionSubagents:
         )
         tools: dict[str, str] = {}
         answer = await self._work(child, request, assignment, context, tools)
-        return AssignmentResult(child.id, str(model), _last_text(answer), tuple(tools.values()))
+        return SubagentResult(child.id, str(model), _last_text(answer), tuple(tools.values()))
 
     async def _work(
         self,

@@ -17,7 +17,7 @@ from opencode_tui.engine.tool.truncate import Truncator
 
 if TYPE_CHECKING:
     from opencode_tui.engine.tool.builtin.bash import ExtendEnvironment
-    from opencode_tui.engine.tool.builtin.read import NearbyInstructions
+    from opencode_tui.engine.tool.builtin.read import DirectoryInstructions
     from opencode_tui.engine.tool.builtin.recall import StoredOutputs
     from opencode_tui.engine.tool.builtin.todo import TodoStore
     from opencode_tui.engine.tool.edit.file_editor import FileEditor
@@ -87,7 +87,7 @@ class ToolDependencies(Struct, frozen=True):
     edited: Callable[[Path], None]
     may_delegate: Callable[[str], bool]
     readable: "Readable"
-    instructions: "NearbyInstructions"
+    instructions: "DirectoryInstructions"
     skills: Skills
     outputs: "StoredOutputs"
     extend_environment: "ExtendEnvironment | None" = None

@@ -60,7 +60,7 @@ class SubagentTask(Struct, frozen=True):
     command: str | None = None
 
 
-class AssignmentResult(Struct, frozen=True):
+class SubagentResult(Struct, frozen=True):
     """What came of it: the child session, the model that worked as `provider/model`, its last text, the tools that it ran."""
 
     session_id: str
@@ -80,7 +80,7 @@ class Subagents(Protocol):
         """Tell whether the person's newest request names the agent, so that no further question is needed."""
         ...
 
-    async def run(self, assignment: SubagentTask, context: "ToolContext") -> AssignmentResult:
+    async def run(self, assignment: SubagentTask, context: "ToolContext") -> SubagentResult:
         """Let the agent work to its end; cancelling this interrupts it. Raises ToolError with what made it fail."""
         ...
 

@@ -4,7 +4,7 @@ import pytest
 
 from opencode_tui.engine.provider.demo.llm import INTRODUCTION
 from opencode_tui.engine.provider.llm import TextBlock, UserEntry
-from opencode_tui.engine.session.compaction.summary_request import plain_talk
+from opencode_tui.engine.session.compaction.summary_request import conversation_text
 from tests.support.provider.scripted_tools import Answer, Conversation, Refused, numbered
 
 
@@ -217,6 +217,6 @@ async def test_summary_lists_what_was_asked_and_called() -> None:
     await talk.say("list files")
     await talk.say("run ls")
     talk.tools = ()
-    talk.messages = list(plain_talk(talk.messages, room=None, measure=len, instruction=" "))
+    talk.messages = list(conversation_text(talk.messages, room=None, measure=len, instruction=" "))
     summary = await talk.say("Please summarize the conversation now.")
     assert summary.startswith("## Goal\n- list files\n- run ls\n\n## Done\n- list\n- bash ls (failed)\n")

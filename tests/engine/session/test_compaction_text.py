@@ -12,7 +12,7 @@ from opencode_tui.engine.provider.llm import (
     ToolEntry,
     UserEntry,
 )
-from opencode_tui.engine.session.compaction.summary_request import LEFT_OUT, MEDIA_TOKENS, plain_talk
+from opencode_tui.engine.session.compaction.summary_request import MEDIA_TOKENS, OMITTED, conversation_text
 
 ASK = "summarize the conversation"
 
@@ -27,7 +27,7 @@ def step(name: str, output: str, *media: MediaBlock) -> list[ModelMessage]:
 
 
 def talk(entries: list[ModelMessage], room: int | None = None) -> tuple[ModelMessage, ...]:
-    return plain_talk(entries, room=room, measure=len, instruction=ASK)
+    return conversation_text(entries, room=room, measure=len, instruction=ASK)
 
 
 def texts(entries: tuple[ModelMessage, ...]) -> str:
@@ -82,16 +82,16 @@ def test_at_last_the_beginning_is_left_out_and_said_to_be() -> None:
     for number in range(40):
         entries += [said(f"request {number} " + "w" * 400), AssistantEntry((TextBlock("answer " + "w" * 400),))]
     short = talk(entries, room=3_000)
-    assert texts(short).startswith(LEFT_OUT) and "request 39" in texts(short) and "request 0 " not in texts(short)
+    assert texts(short).startswith(OMITTED) and "request 39" in texts(short) and "request 0 " not in texts(short)
 
 
 def test_an_earlier_summary_stays_whole() -> None:
     entries: list[ModelMessage] = [said("so far?"), AssistantEntry((TextBlock("the summary " * 200),))]
     for number in range(40):
         entries += [said(f"request {number} " + "w" * 400), AssistantEntry((TextBlock("answer " + "w" * 400),))]
-    short = plain_talk(entries, room=5_000, measure=len, instruction=ASK, has_summary=True)
+    short = conversation_text(entries, room=5_000, measure=len, instruction=ASK, has_summary=True)
     assert texts(short).count("the summary") == 200 and size(short) < 5_200
-    assert LEFT_OUT in texts(short) and "request 39" in texts(short)
+    assert OMITTED in texts(short) and "request 39" in texts(short)
 
 
 def test_a_single_message_larger_than_the_room_is_cut() -> None:
@@ -111,4 +111,4 @@ def test_any_conversation_fits_any_room(kinds: list[str], room: int) -> None:
                 entries += step(str(number), "s" * number * 300)
             case _:
                 entries.append(UserEntry((MediaBlock("image/png", "x" * 90),)))
-    assert size(talk(entries, room)) <= room + len(LEFT_OUT) + len(ASK) + 60
+    assert size(talk(entries, room)) <= room + len(OMITTED) + len(ASK) + 60

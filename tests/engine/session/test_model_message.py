@@ -14,7 +14,7 @@ from opencode_tui.engine.provider.llm import (
     ToolEntry,
     UserEntry,
 )
-from opencode_tui.engine.session.request.model_message import GO_ON, INTERRUPTED, to_model_messages
+from opencode_tui.engine.session.request.model_message import CONTINUE, INTERRUPTED, to_model_messages
 from opencode_tui.schema.error import ApiData, StoredApiError, aborted
 from opencode_tui.schema.session.part import FilePart, SubtaskPart
 from tests.support.sessions.records import (
@@ -159,7 +159,7 @@ def test_provider_metadata_of_a_call_goes_only_to_its_model():
 
 def test_a_history_that_ends_with_the_model_is_continued_by_the_user():
     entries = to_model_messages([user("x"), assistant("half", error=aborted())], MODEL)
-    assert entries[-1] == UserEntry((TextBlock(GO_ON),))
+    assert entries[-1] == UserEntry((TextBlock(CONTINUE),))
 
 
 def test_a_history_that_begins_with_the_model_gets_a_beginning():

@@ -55,10 +55,10 @@ async def test_an_abort_ends_a_run_with_idle_after_its_records_are_settled(paths
         settled = []
 
         async def body(run):
-            run.settle = settle
+            run.finalize = finalize
             await asyncio.sleep(60)
 
-        async def settle(error):
+        async def finalize(error):
             settled.append(error.name)
 
         with bus.subscribe() as reader:
@@ -138,7 +138,7 @@ async def test_the_next_run_can_start_as_soon_as_an_answer_is_there(paths):
 
 
 def concluding(events, *, waits_for=None):
-    """Return a body with a conclusion that notes its begin and its end."""
+    """Return a body with a after_run that notes its begin and its end."""
 
     async def conclude():
         events.append("begun")
@@ -147,7 +147,7 @@ def concluding(events, *, waits_for=None):
         events.append("ended")
 
     async def body(run):
-        run.conclusion = conclude
+        run.after_run = conclude
         return ANSWER
 
     return body

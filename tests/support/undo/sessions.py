@@ -102,7 +102,7 @@ class UndoWorld:
     async def request(self, session: SessionInfo, text: str, *, synthetic: bool | None = None) -> str:
         core = self.engine.core
         await core.store.open(session.id)
-        await core.copies.freeze(session.id)  # as a run does before it adds to a conversation
+        await core.copies.store_ends(session.id)  # as a run does before it adds to a conversation
         message = UserMessage(
             id=core.identifier.ascending("msg"),
             session_id=session.id,

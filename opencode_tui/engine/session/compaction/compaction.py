@@ -17,7 +17,7 @@ from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.llm import Llm
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.compaction.precomputed import Precomputed
-from opencode_tui.engine.session.compaction.preserved import KeptSources, kept_text
+from opencode_tui.engine.session.compaction.preserved import PreservedSources, preserved_text
 from opencode_tui.engine.session.compaction.state import OverflowRules, new_messages, usable
 from opencode_tui.engine.session.compaction.summary_request import (
     AGENT,
@@ -78,13 +78,13 @@ class SummaryStep(StepProcessor):
             await self._drop(machine)
         raise failure
 
-    async def store_precomputed(self, said: Completion) -> None:
+    async def store_precomputed(self, completion: Completion) -> None:
         """Store a summary that was written before."""
         await self._begin()
         now = self._services.clock()
-        text = TextPart(**self._ids(), text=said.text.strip(), time=PartTime(start=now, end=now))
+        text = TextPart(**self._ids(), text=completion.text.strip(), time=PartTime(start=now, end=now))
         await self._services.store.update_part(text)
-        await self._end(said.reason, said.tokens, said.cost)
+        await self._end(completion.reason, completion.tokens, completion.cost)
 
     async def _begin(self) -> None:
         await self._services.store.update_message(self.message)
@@ -126,10 +126,10 @@ class CompactionServices(Struct, frozen=True):
     worktree: Path
 
 
-class CompactionOrder(Struct, frozen=True):
+class CompactionTask(Struct, frozen=True):
     """What is to be compacted, and how.
 
-    From `tail_id` on the messages are still sent in full. `limit` are the tokens that the provider said it takes.
+    From `tail_id` on the messages are still sent in full. `limit` are the tokens that the provider reported as its limit.
     """
 
     session_id: str
@@ -147,7 +147,7 @@ class SessionCompaction:
         self._services = services
         self._store = services.step.store
 
-    async def compact(self, run: Run, order: CompactionOrder) -> AssistantMessage:
+    async def compact(self, run: Run, order: CompactionTask) -> AssistantMessage:
         """Put a summary in the place of the older messages and return its message. Needs the session's run lock.
 
         Raises SessionError when there is nothing to summarise, ProviderError when no summary could be made.
@@ -159,7 +159,7 @@ class SessionCompaction:
             raise SessionError(f"session {order.session_id} has nothing to summarise since its last compaction")
         user = newest_request(messages)
         model = self._services.requests.model(user, order.model)
-        run.settle = lambda _error: self._set_compacting(order.session_id, None)
+        run.finalize = lambda _error: self._set_compacting(order.session_id, None)
         await self._set_compacting(order.session_id, self._services.step.clock())
         marker = await self._mark(messages, user, order)
         self._services.step.statuses.busy(order.session_id)
@@ -170,12 +170,12 @@ class SessionCompaction:
             await self._set_compacting(order.session_id, None)
             return left
 
-        run.settle = close
+        run.finalize = close
         await self._summarise(step, old, user, order)
         if order.is_automatic:
             await self._add_continue_message(newest_request(messages))
         await self._set_compacting(order.session_id, None)
-        run.settle = None
+        run.finalize = None
         self._services.publish(SessionCompacted(session_id=order.session_id))
         return step.message
 
@@ -183,20 +183,20 @@ class SessionCompaction:
         self, messages: Sequence[MessageWithParts], session_id: str, model: Model, tail_id: str | None
     ) -> str:
         """Return what a compaction keeps word for word."""
-        sources = KeptSources(
+        sources = PreservedSources(
             messages=messages,
             todos=await self._services.todos.read(session_id),
             worktree=self._services.worktree,
             room=usable(model, self._services.rules) or _KEPT_ROOM,
             tail_id=tail_id,
         )
-        return kept_text(sources)
+        return preserved_text(sources)
 
     async def _summarise(
-        self, step: SummaryStep, old: Sequence[MessageWithParts], user: UserMessage, order: CompactionOrder
+        self, step: SummaryStep, old: Sequence[MessageWithParts], user: UserMessage, order: CompactionTask
     ) -> None:
         if order.prepared is not None:
-            await step.store_precomputed(order.prepared.said)
+            await step.store_precomputed(order.prepared.completion)
             return
         model = self._services.requests.model(user, order.model)
         requests = self._services.requests.attempts(old, user, model, limit=order.limit)
@@ -217,7 +217,7 @@ class SessionCompaction:
             ) from error
 
     async def _mark(
-        self, messages: Sequence[MessageWithParts], user: UserMessage, order: CompactionOrder
+        self, messages: Sequence[MessageWithParts], user: UserMessage, order: CompactionTask
     ) -> UserMessage:
         """Store the marker with what code keeps, and return its message."""
         marker = UserMessage(

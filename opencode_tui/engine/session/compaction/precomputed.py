@@ -28,7 +28,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 class Precomputed(Struct, frozen=True):
     """A summary of the first `count` messages that were sent to a model when it was made."""
 
-    said: Completion
+    completion: Completion
     count: int
     digest: str
     model: ModelRef
@@ -106,7 +106,7 @@ class PrecomputedSummaries:
             work.task.cancel()
             await asyncio.wait({work.task})
         if work.ready is not None:
-            await self._note_cost(session_id, work.ready.said.cost)
+            await self._note_cost(session_id, work.ready.completion.cost)
 
     def cancel(self, session_id: str) -> None:
         """End a preparation that is under way; returns at once."""
@@ -124,12 +124,12 @@ class PrecomputedSummaries:
         user = newest_request(old)
         summariser = self._requests.model(user)
         request = await self._requests.build(old, user, summariser)
-        said = await ask(self._providers.llm(summariser), request.request)
-        fault = request.fault_of(said.text, said.reason)
+        completion = await ask(self._providers.llm(summariser), request.request)
+        fault = request.fault_of(completion.text, completion.reason)
         if fault is not None:
-            await self._note_cost(user.session_id, said.cost)
+            await self._note_cost(user.session_id, completion.cost)
             raise ProviderError(fault, provider_id=summariser.provider_id)
-        work.ready = Precomputed(said, len(old), _digest(old, model), model.ref)
+        work.ready = Precomputed(completion, len(old), _digest(old, model), model.ref)
 
     async def _note_cost(self, session_id: str, cost: Decimal) -> None:
         with suppress(NotFoundError):
@@ -145,14 +145,14 @@ def _digest(messages: Sequence[MessageWithParts], model: Model) -> str:
     digest = hashlib.sha256()
     for entry in to_model_messages(messages, model):
         for block in entry.results if isinstance(entry, ToolEntry) else entry.content:
-            digest.update(f"{type(entry).__name__} {_light(block)}".encode("utf-8", "replace"))
+            digest.update(f"{type(entry).__name__} {_fingerprint(block)}".encode("utf-8", "replace"))
     return digest.hexdigest()
 
 
-def _light(block: object) -> str:
+def _fingerprint(block: object) -> str:
     """Return a block in words, megabytes of media by what tells them apart."""
     if isinstance(block, MediaBlock):
         return f"{block.mime} {block.filename} {len(block.data)} {block.data[:100]} {block.data[-100:]}"
     if isinstance(block, ResultBlock):
-        return f"{block.id} {block.tool} {block.is_error} {block.text} {[_light(one) for one in block.media]}"
+        return f"{block.id} {block.tool} {block.is_error} {block.text} {[_fingerprint(one) for one in block.media]}"
     return repr(block)

@@ -37,7 +37,7 @@ _STANDING = re.compile(
 )
 
 
-class KeptSources(Struct, frozen=True):
+class PreservedSources(Struct, frozen=True):
     """From what the text is made: all messages of the session, its open and closed todos, the folder that paths are told from.
 
     `room` are the tokens of the usable context; the newest messages from `tail_id` on are still sent in full.
@@ -50,9 +50,9 @@ class KeptSources(Struct, frozen=True):
     tail_id: str | None = None
 
 
-def kept_text(sources: KeptSources) -> str:
+def preserved_text(sources: PreservedSources) -> str:
     """Return what is kept, in sections; empty when there is nothing to keep."""
-    asked = [(message.info.id, text) for message in sources.messages if (text := words_of(message))]
+    asked = [(message.info.id, text) for message in sources.messages if (text := user_text(message))]
     old, is_last_sent = _before_tail(asked, sources)
     sections = [
         ("The person's rules", _rules(old, sources.room)),
@@ -66,7 +66,7 @@ def kept_text(sources: KeptSources) -> str:
     return "\n\n".join([HEAD, *blocks]) if blocks else ""
 
 
-def words_of(message: MessageWithParts) -> str:
+def user_text(message: MessageWithParts) -> str:
     """Return what the person themselves asked in a message, attachments by name; empty for any other message."""
     if not isinstance(message.info, UserMessage) or compaction_of(message) is not None:
         return ""
@@ -84,7 +84,7 @@ def words_of(message: MessageWithParts) -> str:
     return "\n".join(word for word in words if word)
 
 
-def _before_tail(asked: list[tuple[str, str]], sources: KeptSources) -> tuple[list[str], bool]:
+def _before_tail(asked: list[tuple[str, str]], sources: PreservedSources) -> tuple[list[str], bool]:
     """Return the requests that are not sent any more, and whether the last one still is."""
     order = {message.info.id: place for place, message in enumerate(sources.messages)}
     start = order.get(sources.tail_id or "", len(order))
@@ -129,7 +129,7 @@ def _todo_line(todo: Todo) -> str:
     return f"- [{mark}] {todo.content}"
 
 
-def _files(sources: KeptSources, paths: Sequence[str], most: int) -> list[str]:
+def _files(sources: PreservedSources, paths: Sequence[str], most: int) -> list[str]:
     """Return the paths touched last, relative to the worktree where they lie in it, in the order of their last touch."""
     shown = list(dict.fromkeys(_relative(path, sources.worktree) for path in reversed(paths)))
     left = [f"- (and {len(shown) - most} older ones)"] if len(shown) > most else []

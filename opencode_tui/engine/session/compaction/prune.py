@@ -184,7 +184,7 @@ def _is_pruned(part: ToolPart) -> bool:
 def _report(session_id: str, parts: Sequence[ToolPart]) -> "PruneReport":
     from opencode_tui.schema.api.context import PrunedPart, PruneReport  # turns end without a report
 
-    told = [
+    pruned_parts = [
         PrunedPart(
             part_id=part.id,
             message_id=part.message_id,
@@ -194,4 +194,4 @@ def _report(session_id: str, parts: Sequence[ToolPart]) -> "PruneReport":
         )
         for part in parts
     ]
-    return PruneReport(session_id=session_id, tokens=sum(part.tokens for part in told), parts=told)
+    return PruneReport(session_id=session_id, tokens=sum(part.tokens for part in pruned_parts), parts=pruned_parts)

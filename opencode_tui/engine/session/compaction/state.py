@@ -43,7 +43,7 @@ def reported_use(messages: Sequence[MessageWithParts], model: Model) -> int:
     return 0
 
 
-def most_of(model: Model) -> int:
+def max_request(model: Model) -> int:
     """Return the tokens that a request may take at the very most, so that an eighth of the context is left for the answer."""
     return model.limit.input or model.limit.context - max(LEAST_ANSWER, model.limit.context // 8)
 

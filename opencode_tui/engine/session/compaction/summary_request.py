@@ -27,7 +27,7 @@ from opencode_tui.engine.provider.llm import (
 from opencode_tui.engine.session.compaction.state import OverflowRules, usable
 from opencode_tui.engine.session.plugin_hooks import advise_compaction, change_request
 from opencode_tui.engine.session.request.history import compaction_of
-from opencode_tui.engine.session.request.model_message import GO_ON, to_model_messages
+from opencode_tui.engine.session.request.model_message import CONTINUE, to_model_messages
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.schema.error import SessionError
 from opencode_tui.schema.model import Model, ModelRef
@@ -42,13 +42,13 @@ Measure = Callable[[str], int]
 MEDIA_TOKENS = 1_600
 """Tokens that an image is counted as; documents take more, and are the first to go."""
 
-LEFT_OUT = "(Older messages were left out here: the conversation is too long.)"
+OMITTED = "(Older messages were left out here: the conversation is too long.)"
 _SHORT_OUTPUT, _SHORT_TEXT = 300, 1_500
 """Characters to which tool outputs and texts are shortened."""
 
 
 @dataclass(slots=True)
-class _Bit:
+class _Piece:
     """A piece of the conversation as it is told to the summarising model."""
 
     role: Literal["user", "assistant"]
@@ -58,7 +58,7 @@ class _Bit:
     is_fixed: bool = False
 
 
-def plain_talk(
+def conversation_text(
     entries: Sequence[ModelMessage],
     *,
     room: int | None,
@@ -70,89 +70,89 @@ def plain_talk(
 
     With `has_summary` it begins with an earlier summary, which stays whole: it stands for everything before.
     """
-    bits = [bit for entry in entries for bit in _bits(entry)]
+    pieces = [piece for entry in entries for piece in _pieces(entry)]
     if has_summary:
-        answer = next((place for place, bit in enumerate(bits) if bit.role == "assistant"), -1)
-        for bit in bits[: answer + 1]:
-            bit.is_fixed = True
+        answer = next((place for place, piece in enumerate(pieces) if piece.role == "assistant"), -1)
+        for piece in pieces[: answer + 1]:
+            piece.is_fixed = True
     if room is not None:
-        bits = _fitting(bits, room - measure(instruction), measure)
-    if bits and bits[0].role == "assistant":
-        bits.insert(0, _Bit("user", "text", LEFT_OUT))
-    return tuple(_assembled([*bits, _Bit("user", "text", instruction)]))
+        pieces = _fitting(pieces, room - measure(instruction), measure)
+    if pieces and pieces[0].role == "assistant":
+        pieces.insert(0, _Piece("user", "text", OMITTED))
+    return tuple(_assembled([*pieces, _Piece("user", "text", instruction)]))
 
 
-def _bits(entry: ModelMessage) -> Iterator[_Bit]:
+def _pieces(entry: ModelMessage) -> Iterator[_Piece]:
     match entry:
         case UserEntry():
             for block in entry.content:
-                yield _media_bit(block) if isinstance(block, MediaBlock) else _Bit("user", "text", block.text)
+                yield _media_piece(block) if isinstance(block, MediaBlock) else _Piece("user", "text", block.text)
         case AssistantEntry():
             for block in entry.content:
                 match block:
                     case TextBlock():
-                        yield _Bit("assistant", "text", block.text)
+                        yield _Piece("assistant", "text", block.text)
                     case CallBlock():
                         arguments = json.dumps(block.input, ensure_ascii=False)
-                        yield _Bit("assistant", "call", f"[called {block.tool} {arguments}]")
+                        yield _Piece("assistant", "call", f"[called {block.tool} {arguments}]")
                     case ThinkingBlock():
                         pass
         case ToolEntry():
             for result in entry.results:
-                yield from _result_bits(result)
+                yield from _result_pieces(result)
 
 
-def _result_bits(result: ResultBlock) -> Iterator[_Bit]:
-    yield _Bit("user", "result", f"[{result.tool} {'failed' if result.is_error else 'gave'}]\n{result.text}")
-    yield from map(_media_bit, result.media)
+def _result_pieces(result: ResultBlock) -> Iterator[_Piece]:
+    yield _Piece("user", "result", f"[{result.tool} {'failed' if result.is_error else 'gave'}]\n{result.text}")
+    yield from map(_media_piece, result.media)
 
 
-def _media_bit(block: MediaBlock) -> _Bit:
-    return _Bit("user", "media", f"[attachment {block.filename or block.mime}]", block)
+def _media_piece(block: MediaBlock) -> _Piece:
+    return _Piece("user", "media", f"[attachment {block.filename or block.mime}]", block)
 
 
-def _fitting(bits: list[_Bit], room: int, measure: Measure) -> list[_Bit]:
-    """Return the bits shortened, oldest first, until they fit."""
-    excess = sum(_size(bit, measure) for bit in bits) - room
+def _fitting(pieces: list[_Piece], room: int, measure: Measure) -> list[_Piece]:
+    """Return the pieces shortened, oldest first, until they fit."""
+    excess = sum(_size(piece, measure) for piece in pieces) - room
     for shorten in (_without_media, _short_output, _short_text):
-        for bit in bits:
+        for piece in pieces:
             if excess <= 0:
-                return bits
-            if bit.is_fixed:
+                return pieces
+            if piece.is_fixed:
                 continue
-            before = _size(bit, measure)
-            shorten(bit)
-            excess -= before - _size(bit, measure)
-    return _without_beginning(bits, excess, measure) if excess > 0 else bits
+            before = _size(piece, measure)
+            shorten(piece)
+            excess -= before - _size(piece, measure)
+    return _without_beginning(pieces, excess, measure) if excess > 0 else pieces
 
 
-def _without_beginning(bits: list[_Bit], excess: int, measure: Measure) -> list[_Bit]:
-    """Return the bits without the oldest ones, and with the last one cut if even that is too large."""
-    start = at = sum(bit.is_fixed for bit in bits)
-    while excess > 0 and at < len(bits) - 1:
-        excess -= _size(bits[at], measure)
+def _without_beginning(pieces: list[_Piece], excess: int, measure: Measure) -> list[_Piece]:
+    """Return the pieces without the oldest ones, and with the last one cut if even that is too large."""
+    start = at = sum(piece.is_fixed for piece in pieces)
+    while excess > 0 and at < len(pieces) - 1:
+        excess -= _size(pieces[at], measure)
         at += 1
-    if excess > 0 and bits:
-        size = max(1, _size(bits[-1], measure))
-        bits[-1].text = bits[-1].text[: max(0, size - excess) * len(bits[-1].text) // size]
-    return bits if at == start else [*bits[:start], _Bit("user", "text", LEFT_OUT), *bits[at:]]
+    if excess > 0 and pieces:
+        size = max(1, _size(pieces[-1], measure))
+        pieces[-1].text = pieces[-1].text[: max(0, size - excess) * len(pieces[-1].text) // size]
+    return pieces if at == start else [*pieces[:start], _Piece("user", "text", OMITTED), *pieces[at:]]
 
 
-def _size(bit: _Bit, measure: Measure) -> int:
-    return MEDIA_TOKENS if bit.media is not None else measure(bit.text)
+def _size(piece: _Piece, measure: Measure) -> int:
+    return MEDIA_TOKENS if piece.media is not None else measure(piece.text)
 
 
-def _without_media(bit: _Bit) -> None:
-    bit.media = None
+def _without_media(piece: _Piece) -> None:
+    piece.media = None
 
 
-def _short_output(bit: _Bit) -> None:
-    if bit.kind in ("result", "call"):
-        bit.text = _shortened(bit.text, _SHORT_OUTPUT)
+def _short_output(piece: _Piece) -> None:
+    if piece.kind in ("result", "call"):
+        piece.text = _shortened(piece.text, _SHORT_OUTPUT)
 
 
-def _short_text(bit: _Bit) -> None:
-    bit.text = _shortened(bit.text, _SHORT_TEXT)
+def _short_text(piece: _Piece) -> None:
+    piece.text = _shortened(piece.text, _SHORT_TEXT)
 
 
 def _shortened(text: str, most: int) -> str:
@@ -162,12 +162,12 @@ def _shortened(text: str, most: int) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
-def _assembled(bits: Sequence[_Bit]) -> Iterator[ModelMessage]:
-    for role, group in groupby(bits, lambda bit: bit.role):
+def _assembled(pieces: Sequence[_Piece]) -> Iterator[ModelMessage]:
+    for role, group in groupby(pieces, lambda piece: piece.role):
         if role == "user":
-            yield UserEntry(tuple(bit.media or TextBlock(bit.text) for bit in group))
+            yield UserEntry(tuple(piece.media or TextBlock(piece.text) for piece in group))
         else:
-            yield AssistantEntry((TextBlock("\n".join(bit.text for bit in group)),))
+            yield AssistantEntry((TextBlock("\n".join(piece.text for piece in group)),))
 
 
 AGENT = "compaction"
@@ -243,7 +243,7 @@ class SummaryRequests:
         agent = self._agents.get(AGENT)
         output, words = self._sizes(model)
         system = (agent.prompt if agent else None) or read_prompt(AGENT)
-        entries = _without_nudge(to_model_messages(old, model))
+        entries = _without_continue(to_model_messages(old, model))
         instruction = await self._instruction(user.session_id, words)
 
         def measure(text: str) -> int:
@@ -253,7 +253,7 @@ class SummaryRequests:
         request = LlmRequest(
             model=model,
             system=(system,),
-            messages=plain_talk(
+            messages=conversation_text(
                 entries,
                 room=int(room * share),
                 measure=measure,
@@ -282,9 +282,9 @@ class SummaryRequests:
         return min(most, summary * 2 if model.reasoning else summary), min(_MOST_WORDS, max(_LEAST_WORDS, summary // 3))
 
 
-def _without_nudge(entries: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
+def _without_continue(entries: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
     """Return a conversation without the word to go on that closes one which ends with an answer."""
-    return entries[:-1] if entries and entries[-1] == UserEntry((TextBlock(GO_ON),)) else entries
+    return entries[:-1] if entries and entries[-1] == UserEntry((TextBlock(CONTINUE),)) else entries
 
 
 def newest_request(messages: Sequence[MessageWithParts]) -> UserMessage:

@@ -76,7 +76,7 @@ def describe(part: AnyPart, info: AnyMessage, *, is_marker: bool) -> Description
             return None
 
 
-def why_live(part: AnyPart, *, text: str) -> str | None:
+def sent_reason(part: AnyPart, *, text: str) -> str | None:
     """Return what is to be said of a part that is sent; `text` is what stands for it in the request."""
     if isinstance(part, ToolPart):
         if isinstance(part.state, ToolStateCompleted) and part.state.metadata.get(KEEP):
@@ -88,7 +88,7 @@ def why_live(part: AnyPart, *, text: str) -> str | None:
     return None
 
 
-def why_ignored(part: AnyPart, info: AnyMessage, model: Model) -> str:
+def ignored_reason(part: AnyPart, info: AnyMessage, model: Model) -> str:
     """Return why the model is not given a part."""
     if isinstance(info, AssistantMessage) and info.error is not None and not isinstance(info.error, StoredAbortedError):
         return "the answer failed"
@@ -303,7 +303,7 @@ class _Parts:
             if line.state != "live":
                 standing = _PartState(state=line.state, why=line.why, was=round(was.get(part.id, 0.0)))
             elif part.id not in self._sizes:
-                standing = _PartState(state="ignored", why=why_ignored(part, line.message.info, self._model))
+                standing = _PartState(state="ignored", why=ignored_reason(part, line.message.info, self._model))
             else:
                 standing = self._sent(part, round(self._sizes[part.id]), is_marker=is_marker)
             yield ContextItem(
@@ -334,7 +334,7 @@ class _Parts:
         """Return how a part stands that is sent."""
         if isinstance(part, TextPart) and is_marker and part.synthetic:
             return _PartState(tokens=tokens, state="kept", why=_KEPT)
-        live = _PartState(tokens=tokens, state="live", why=why_live(part, text=self._texts.get(part.id, "")))
+        live = _PartState(tokens=tokens, state="live", why=sent_reason(part, text=self._texts.get(part.id, "")))
         if not (isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)):
             return live
         freed = round(self._freed(part, part.state))

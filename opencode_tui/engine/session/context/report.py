@@ -21,7 +21,7 @@ from opencode_tui.engine.session.context.items import ContextSources, context_it
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.builder import BuiltRequest, RequestBuilder, RequestTask
 from opencode_tui.engine.session.request.history import filter_compacted, is_answered, position
-from opencode_tui.engine.session.request.model_message import GO_ON
+from opencode_tui.engine.session.request.model_message import CONTINUE
 from opencode_tui.engine.session.request.structured import structured_answer
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.session.sessions import add_up
@@ -100,7 +100,7 @@ class SessionContext:
         shown = visible(stored, info.revert)
         sent = filter_compacted(shown)
         asked = next((one for one in reversed(sent) if isinstance(one.info, UserMessage)), None)
-        user = asked.info if asked is not None else self._nobodys(session_id)
+        user = asked.info if asked is not None else self._placeholder_request(session_id)
         assert isinstance(user, UserMessage)
         agent, is_open = requests.agent(user), not is_answered(sent, position(sent))
         task = RequestTask(
@@ -112,7 +112,7 @@ class SessionContext:
             is_last=agent.steps == 1,
         )
         built = await requests.build(task)
-        return _Next(info, agent.name, replace(built, request=_without_go_on(built.request)), stored, shown, sent)
+        return _Next(info, agent.name, replace(built, request=_without_continue(built.request)), stored, shown, sent)
 
     def _view(self, following: _Next) -> ContextView:
         request, services = following.built.request, self._services
@@ -156,7 +156,7 @@ class SessionContext:
         except AuthError:
             return None  # the body can be shown without a key
 
-    def _nobodys(self, session_id: str) -> UserMessage:
+    def _placeholder_request(self, session_id: str) -> UserMessage:
         """Return a request of nobody, for a session that has none yet."""
         agent: AgentInfo = self._services.agents.default()
         return UserMessage(
@@ -179,10 +179,10 @@ def _factor(following: _Next, newest: AssistantMessage, estimate: ModelEstimate)
     return newest.tokens.prompt / estimated if estimated else 1.0
 
 
-def _without_go_on(request: LlmRequest) -> LlmRequest:
+def _without_continue(request: LlmRequest) -> LlmRequest:
     """Return the request without the words that stand for a prompt that is still to come."""
     last = request.messages[-1] if request.messages else None
-    if isinstance(last, UserEntry) and last.content == (TextBlock(GO_ON),):
+    if isinstance(last, UserEntry) and last.content == (TextBlock(CONTINUE),):
         return replace(request, messages=request.messages[:-1])
     return request
 

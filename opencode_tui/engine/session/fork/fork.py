@@ -100,7 +100,7 @@ class SessionForks(Struct, frozen=True):
         taken = await self.source.range(source, request.message_id)
         info = self._describe(source, taken, request.message_id, folder or self.project.directory)
         if not _is_empty(taken):
-            self.copies.expect(source.id, info.id)
+            self.copies.register(source.id, info.id)
         await self.todos.copy(source.id, info.id)
         await self.store.create(info)
         # It has messages already: the next reader finds them.

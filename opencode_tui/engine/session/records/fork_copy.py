@@ -49,7 +49,7 @@ class ForkQueue:
         if not self._is_closed:
             self._task(fork_id)
 
-    def expect(self, source_id: str, fork_id: str) -> None:
+    def register(self, source_id: str, fork_id: str) -> None:
         """Note that a fork is about to read a source: with the source's fork lock held, before the fork's record is written."""
         self._pending.add(source_id, fork_id)
 
@@ -59,10 +59,10 @@ class ForkQueue:
         To be awaited directly before the records are changed, under the run lock. Copies what is missing if need be. Raises
         StorageError when that cannot be done: then nothing may be changed.
         """
-        async with self.held(session_id):
+        async with self.no_new_forks(session_id):
             pass
 
-    async def freeze(self, session_id: str) -> None:
+    async def store_ends(self, session_id: str) -> None:
         """Write down where forks that take over everything end; a run does this before it adds the first message.
 
         Raises StorageError. Costs one look into a folder that is hardly ever there.
@@ -74,7 +74,7 @@ class ForkQueue:
                     await self._copying.fix_end(fork_id)
 
     @asynccontextmanager
-    async def held(self, session_id: str) -> AsyncGenerator[None]:
+    async def no_new_forks(self, session_id: str) -> AsyncGenerator[None]:
         """Do what `settled` does; no fork of the session begins before the context is left. It cannot be nested."""
         if await self._source_of(session_id) is not None:
             await self._finish(session_id)
@@ -82,7 +82,7 @@ class ForkQueue:
             yield
 
     @asynccontextmanager
-    async def given_up(self, session_id: str) -> AsyncGenerator[None]:
+    async def abandoning_copy(self, session_id: str) -> AsyncGenerator[None]:
         """Do what `held` does, except that the session's own copy ends as it is: it is about to be deleted."""
         async with self._held(session_id):
             source_id = await self._source_of(session_id)

@@ -59,10 +59,10 @@ class SessionStore:
         index: SessionIndex,
         publisher: Publisher,
         clock: Clock,
-        copy_on: Callable[[str], None] | None = None,
+        resume_copy: Callable[[str], None] | None = None,
     ) -> None:
-        """`copy_on` is told of each fork that was read and is not copied whole yet."""
-        self._copy_on = copy_on
+        """`resume_copy` is told of each fork that was read and is not copied whole yet."""
+        self._copy_on = resume_copy
         self._storage = storage
         self._locks = locks
         self._index = index

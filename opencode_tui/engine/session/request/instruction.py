@@ -113,7 +113,7 @@ class Instructions:
 # instructions").
 
 
-class NearbyInstructions:
+class DirectoryInstructions:
     """Finds rules files for the read tool of one folder's instance."""
 
     def __init__(self, *, store: SessionStore) -> None:

@@ -36,7 +36,7 @@ PRUNED_OUTPUT = "[Old tool result content cleared]"
 INTERRUPTED = "[Tool execution was interrupted]"
 SO_FAR = "What did we do so far?"
 NO_BEGINNING = "<system-reminder>\nThe beginning of this conversation is not available.\n</system-reminder>"
-GO_ON = "<system-reminder>\nContinue where you stopped.\n</system-reminder>"
+CONTINUE = "<system-reminder>\nContinue where you stopped.\n</system-reminder>"
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_ID = 40
 """Characters of a call id that every provider takes; OpenAI has the smallest limit."""
@@ -68,7 +68,7 @@ class _Builder:
         if entries and not isinstance(entries[0], UserEntry):
             entries.insert(0, UserEntry((TextBlock(NO_BEGINNING),)))
         if entries and isinstance(entries[-1], AssistantEntry):
-            entries.append(UserEntry((TextBlock(GO_ON),)))
+            entries.append(UserEntry((TextBlock(CONTINUE),)))
         return tuple(entries)
 
     def add_user(self, message: MessageWithParts) -> None:
@@ -83,8 +83,8 @@ class _Builder:
                 case CompactionPart():
                     content.append(TextBlock(SO_FAR, part=part.id))
                 case SubtaskPart():
-                    told = f"The person ran this as a subtask of agent {part.agent}: {part.prompt}"
-                    content.append(TextBlock(told, part=part.id))
+                    text = f"The person ran this as a subtask of agent {part.agent}: {part.prompt}"
+                    content.append(TextBlock(text, part=part.id))
                 case _:
                     pass
         if content:

@@ -80,20 +80,20 @@ class UserMessages:
         self._catalog.resolve(model)
         return Target(agent, model)
 
-    async def create(self, session_id: str, prompt: PromptInput, addressee: Target) -> UserMessage:
+    async def create(self, session_id: str, prompt: PromptInput, target: Target) -> UserMessage:
         """Store the message and its parts and tell."""
         message = UserMessage(
             id=self._message_id(prompt),
             session_id=session_id,
             time=MessageTime(created=self._clock()),
-            agent=addressee.agent.name,
-            model=addressee.model,
+            agent=target.agent.name,
+            model=target.model,
             system=prompt.system,
             tools=prompt.tools,
-            variant=_variant(prompt, addressee),
+            variant=_variant(prompt, target),
             format=prompt.format,
         )
-        parts = await self._parts(message, prompt.parts, addressee.agent)
+        parts = await self._parts(message, prompt.parts, target.agent)
         message, parts = await change_message(self._hooks, message, parts)
         await self._store.update_message(message)
         for part in parts:
@@ -127,7 +127,7 @@ class UserMessages:
         self._identifier.observe(prompt.message_id)
         return prompt.message_id
 
-    async def _parts(self, message: UserMessage, inputs: Sequence[PromptPart], addressee: AgentInfo) -> list[AnyPart]:
+    async def _parts(self, message: UserMessage, inputs: Sequence[PromptPart], target: AgentInfo) -> list[AnyPart]:
         parts: list[AnyPart] = []
         for given in inputs:
             if isinstance(given, FileInput):
@@ -135,7 +135,7 @@ class UserMessages:
             else:
                 parts.append(self._part(message, given))
             if isinstance(given, AgentInput):
-                hint = TextInput(text=as_reminder(_invitation(given.name, addressee)), synthetic=True)
+                hint = TextInput(text=as_reminder(_invitation(given.name, target)), synthetic=True)
                 parts.append(self._part(message, hint))
         return parts
 
@@ -150,16 +150,16 @@ class UserMessages:
         return given.id
 
 
-def _variant(prompt: PromptInput, addressee: Target) -> str | None:
+def _variant(prompt: PromptInput, target: Target) -> str | None:
     """Return which set of the model's options is wanted: the prompt's, else the agent's where its own model answers."""
-    agent = addressee.agent
-    return prompt.variant or (agent.variant if addressee.model == agent.model else None)
+    agent = target.agent
+    return prompt.variant or (agent.variant if target.model == agent.model else None)
 
 
-def _invitation(name: str, addressee: AgentInfo) -> str:
+def _invitation(name: str, target: AgentInfo) -> str:
     """Return what the model is told of an agent that the person names in the text."""
     text = f"The person wants the agent {name} for this: call the task tool with subagent_type {name} and a prompt made of it."
-    if evaluate("task", name, addressee.permission).action == "deny":
+    if evaluate("task", name, target.permission).action == "deny":
         text += " Your rules do not let you start it otherwise; here the person has asked for it."
     return text
 

@@ -76,10 +76,10 @@ class Cleanup:
             return
         try:
             if done.issuperset(conversation):
-                async with self._copies.given_up(child_id):
+                async with self._copies.abandoning_copy(child_id):
                     await self._store.remove(child_id)
                 return
-            async with self._copies.held(child_id):
+            async with self._copies.no_new_forks(child_id):
                 await self._store.open(child_id)
                 for message_id in reversed(conversation):
                     if message_id in done:

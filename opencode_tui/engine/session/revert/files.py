@@ -126,10 +126,16 @@ def _joined(first: FileDiff, second: FileDiff) -> FileDiff | None:
     existed, exists = status_of(first) != "added", status_of(second) != "deleted"
     if not existed and not exists:
         return None
-    if _is_cut(first) or _is_cut(second):
+    if _is_truncated(first) or _is_truncated(second):
         return _added_up(_without_text(first), _without_text(second), existed=existed, exists=exists)
     has_text = bool(first.before)
-    if existed and exists and has_text and first.before == second.after and not (_is_bare(first) or _is_bare(second)):
+    if (
+        existed
+        and exists
+        and has_text
+        and first.before == second.after
+        and not (_is_textless(first) or _is_textless(second))
+    ):
         return None
     from opencode_tui.engine.snapshot.objects.diff import count_lines  # only for a file that changed twice
 
@@ -161,12 +167,12 @@ def _without_text(change: FileDiff) -> FileDiff:
     return change.changed(before="", after="", status=status_of(change), note=TOO_LARGE)
 
 
-def _is_cut(change: FileDiff) -> bool:
+def _is_truncated(change: FileDiff) -> bool:
     """Tell whether a change has numbers and no texts."""
     return not change.before and not change.after and bool(change.additions or change.deletions)
 
 
-def _is_bare(change: FileDiff) -> bool:
+def _is_textless(change: FileDiff) -> bool:
     """Tell whether something else than the text changed: the mode, or bytes that are no text."""
     return change.before == change.after
 

@@ -80,7 +80,7 @@ def last_turn(messages: Messages) -> str:
     Raises NothingToRevertError when there is none.
     """
     for index in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[index].info, UserMessage) and _is_of_person(messages, index):
+        if isinstance(messages[index].info, UserMessage) and _is_from_user(messages, index):
             return messages[index].info.id
     raise NothingToRevertError("there is nothing to undo: the session has no request any more")
 
@@ -177,7 +177,7 @@ def _place(names: Sequence[str], name: str) -> int:
     return next((index for index, one in enumerate(names) if one > name), len(names))
 
 
-def _is_of_person(messages: Messages, index: int) -> bool:
+def _is_from_user(messages: Messages, index: int) -> bool:
     """Tell whether the person made a request: by words, by asking for a summary, or by a command line of their own."""
     parts = messages[index].parts
     if any(isinstance(part, CompactionPart) for part in parts):

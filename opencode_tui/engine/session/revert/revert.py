@@ -65,15 +65,15 @@ class SessionRevert:
         self, session_id: str, message_id: str | None = None, part_id: str | None = None
     ) -> RevertPreview:
         """Return what `revert` with these arguments would do now; raises as it does."""
-        async with self._held(session_id) as info:
+        async with self._locked(session_id) as info:
             state, scope = await self._target(info, message_id, part_id)
             preview = await self._files.preview(await self._work(info, state), read_note(info).report)
         return preview.changed(scope=scope)
 
     async def preview_unrevert(self, session_id: str) -> RevertPreview:
         """Return what `unrevert` would do now; raises as it does."""
-        async with self._held(session_id) as info:
-            return await self._files.preview(await self._lost_work(info), read_note(info).report, is_redo=True)
+        async with self._locked(session_id) as info:
+            return await self._files.preview(await self._unrecorded_files(info), read_note(info).report, is_redo=True)
 
     async def revert(self, session_id: str, message_id: str | None = None, part_id: str | None = None) -> RevertReport:
         """Undo everything from a message on, or from a part of it; without one the person's last turn. Returns what was done.
@@ -81,17 +81,17 @@ class SessionRevert:
         While an undo is in force it takes its place: files in between come back. Raises NoSuchMessageError, NothingToRevertError,
         BusyError, SnapshotError; then everything is as it was.
         """
-        async with self._held(session_id) as info:
+        async with self._locked(session_id) as info:
             state, _ = await self._target(info, message_id, part_id)
-            return await self._act(info, state, await self._work(info, state))
+            return await self._apply(info, state, await self._work(info, state))
 
     async def unrevert(self, session_id: str) -> RevertReport:
         """Bring back what the undo in force undid; raises NothingToRevertError without one, else as `revert`.
 
         Where the disk refuses files the undo stays in force for these, so that it can be tried again.
         """
-        async with self._held(session_id) as info:
-            return await self._act(info, None, await self._lost_work(info))
+        async with self._locked(session_id) as info:
+            return await self._apply(info, None, await self._unrecorded_files(info))
 
     async def cleanup(self, session_id: str) -> bool:
         """Make the undo in force final before the conversation goes on, and tell whether there was one. Needs the run lock."""
@@ -118,7 +118,7 @@ class SessionRevert:
         """
         for key in await self._files.unwritten():
             try:
-                async with self._held(_PREFIX + key[: -2 * _RANDOM_BYTES]):
+                async with self._locked(_PREFIX + key[: -2 * _RANDOM_BYTES]):
                     await self._files.delete_record(key)
             except BusyError:
                 continue
@@ -127,11 +127,11 @@ class SessionRevert:
 
     async def recover(self, session_id: str) -> None:
         """Bring to its end what a dead process left open in a session. Raises as `revert`."""
-        async with self._held(session_id):
+        async with self._locked(session_id):
             pass
 
     @asynccontextmanager
-    async def _held(self, session_id: str) -> AsyncGenerator[SessionInfo]:
+    async def _locked(self, session_id: str) -> AsyncGenerator[SessionInfo]:
         """Hold the run lock and yield the record, with what a dead process began brought to its end."""
         async with self._lock.hold(session_id):
             await self._recover_session(session_id)
@@ -150,7 +150,7 @@ class SessionRevert:
         boundary = stored_boundary(messages, state)
         return await self._files.collect(info, [] if boundary is None else hidden_parts(messages, boundary))
 
-    async def _lost_work(self, info: SessionInfo) -> RevertablePatches:
+    async def _unrecorded_files(self, info: SessionInfo) -> RevertablePatches:
         """Return the files of which the undo in force knows nothing, because another program made it."""
         if info.revert is None:
             raise NothingToRevertError(f"there is nothing to bring back: no undo is in force in session {info.id}")
@@ -161,7 +161,7 @@ class SessionRevert:
         files = [*work.lost, *(file for patch in work.patches for file in patch.files)]
         return RevertablePatches([], dict.fromkeys(files, reason))
 
-    async def _act(self, info: SessionInfo, state: RevertState | None, work: RevertablePatches) -> RevertReport:
+    async def _apply(self, info: SessionInfo, state: RevertState | None, work: RevertablePatches) -> RevertReport:
         """Note the act, do it to the files, write down what was done."""
         pending = PendingUndo(key=_key_of(info.id) + secrets.token_hex(_RANDOM_BYTES), to=state)
         active = read_note(info).report
@@ -193,13 +193,13 @@ class SessionRevert:
     ) -> RevertReport:
         active = read_note(info).report
         state = pending.to
-        told = await self._files.to_revert_report(report, work, active, is_redo=state is None)
+        done = await self._files.to_revert_report(report, work, active, is_redo=state is None)
         if state is not None:
-            told = told.changed(scope=await self._scope(info.id, state))
-            state = await self._state(info, state, told)
-            kept = told
+            done = done.changed(scope=await self._scope(info.id, state))
+            state = await self._state(info, state, done)
+            kept = done
         else:
-            state, kept = _what_is_left(info, told, active)
+            state, kept = _remaining_undo(info, done, active)
         summed_up = await self._summaries.prepare(info, state)
 
         def change(old: SessionInfo) -> SessionInfo:
@@ -209,15 +209,15 @@ class SessionRevert:
         await self._store.sync()
         if report is not None:
             await self._files.delete_record(pending.key)
-        return told
+        return done
 
     async def _scope(self, session_id: str, state: RevertState) -> UndoScope:
         messages = await self._store.messages(session_id)
         return scope_of(messages, find_boundary(messages, state.message_id, state.part_id))
 
-    async def _state(self, info: SessionInfo, state: RevertState, told: RevertReport) -> RevertState:
+    async def _state(self, info: SessionInfo, state: RevertState, done: RevertReport) -> RevertState:
         before = info.revert.snapshot if info.revert is not None else None
-        return state.changed(snapshot=told.before or before, after=told.after, diff=await self._files.diff_text(told))
+        return state.changed(snapshot=done.before or before, after=done.after, diff=await self._files.diff_text(done))
 
 
 def _key_of(session_id: str) -> str:
@@ -225,13 +225,13 @@ def _key_of(session_id: str) -> str:
     return "".join(letter for letter in session_id.removeprefix(_PREFIX) if letter.isalnum())
 
 
-def _what_is_left(
-    info: SessionInfo, told: RevertReport, active: RevertReport | None
+def _remaining_undo(
+    info: SessionInfo, done: RevertReport, active: RevertReport | None
 ) -> tuple[RevertState | None, RevertReport | None]:
     """Return the undo that stays in force after it was taken back: one of the files that the disk refused."""
-    if active is None or not told.failed:
+    if active is None or not done.failed:
         return None, None
-    failed = {file.path for file in told.failed}
+    failed = {file.path for file in done.failed}
 
     def still(files: list[UndoFile]) -> list[UndoFile]:
         return [file for file in files if file.path in failed]

@@ -127,8 +127,8 @@ def _stored(diffs: Sequence[FileDiff]) -> list[FileDiff]:
 def _summed_up(info: SessionInfo, diffs: Sequence[FileDiff]) -> SessionInfo:
     metadata = {key: value for key, value in (info.metadata or {}).items() if key != NOTES}
     # Stored turns have no notes: what was said of a file holds as long as it is among the changed ones.
-    told = {diff.file: diff.note for diff in with_notes(diffs, info)}
-    notes = {diff.file: note for diff in diffs if (note := diff.note or told[diff.file])}
+    old_notes = {diff.file: diff.note for diff in with_notes(diffs, info)}
+    notes = {diff.file: note for diff in diffs if (note := diff.note or old_notes[diff.file])}
     if notes:
         metadata[NOTES] = notes
     return info.changed(summary=totals(diffs), metadata=metadata or None)

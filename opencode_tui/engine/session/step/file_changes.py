@@ -80,12 +80,12 @@ class StepRecorder:
             sessions_of_steps,
         )
 
-        snapshots, elder = self._snapshots.get(), await self._root_session(session_id)
+        snapshots, root = self._snapshots.get(), await self._root_session(session_id)
         if snapshots.unavailable is not None:
             return
         sessions = await sessions_of_steps(snapshots.lock)
-        working = self._families[elder].running_sessions if elder in self._families else set[str]()
-        family = {one for one in sessions - working if await self._root_session(one) == elder}
+        working = self._families[root].running_sessions if root in self._families else set[str]()
+        family = {one for one in sessions - working if await self._root_session(one) == root}
         for dead in await collect_orphaned_steps(snapshots.lock, family) if family else ():
             await self.store.open(dead.session)
             parts = self.store.parts(dead.session, dead.message)

@@ -1,7 +1,7 @@
 """One step: an assistant message from the model call to its last part.
 
 The stream's parts are stored and published as they come; the tools of the step start together after the stream has ended well; of a
-broken answer nothing runs, and its text is dropped when it is tried again. `settle` closes whatever an interruption or a failure
+broken answer nothing runs, and its text is dropped when it is tried again. `finalize` closes whatever an interruption or a failure
 left open; it is called by the run's supervisor, never inside the dying task. Source: seeds 000 and 002; SPEC rows 8 and 10.
 """
 
@@ -190,7 +190,7 @@ class StepProcessor:
         return change
 
     async def _apply(self, changes: Sequence[PartChange]) -> None:
-        """Store the changes; those that an interruption leaves over are kept for `settle`, the one that was under way included."""
+        """Store the changes; those that an interruption leaves over are kept for `finalize`, the one under way included."""
         store, self._unstored = self._services.store, list(changes)
         for change in changes:
             if isinstance(change, Grew):

@@ -22,7 +22,7 @@ from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, SubtaskPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
 
-# Pure: titles: a message's from its own words, a session's from what a model said. Source: reference, sections 21 and
+# Pure: titles: a message's from its own words, a session's from the answer of a model. Source: reference, sections 21 and
 # 22.
 
 MAX_TITLE = 100
@@ -101,13 +101,13 @@ class SessionTitles:
         if not isinstance(request.info, UserMessage):
             return
         model = self._catalog.resolve(agent.model or self._catalog.small_model(request.info.model))
-        said = await ask(self._providers.llm(model), _title_request(request, agent, model))
-        title = clean_title(said.text)
+        completion = await ask(self._providers.llm(model), _title_request(request, agent, model))
+        title = clean_title(completion.text)
 
         def change(info: SessionInfo) -> SessionInfo:
             if title is not None and is_default_title(info.title):
                 info = info.changed(title=title)
-            return with_cost(info, said.cost)
+            return with_cost(info, completion.cost)
 
         await self._store.update(request.info.session_id, change, touch=False)
 

@@ -1,7 +1,7 @@
 """Runs the calls of one step, all at the same time, and stores what each gives.
 
 Each call is kept from taking down the others: whatever a tool raises becomes its error state. A cancelled step cancels its calls;
-their records are then closed by `StepProcessor.settle`.
+their records are then closed by `StepProcessor.finalize`.
 """
 
 import asyncio

@@ -153,7 +153,7 @@ def _next_line(text: TextIOWrapper, stop: threading.Event) -> str | None:
 _PREVIEW_LINES = 20
 _SIMILAR_NAMES = 3
 
-NearbyInstructions = Callable[[Path, ToolContext], Awaitable[Sequence[tuple[Path, str]]]]
+DirectoryInstructions = Callable[[Path, ToolContext], Awaitable[Sequence[tuple[Path, str]]]]
 """Returns the instruction files (path, text) that hold near a path and that the session has not been given yet."""
 
 
@@ -171,7 +171,7 @@ class ReadTool:
     name = "read"
     parameters = ReadParameters
 
-    def __init__(self, *, stamps: ReadGuard, instructions: NearbyInstructions | None = None) -> None:
+    def __init__(self, *, stamps: ReadGuard, instructions: DirectoryInstructions | None = None) -> None:
         self.description = read_description(self.name)
         self._stamps = stamps
         self._instructions = instructions

@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.session.references import ReferencePlace, expand_prompt, expand_references, find_references
+from opencode_tui.engine.session.references import ReferenceScope, expand_prompt, expand_references, find_references
 from opencode_tui.schema.api.request import AgentInput, FileInput, TextInput
 from opencode_tui.schema.session.part import AgentSource, FilePartSource, SourceText
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> ReferencePlace:
+def place(tmp_path: Path) -> ReferenceScope:
     home, work = tmp_path / "home", tmp_path / "work"
     (work / "src").mkdir(parents=True)
     home.mkdir()
     for path in (work / "a.txt", work / "src" / "b.test.py", work / ".env.local", work / "my file.md", home / "n.md"):
         path.write_text("x\n")
-    return ReferencePlace(folders=[work / "src", work], home=home, agents=["explore"])
+    return ReferenceScope(folders=[work / "src", work], home=home, agents=["explore"])
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_neither_stays_text(place):
 def test_a_confined_reference_cannot_leave_nor_name_secrets(place, tmp_path):
     (tmp_path / "secret").write_text("s")
     (place.folders[1] / "link").symlink_to(tmp_path / "secret")
-    confined = ReferencePlace(place.folders, place.home, place.agents, is_confined=True)
+    confined = ReferenceScope(place.folders, place.home, place.agents, is_confined=True)
     names = '@link @../secret @.env.local @~/n.md @"~/n.md" @/etc/hosts'
     assert len(expand_references(names, place)) == 6
     assert expand_references(names, confined) == []

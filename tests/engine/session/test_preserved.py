@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.compaction.preserved import KeptSources, kept_text
+from opencode_tui.engine.session.compaction.preserved import PreservedSources, preserved_text
 from opencode_tui.schema.session.part import PatchPart, ToolPart
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
@@ -10,7 +10,7 @@ from tests.support.sessions.records import assistant, compaction, image, owner, 
 
 
 def kept(messages, todos=(), room=24_000, tail_id=None) -> str:
-    return kept_text(KeptSources(messages, todos, Path("/w"), room, tail_id))
+    return preserved_text(PreservedSources(messages, todos, Path("/w"), room, tail_id))
 
 
 def touched(tool: str, path: str) -> ToolPart:

@@ -55,4 +55,4 @@ async def test_a_session_is_compacted_and_told_of(api):
     assert look == report.changed(after=None, summary=None, message_id=None, cost=0)
     assert report.summary == "the summary" and report.message_id is not None
     states = {item.state for item in (await api.client.context.items(session_id)).items if item.kind == "call"}
-    assert states == {"summarised"}
+    assert states == {"summarized"}

@@ -11,7 +11,7 @@ def item(name: str, tokens: int = 0, **fields: Any) -> ContextItem:
     return ContextItem(name=name, tokens=tokens, **given)
 
 
-GONE = [item(f"old {n}", state="summarised", was=5_000, message_id=f"msg_{n // 2}") for n in range(6)]
+GONE = [item(f"old {n}", state="summarized", was=5_000, message_id=f"msg_{n // 2}") for n in range(6)]
 
 
 def test_what_one_summary_stands_for_is_one_row_until_it_is_opened() -> None:
@@ -24,7 +24,7 @@ def test_what_one_summary_stands_for_is_one_row_until_it_is_opened() -> None:
     assert [row.id for row in opened if not row.is_fold] == [str(number) for number in range(8)]
 
 
-def test_a_single_summarised_item_stands_for_itself() -> None:
+def test_a_single_summarized_item_stands_for_itself() -> None:
     assert [row.is_fold for row in context_rows(GONE[:1], ())] == [False]
 
 

@@ -1,6 +1,6 @@
-"""Work beside the turns of one folder's sessions: titles, summaries that are prepared. Its owner ends and awaits it.
+"""Background work for one folder's sessions, such as titles and precomputed summaries.
 
-A task never delays a turn, and its failure is named in the log and harms nothing else.
+A task never delays a turn; a failure is logged and affects nothing else.
 """
 
 import asyncio
@@ -13,30 +13,30 @@ logger = logging.getLogger(__name__)
 
 
 class Background:
-    """The tasks of one folder's instance."""
+    """The background tasks of one folder's instance."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
         self._last_acts: list[Callable[[], Awaitable[None]]] = []
 
     def start(self, work: Coroutine[None, None, None], *, name: str) -> asyncio.Task[None]:
-        """Begin some work; `name` says what it is in the log."""
+        """Start a task; `name` identifies it in the log."""
         task = asyncio.create_task(_guarded(work, name), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     def at_close(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Have something done when everything ends."""
+        """Call a function in `close`."""
         self._last_acts.append(act)
 
     async def wait_until_idle(self) -> None:
-        """Return when nothing is under way."""
+        """Return when no task is running."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def close(self) -> None:
-        """End everything; returns when it has ended."""
+        """Cancel all tasks; returns when they have ended."""
         for task in self._tasks:
             task.cancel()
         await self.wait_until_idle()

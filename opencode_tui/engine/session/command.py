@@ -1,9 +1,9 @@
-"""What a slash command becomes: the prompt that its template, the arguments, its shell snippets and its `@` references make.
+"""Build the prompt of a slash command from its template, arguments, shell snippets and `@` references.
 
-Snippets of a command that a file of the repository defines ask as the bash tool would, on top of the trust that the folder needs;
-those of the person's own commands run as they are: the person wrote them and has just called them. A skill's text, which may come
-from a folder that nobody trusts, has neither snippets nor references. References are looked up in the template and the arguments,
-never in what a snippet printed. Source: reference, section 29.
+Snippets of a command from the repository need approval as bash calls do, in addition to the folder's trust;
+those of the user's own commands run without approval: the user wrote and called them. A skill's text, which may come
+from an untrusted folder, has neither snippets nor references. References are resolved in the template and the arguments,
+never in a snippet's output. Source: reference, section 29.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ logger = logging.getLogger(__name__)
 
 
 class CommandServices(Struct, frozen=True):
-    """What commands need in the instance of one folder; `on_init` is called when the command `init` has run."""
+    """The services of commands in the instance of one folder; `on_init` is called when the command `init` has run."""
 
     commands: Commands
     agents: AgentRegistry
@@ -68,10 +68,10 @@ class SessionCommands:
         self._preparing: dict[str, set[asyncio.Task[PromptInput]]] = {}
 
     async def prepare(self, session_id: str, given: CommandInput, *, policy: Policy) -> PromptInput:
-        """Return the prompt that a command stands for.
+        """Return the prompt of a command.
 
-        `policy` answers the questions of its snippets (else the person does). Raises ConfigError for an unknown command, agent or
-        model name, PermissionRefused for a snippet that may not run, RunAborted after `cancel`.
+        `policy` answers the permission requests of its snippets (else the user does). Raises ConfigError for an unknown command,
+        agent or model name, PermissionRefused for a snippet that may not run, RunAborted after `cancel`.
         """
         work = asyncio.create_task(self._prepare(session_id, given, policy))
         self._preparing.setdefault(session_id, set()).add(work)
@@ -88,7 +88,7 @@ class SessionCommands:
         return work.result()
 
     def cancel(self, session_id: str) -> bool:
-        """Interrupt commands of a session whose prompt is not made yet; tells whether there was any. Returns at once."""
+        """Interrupt commands of a session whose prompt is not built yet; returns whether there was any. Does not block."""
         preparing = self._preparing.get(session_id, set())
         for work in preparing:
             work.cancel()
@@ -134,7 +134,7 @@ class SessionCommands:
     def _references(
         self, command: Command, pieces: Sequence[Piece], given: CommandInput
     ) -> list[FileInput | AgentInput]:
-        """Return what the person names in the arguments, and the template in its text. Blocks on the disk."""
+        """Return the references in the arguments and in the template. Blocks on the disk."""
         place = self._services.place
         typed = expand_references(given.arguments, place, with_source=False)
         if command.skill is not None:
@@ -160,7 +160,7 @@ class SessionCommands:
         if agent is None:
             known = ", ".join(other.name for other in self._services.agents.all() if not other.hidden)
             raise ConfigError(
-                f"command {command.summary.name!r} names the agent {name!r}, which does not exist; there are {known}"
+                f"command {command.summary.name!r} names the agent {name!r}, which does not exist; known agents: {known}"
             )
         return agent
 
@@ -188,7 +188,7 @@ class SessionCommands:
         layers = [[*agent.permission, *(session.permission or [])], *above]
         context = self._context(session_id, agent, layers, policy)
         for snippet in snippets:
-            from opencode_tui.engine.tool.builtin.bash_permission import (  # for commands with snippets only
+            from opencode_tui.engine.tool.builtin.bash_permission import (  # only for commands with snippets
                 ask_for_command,
             )
 
@@ -197,7 +197,7 @@ class SessionCommands:
             )
 
     def _context(self, session_id: str, agent: AgentInfo, layers: Sequence[Ruleset], policy: Policy) -> ToolContext:
-        """Return the surroundings in which the snippets' permissions are asked for; there is no call behind them."""
+        """Return the tool context for the permission requests of snippets; it belongs to no call."""
 
         async def ask(permission: str, patterns: Sequence[str], **facts: Any) -> None:
             facts["metadata"] = facts.get("metadata") or {}

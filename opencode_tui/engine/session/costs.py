@@ -1,4 +1,4 @@
-"""What the sessions of a project cost, each by itself; for lists that a person reads."""
+"""The costs of a project's sessions, for lists of sessions."""
 
 import asyncio
 from decimal import Decimal
@@ -17,9 +17,9 @@ class SessionCosts:
         self._project_id = project_id
 
     async def read(self) -> dict[str, float]:
-        """Return the USD by session; those that cost nothing are left out. Raises StorageError.
+        """Return the USD by session, without those that cost nothing. Raises StorageError.
 
-        Titles and spare summaries are included, the sessions of a session's agents and what a fork took over are not.
+        Titles and discarded summaries are included; subagent sessions and messages that a fork copied are not.
         """
         infos = await self._store.sessions(self._project_id)
         shown = await asyncio.to_thread(self._index.read, infos)

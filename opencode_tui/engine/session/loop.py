@@ -1,4 +1,4 @@
-"""The prompt loop: look at the history, decide the next step, nothing else. Source: seeds 001 and 004; reference, section 9."""
+"""The prompt loop: reads the history and decides the next step. Source: seeds 001 and 004; reference, section 9."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.prune import SessionPruning
 
 MAX_UNKNOWN = 2
-"""Answers in a row that end for no known reason and call no tool, before the turn ends."""
+"""Consecutive answers with an unknown finish reason and no tool call before the turn ends."""
 
 
 class LoopServices(Struct, frozen=True):
-    """What the loop works with in the instance of one folder.
+    """The services that the loop needs in the instance of one folder.
 
-    With `continues_after_rejection` the model is asked again after the user rejected a call; else the turn ends there.
+    With `continues_after_rejection` the model is called again after the user rejected a call; else the turn ends.
     """
 
     step: StepServices
@@ -60,7 +60,7 @@ class LoopServices(Struct, frozen=True):
 
 
 class _Task(Struct, frozen=True):
-    """What one step has to go by."""
+    """The input of one step."""
 
     run: Run
     session: SessionInfo
@@ -72,22 +72,22 @@ class _Task(Struct, frozen=True):
 
 
 def _for_step(run: Run, messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
-    """Return what a step reads; from now on none of it can be taken back. Awaits nothing, so nothing comes between."""
+    """Return the messages that a step reads; from now on none of them can be withdrawn. It has no await, so it is atomic."""
     left = [one for one in messages if one.info.id not in run.withdrawn]
     run.read_up_to = max((one.info.id for one in left), default="")
     return left
 
 
 class SessionLoop:
-    """Works a session until its newest request is answered."""
+    """Runs a session until its newest request is answered."""
 
     def __init__(self, services: LoopServices) -> None:
         self._services = services
 
     async def run(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
-        """Ask the model step by step, then prune; returns the last assistant message. Raises what made the turn fail.
+        """Run steps until the request is answered, then prune; returns the last assistant message. Raises the error of the turn.
 
-        `prompter` serves the sessions of agents that a step starts.
+        `prompter` runs the sessions of agents that a step starts.
         """
         answer = await self._answer(run, session, prompter)
         await self._services.pruning.get().after_turn(session.id)
@@ -135,11 +135,11 @@ class SessionLoop:
                 return _last_assistant(await store.messages(session.id), None)
 
     def interrupt(self, session_id: str) -> None:
-        """End what is being prepared for the session's next turns; the run itself is interrupted by its registry."""
+        """Cancel background work for the session's next turns; the registry interrupts the run itself."""
         self._services.keeper.interrupt(session_id)
 
     async def _run_step(self, step: StepProcessor, task: _Task) -> Outcome | Literal["compact"]:
-        """Ask the model; returns `compact`, with nothing left of the step, when the history must become shorter first."""
+        """Call the model; returns `compact`, after removing the step, when the history must be compacted first."""
         model = self._services.catalog.resolve(request_of(task.messages).model)
         scope = await self._scope(step, task, position(task.messages).last_user)
         built = await self._services.requests.build(
@@ -166,7 +166,7 @@ class SessionLoop:
         return outcome
 
     async def _run_subtasks(self, step: StepProcessor, task: _Task, work: MessageWithParts) -> Outcome:
-        """Let the agents work that a request names, before the model is asked."""
+        """Run the agents that a request names, before the model is called."""
         first = subtasks_of(work)[0]
         model = first.model or step.message
         step.message = step.message.changed(
@@ -180,7 +180,7 @@ class SessionLoop:
         return await run_subtasks(step, work, scope, self._services.step)
 
     async def _scope(self, step: StepProcessor, task: _Task, last_user: int | None) -> CallScope:
-        """Return where the calls of a step run; `last_user` is the place of the request that they serve."""
+        """Return the scope of a step's calls; `last_user` is the index of the request that they serve."""
         agent = self._services.requests.agent(request_of(task.messages))
         return CallScope(
             session_id=task.session.id,
@@ -221,7 +221,7 @@ class SessionLoop:
 
 
 async def _store_structured_answer(form: StructuredAnswer, step: StepProcessor) -> bool:
-    """Store the structured answer that a step gave, or that none came; returns whether the model is to be asked again."""
+    """Store the structured answer of a step, or its absence; returns whether to call the model again."""
     if form.value is not None:
         await step.amend(structured=form.value)
         return False

@@ -1,6 +1,6 @@
-"""What a session needs before a run adds to its conversation, and after the run.
+"""Maintenance of a session before a run adds to its conversation, and after the run.
 
-Most turns find nothing to recover, no undo in force and no changed file, so what would do that work is loaded on demand.
+Most turns have nothing to recover, no active undo and no changed file, so the code for these is loaded on demand.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SessionMaintenance:
-    """Brings sessions of one folder into order. Each method needs the session's run lock."""
+    """Recovers, prepares and summarizes sessions of one folder. Each method needs the session's run lock."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class SessionMaintenance:
         revert: "Lazy[SessionRevert]",
         summaries: "Lazy[SessionSummaries]",
     ) -> None:
-        """`recover_files` records what commands of a dead process changed in files."""
+        """`recover_files` records the changes of files by commands of a dead process."""
         self._store = store
         self._clock = clock
         self._recover_files = recover_files
@@ -37,14 +37,14 @@ class SessionMaintenance:
         self._summaries = summaries
 
     async def recover(self, session_id: str) -> int:
-        """Close what a dead process left open, files included, and return how many messages that were."""
+        """Close what a dead process left open, files included, and return the number of repaired messages."""
         repaired = await repair(self._store, session_id, clock=self._clock)
         if repaired:
             await self._recover_files(session_id)
         return repaired
 
     async def prepare(self, session_id: str) -> None:
-        """Recover the session, and make an undo that is in force or was begun final, before anything is added.
+        """Recover the session and make an active or started undo final, before anything is added.
 
         Raises as `SessionRevert.cleanup`.
         """
@@ -54,5 +54,5 @@ class SessionMaintenance:
             await self._revert.get().cleanup(session_id)
 
     async def summarize(self, session_id: str) -> None:
-        """Sum up what the session's last turn changed in files, and the session; after a run, while its lock is held."""
+        """Summarize the changes of files of the last turn and of the session; after a run, while its lock is held."""
         await self._summaries.get().refresh_last(session_id)

@@ -1,4 +1,4 @@
-"""Compaction by hand: a run of its own that summarises a session now, or a look at what that would do."""
+"""Manual compaction: a run that summarizes a session now, or a preview of it."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ from opencode_tui.schema.session.part import AnyPart, TextPart
 
 
 class ManualServices(Struct, frozen=True):
-    """What compacting by hand works with in the instance of one folder."""
+    """The services that manual compaction needs in the instance of one folder."""
 
     compaction: SessionCompaction
     requests: SummaryRequests
@@ -39,7 +39,7 @@ class ManualServices(Struct, frozen=True):
 
 
 class ManualCompaction:
-    """Compacts sessions when somebody wants it."""
+    """Compacts sessions on request."""
 
     def __init__(self, services: ManualServices) -> None:
         self._services = services
@@ -47,16 +47,16 @@ class ManualCompaction:
     async def compact(
         self, session_id: str, wish: CompactSession, *, prompter: Prompter, policy: Policy | None = None
     ) -> CompactionReport:
-        """Summarise the session and return what came of it; with `auto` the conversation has gone on then.
+        """Summarize the session and return the result; with `auto` after the conversation has continued.
 
-        Raises BusyError while a run works on the session, SessionError when there is nothing to summarise, RunAborted when it is
-        interrupted, and what makes a model call fail.
+        Raises BusyError while the session is running, SessionError when there is nothing to summarize, RunAborted when it is
+        interrupted, and the errors of a model call.
         """
         services = self._services
         if wish.dry_run:
             return await self._look(session_id, wish)
         if services.runs.get(session_id) is not None:
-            raise BusyError(f"session {session_id} is being worked on; interrupt it first, or wait for its end")
+            raise BusyError(f"session {session_id} is running; interrupt it first, or wait until it ends")
         reports: list[CompactionReport] = []
 
         async def body(run: Run) -> MessageWithParts:
@@ -74,13 +74,13 @@ class ManualCompaction:
         return reports[0]
 
     async def _look(self, session_id: str, wish: CompactSession) -> CompactionReport:
-        """Return what a compaction would do now. Raises SessionError when there is nothing to summarise."""
+        """Return a preview of a compaction. Raises SessionError when there is nothing to summarize."""
         services = self._services
         info = await services.store.get(session_id)
         messages = visible(await services.store.messages(session_id), info.revert)
         sent = filter_compacted(messages)
         if not new_messages(sent):
-            raise SessionError(f"session {session_id} has nothing to summarise since its last compaction")
+            raise SessionError(f"session {session_id} has nothing to summarize since its last compaction")
         user = newest_request(messages)
         model = services.requests.model(user, wish.model)
         return CompactionReport(

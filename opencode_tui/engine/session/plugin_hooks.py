@@ -1,6 +1,6 @@
-"""The hook points inside a turn: what each gives to plugins, and how their answers are taken.
+"""The plugin hooks inside a turn: the input of each, and how its answer is applied.
 
-Every function returns what it was given when no plugin has the hook, or when the answer does not fit. Names and shapes are
+Every function returns its argument when no plugin has the hook, or when the answer is invalid. Names and shapes are
 OpenCode's: reference, section 37.
 """
 
@@ -22,7 +22,7 @@ from opencode_tui.schema.session.part import AnyPart, Part, TextPart
 
 
 async def change_message(hooks: Hooks, message: UserMessage, parts: list[AnyPart]) -> tuple[UserMessage, list[AnyPart]]:
-    """`chat.message`: return the request and its parts as they are to be stored; ids stay."""
+    """`chat.message`: return the request and its parts to store; their ids do not change."""
     if not hooks.has("chat.message"):
         return message, parts
     given = {
@@ -44,7 +44,7 @@ async def change_message(hooks: Hooks, message: UserMessage, parts: list[AnyPart
 
 
 async def change_request(hooks: Hooks, request: LlmRequest, user: UserMessage, agent: str) -> LlmRequest:
-    """`chat.params`, `chat.headers`, `experimental.chat.system.transform`: return the request as it is to be sent."""
+    """`chat.params`, `chat.headers`, `experimental.chat.system.transform`: return the request to send."""
     given = {
         "sessionID": user.session_id,
         "agent": agent,
@@ -66,7 +66,7 @@ async def change_request(hooks: Hooks, request: LlmRequest, user: UserMessage, a
 
 
 async def change_history(hooks: Hooks, messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
-    """`experimental.chat.messages.transform`: return the messages from which a request is made; the records stay."""
+    """`experimental.chat.messages.transform`: return the messages for a request; the records do not change."""
     name: HookName = "experimental.chat.messages.transform"
     if not hooks.has(name):
         return list(messages)
@@ -75,7 +75,7 @@ async def change_history(hooks: Hooks, messages: Sequence[MessageWithParts]) -> 
 
 
 async def change_tools(hooks: Hooks, tools: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
-    """`tool.definition`: return what the model is shown of each tool."""
+    """`tool.definition`: return the tool definitions for the model."""
     if not hooks.has("tool.definition"):
         return tuple(tools)
     changed: list[ToolSpec] = []
@@ -91,7 +91,7 @@ async def change_tools(hooks: Hooks, tools: Sequence[ToolSpec]) -> tuple[ToolSpe
 async def change_arguments(
     hooks: Hooks, *, tool: str, session_id: str, call_id: str, arguments: JsonObject
 ) -> JsonObject:
-    """`tool.execute.before`: return the input with which a call runs."""
+    """`tool.execute.before`: return the input of a call."""
     if not hooks.has("tool.execute.before"):
         return arguments
     given = {"tool": tool, "sessionID": session_id, "callID": call_id}
@@ -103,7 +103,7 @@ async def change_arguments(
 async def change_result(
     hooks: Hooks, result: ToolResult, *, tool: str, session_id: str, call_id: str, arguments: Mapping[str, Any]
 ) -> ToolResult:
-    """`tool.execute.after`: return a call's result as it is to be stored."""
+    """`tool.execute.after`: return the result of a call to store."""
     if not hooks.has("tool.execute.after"):
         return result
     given = {"tool": tool, "sessionID": session_id, "callID": call_id, "args": dict(arguments)}
@@ -118,7 +118,7 @@ async def change_result(
 
 
 async def change_text(hooks: Hooks, message: AssistantMessage, part: TextPart) -> TextPart:
-    """`experimental.text.complete`: return a whole text of an answer as it is to be stored."""
+    """`experimental.text.complete`: return a complete text of an answer to store."""
     name: HookName = "experimental.text.complete"
     if not hooks.has(name):
         return part
@@ -131,7 +131,7 @@ async def change_text(hooks: Hooks, message: AssistantMessage, part: TextPart) -
 async def change_command(
     hooks: Hooks, session_id: str, given: CommandInput, parts: list[PromptPart]
 ) -> list[PromptPart]:
-    """`command.execute.before`: return the parts of the prompt that a command becomes."""
+    """`command.execute.before`: return the parts of a command's prompt."""
     name: HookName = "command.execute.before"
     if not hooks.has(name):
         return parts
@@ -143,7 +143,7 @@ async def change_command(
 async def change_environment(
     hooks: Hooks, environ: Mapping[str, str], *, folder: str, session_id: str, call_id: str
 ) -> Mapping[str, str]:
-    """`shell.env`: return the variables with which a shell command runs."""
+    """`shell.env`: return the environment variables of a shell command."""
     if not hooks.has("shell.env"):
         return environ
     given = {"cwd": folder, "sessionID": session_id, "callID": call_id}
@@ -154,7 +154,7 @@ async def change_environment(
 
 
 async def advise_permission(hooks: Hooks, request: PermissionRequest) -> Literal["ask", "allow", "deny"]:
-    """`permission.ask`: return what plugins say to a question that would go to the person."""
+    """`permission.ask`: return the decision of plugins on a permission request."""
     if not hooks.has("permission.ask"):
         return "ask"
     output = await hooks.run("permission.ask", request.to_dict(), {"status": "ask"})
@@ -163,7 +163,7 @@ async def advise_permission(hooks: Hooks, request: PermissionRequest) -> Literal
 
 
 async def advise_compaction(hooks: Hooks, session_id: str) -> tuple[list[str], str | None]:
-    """`experimental.session.compacting`: return further texts for the summary's request, and the prompt that takes its place."""
+    """`experimental.session.compacting`: return additional texts for the summary's request, and a prompt that replaces it."""
     name: HookName = "experimental.session.compacting"
     if not hooks.has(name):
         return [], None
@@ -195,7 +195,7 @@ async def _params(hooks: Hooks, request: LlmRequest, given: JsonObject) -> dict[
 
 
 async def _system(hooks: Hooks, request: LlmRequest, session_id: str) -> tuple[str, ...]:
-    """Return the changed segments; more than two behind an unchanged first one become two, which a provider can cache."""
+    """Return the changed segments; after an unchanged first one all others become one, so that a provider can cache two."""
     name: HookName = "experimental.chat.system.transform"
     given = {"sessionID": session_id, "model": request.model.to_dict()}
     system = _parsed_answer(
@@ -213,7 +213,7 @@ def _replaced(request: LlmRequest, fields: Mapping[str, Any]) -> LlmRequest:
 
 
 def _parsed_answer(hooks: Hooks, name: HookName, kind: Any, value: object) -> Any:
-    """Return a plugin's answer in its type, None when it does not fit; the failure is named then."""
+    """Return a plugin's answer in its type, None when it is invalid, which is reported."""
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as error:
@@ -224,4 +224,4 @@ def _parsed_answer(hooks: Hooks, name: HookName, kind: Any, value: object) -> An
 def _first(error: ValidationError) -> str:
     fault = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(step) for step in fault["loc"])
-    return f"its output does not fit{f' at {place}' if place else ''}: {fault['msg']}"
+    return f"its output is invalid{f' at {place}' if place else ''}: {fault['msg']}"

@@ -1,4 +1,4 @@
-"""The public verbs on a session's conversation: prompt, command and cancel. Source: seeds 001 and 004; reference, section 9."""
+"""Operations on a session's conversation: prompt, command, withdraw, cancel. Source: seeds 001 and 004; reference, section 9."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -23,18 +23,18 @@ from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.session import SessionInfo
 
 Stored = Callable[[str], None]
-"""Is told the id of a request when it is on disk."""
+"""Called with the id of a request when it is stored."""
 
 
 class _Request(Struct, frozen=True):
-    """A prompt, and who waits for it to be on disk."""
+    """A prompt, and the callback for its storing."""
 
     prompt: PromptInput
     stored: Stored | None
 
 
 class SessionPrompt:
-    """Takes requests for the sessions of one folder's instance."""
+    """Accepts requests for the sessions of one folder's instance."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class SessionPrompt:
         self._recent = recent
 
     def check(self, request: PromptInput) -> None:
-        """Return when a request for a new session could be answered: raises ConfigError or ModelNotFoundError otherwise."""
+        """Raise ConfigError or ModelNotFoundError when a request for a new session could not be answered."""
         self._users.check(request)
 
     async def prompt(
@@ -64,10 +64,10 @@ class SessionPrompt:
     ) -> MessageWithParts:
         """Store a request and return the last message of its answer once the session is idle.
 
-        While a run works on the session the request is stored at once and answered by that run; all who wait get the same answer.
-        With `no_reply` the stored request is returned. `policy` answers the run's permission questions (else the
-        person does); `stored` is told the request's id when it is on disk. Raises what made the turn fail, RunAborted
-        when it was interrupted, BusyError when another process works on the session.
+        While the session is running the request is stored at once and answered by that run; all callers get the same answer.
+        With `no_reply` the stored request is returned. `policy` answers the run's permission requests (else the
+        user does); `stored` is called with the request's id when it is on disk. Raises the error of the turn, RunAborted
+        when it was interrupted, BusyError when another process has the session.
         """
         target = await self._users.address(session_id, request)
         active = self._runs.get(session_id)
@@ -84,7 +84,7 @@ class SessionPrompt:
     async def command(
         self, session_id: str, given: CommandInput, *, policy: Policy | None = None, stored: Stored | None = None
     ) -> MessageWithParts:
-        """Send the prompt that a slash command stands for and return as `prompt` does.
+        """Send the prompt of a slash command and return as `prompt` does.
 
         Raises ConfigError for an unknown command or agent, PermissionRefused when a snippet of it may not run.
         """
@@ -94,7 +94,7 @@ class SessionPrompt:
         return answer
 
     async def withdraw(self, session_id: str, message_id: str) -> bool:
-        """Take a request back that waits for the turn before it; tells whether it still could be: no step has read it."""
+        """Withdraw a request that waits for the turn before it; returns False when a step has already read it."""
         messages = [message.info for message in await self._store.messages(session_id)]
         wanted = next((info for info in messages if info.id == message_id), None)
         begun = max((info.id for info in messages if isinstance(info, AssistantMessage)), default="")
@@ -106,7 +106,7 @@ class SessionPrompt:
         return True
 
     def cancel(self, session_id: str) -> bool:
-        """Interrupt the session's run, or the command that is to begin one; tells whether there was any. Returns at once."""
+        """Interrupt the session's run, or the command that would start one; returns whether there was any. Does not block."""
         was_preparing = self._commands.cancel(session_id)
         self._loop.interrupt(session_id)
         return self._runs.abort(session_id) or was_preparing
@@ -134,7 +134,7 @@ class SessionPrompt:
         if target.model != DEMO:
             await asyncio.to_thread(self._recent.remember, target.model)
         switches = request.prompt.tools or {}
-        # Also without any: the session is the one that was worked on last.
+        # Also without changes: this session is now the latest one.
         await self._store.update(session_id, lambda info: _switched(info, switches))
         return message
 
@@ -147,7 +147,7 @@ class SessionPrompt:
 
 
 def _switched(info: SessionInfo, switches: Mapping[str, bool]) -> SessionInfo:
-    """Return the session with tools switched off by a rule, or on again; its other rules stay, and nothing is allowed by it."""
+    """Return the session with tools switched off by a rule, or on again; its other rules stay, and no rule allows anything."""
     off = [Rule(permission=tool, pattern="*", action="deny") for tool, is_on in switches.items() if not is_on]
     earlier = [Rule(permission=tool, pattern="*", action="deny") for tool in switches]
     rules = [*(rule for rule in info.permission or [] if rule not in earlier), *off]

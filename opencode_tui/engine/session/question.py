@@ -1,7 +1,7 @@
-"""Questions to the person: ask, wait, take the answers.
+"""Questions to the user: ask, wait, accept the answers.
 
-Every asked question is closed by exactly one `question.replied` or `question.rejected`: by the first answer, by a dismissal, or, as
-rejected, when the task that asked is cancelled. Later answers have no effect. All methods belong to the event loop.
+Every question is closed by exactly one `question.replied` or `question.rejected`: by the first answer, by a dismissal, or, as
+rejected, when the task that asked is canceled. Later answers have no effect. Call all methods on the event loop.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class _Pending(Struct, frozen=True):
 
 
 class QuestionService:
-    """One for each instance folder; the tools of all its sessions ask here."""
+    """The open questions of one folder's sessions."""
 
     def __init__(self, *, publish: Publish, identifier: Identifier) -> None:
         self._publish = publish
@@ -36,9 +36,9 @@ class QuestionService:
     async def ask(
         self, session_id: str, questions: Sequence[Question], *, tool: ToolCallRef | None, policy: Policy
     ) -> Answers:
-        """Return for each question the labels that were chosen; waits for the person as long as that takes.
+        """Return the chosen labels of each question; waits without a limit.
 
-        Raises QuestionDismissedError, and ToolError where nobody can be asked.
+        Raises QuestionDismissedError, and ToolError when no user is present.
         """
         request = QuestionRequest(
             id=self._identifier.ascending("que"), session_id=session_id, questions=list(questions), tool=tool
@@ -54,7 +54,7 @@ class QuestionService:
                 self._publish(QuestionRejected(session_id=session_id, request_id=request.id))
 
     def reply(self, request_id: str, answers: Answers) -> bool:
-        """Answer a question and return whether it was still open; missing answers count as none given."""
+        """Answer a question and return whether it was still open; missing answers count as empty."""
         pending = self._pending.pop(request_id, None)
         if pending is None:
             return False
@@ -81,7 +81,7 @@ class QuestionService:
 
 
 def _check_somebody_is_there(request: QuestionRequest, policy: Policy) -> None:
-    """Raise ToolError when the run's policy says that it has nobody to ask."""
+    """Raise ToolError when the run's policy says that no user is present."""
     try:
         policy.decide(
             PermissionRequest(
@@ -95,5 +95,5 @@ def _check_somebody_is_there(request: QuestionRequest, policy: Policy) -> None:
         )
     except NobodyToAskError as error:
         raise ToolError(
-            "nobody is there to answer: this run has no terminal; take the most sensible choice yourself and name it"
+            "no user is present: this run has no terminal; make the most sensible choice yourself and report it"
         ) from error

@@ -1,7 +1,8 @@
-"""`@` references in what a person writes: files and folders that exist become attachments, names of agents invitations.
+"""`@` references in a prompt: existing files and folders become attachments, names of agents become agent parts.
 
 `@src/a.py`, `@~/notes.md`, `@"a name with spaces.txt"`, with a range of lines `@a.py#L10-20` or `@a.py#L10`. An `@` after a word
-character or a backtick is none (addresses, decorators in code). Each thing counts once. Source: reference, sections 23 and 29.
+character or a backtick is not a reference (addresses, decorators in code). Each name counts once.
+Source: reference, sections 23 and 29.
 """
 
 import re
@@ -20,14 +21,14 @@ _REFERENCE = re.compile(
 _LINES = re.compile(r"#L?(\d+)(?:-L?(\d+))?$")
 _TRAILING = ".:!?)]}…"
 MAX_REFERENCES = 100
-"""More in one text are no references but data."""
+"""Maximum references in one text; a text with more is data."""
 
 
 class ReferenceScope(Struct, frozen=True):
-    """What names stand for: paths count from the first of `folders` that has them, `~/` from home.
+    """How names are resolved: paths relative to the first of `folders` that has them, `~/` to home.
 
-    `agents` are the names that can be invited. With `is_confined`, for texts that somebody else wrote, a path must be relative and
-    lead, links followed, into one of those folders, and to no file of secrets.
+    `agents` are the known agents. With `is_confined`, for texts that the user did not write, a path must be relative and
+    resolve, with links followed, into one of those folders, and not to a file of secrets.
     """
 
     folders: Sequence[Path]
@@ -37,7 +38,7 @@ class ReferenceScope(Struct, frozen=True):
 
 
 class Reference(Struct, frozen=True):
-    """An `@` in a text: what is named, where it stands, and the range of lines, `(start, end)`, end None for the rest."""
+    """An `@` in a text: its name, its position, and the range of lines, `(start, end)`, end None for the rest."""
 
     name: str
     value: str
@@ -46,7 +47,7 @@ class Reference(Struct, frozen=True):
 
 
 def find_references(text: str) -> list[Reference]:
-    """Return what a text may refer to, each name once, in order; nothing is looked up."""
+    """Return the possible references of a text, each name once, in order; nothing is looked up."""
     found: dict[str, Reference] = {}
     for match in _REFERENCE.finditer(text):
         if match["quoted"] is not None:
@@ -64,14 +65,14 @@ def find_references(text: str) -> list[Reference]:
 
 
 def expand_prompt(text: str, place: ReferenceScope) -> list[PromptPart]:
-    """Return the text as a part, followed by the parts for what it refers to. Blocks on the disk."""
+    """Return the text as a part, followed by the parts of its references. Blocks on the disk."""
     return [TextInput(text=text), *expand_references(text, place)]
 
 
 def expand_references(text: str, place: ReferenceScope, *, with_source: bool = True) -> list[FileInput | AgentInput]:
-    """Return the parts for what a text refers to, without the text. Blocks on the disk.
+    """Return the parts of a text's references, without the text. Blocks on the disk.
 
-    `with_source` tells of each where it stands in the text.
+    `with_source` adds the position of each in the text.
     """
     parts: list[FileInput | AgentInput] = []
     for reference in find_references(text):
@@ -93,7 +94,7 @@ def _file(reference: Reference, place: ReferenceScope) -> FileInput | None:
     for path in _candidates(reference, place):
         try:
             given = file_input(path) if path.exists() else None
-        except (OSError, ValueError):  # a name that no file can have
+        except (OSError, ValueError):  # not a valid file name
             continue
         if given is not None:
             url = given.url
@@ -109,7 +110,7 @@ def _file(reference: Reference, place: ReferenceScope) -> FileInput | None:
 def _candidates(reference: Reference, place: ReferenceScope) -> Iterator[Path]:
     names = [reference.name]
     if reference.lines is not None and reference.value.startswith("@") and "#" in reference.value:
-        names.append(reference.value[1:].strip('"'))  # a file whose name ends as a range does
+        names.append(reference.value[1:].strip('"'))  # a file whose name ends like a range
     for name in names:
         if place.is_confined:
             yield from (folder / name for folder in place.folders if _stays(folder, name, place))
@@ -120,7 +121,7 @@ def _candidates(reference: Reference, place: ReferenceScope) -> Iterator[Path]:
 
 
 def _stays(folder: Path, name: str, place: ReferenceScope) -> bool:
-    """Tell whether a name leads to what a text of somebody else's may attach."""
+    """Return whether a text that the user did not write may attach this path."""
     if "\0" in name or name.startswith("~") or Path(name).is_absolute():
         return False
     real = (folder / name).resolve()

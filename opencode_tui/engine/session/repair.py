@@ -1,6 +1,6 @@
-"""Repairs the records that a process that died left unfinished in a session. Called under the session's run lock only.
+"""Repair the records that a dead process left unfinished in a session. Needs the session's run lock.
 
-Afterwards no part is `pending` or `running`, no text is open, no message without `time.completed` and no compaction under way.
+Afterwards no part is `pending` or `running`, no text is open, every message has `time.completed` and no compaction is running.
 """
 
 from opencode_tui.engine.session.records.store import SessionStore
@@ -12,18 +12,18 @@ from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, T
 from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion, fail
 
 INTERRUPTED_TOOL = "Interrupted: the program ended before this call had a result"
-UNSEEN = "the program ended while this ran; undo names what it changed, and leaves it as it is"
+UNSEEN = "the program ended while this ran; undo lists its changes, but does not revert them"
 UNCHANGING = frozenset(
     {
         *("edit", "multiedit", "write", "apply_patch"),
         *("read", "glob", "grep", "list", "todowrite", "todoread", "webfetch", "task", "skill", "question", "recall"),
     }
 )
-"""Tools that change nothing, or nothing that was not recorded before."""
+"""Tools that change nothing, or only what was recorded before."""
 
 
 async def repair(store: SessionStore, session_id: str, *, clock: Clock) -> int:
-    """Close everything unfinished in the session; returns how many messages it repaired."""
+    """Close everything unfinished in the session; returns the number of repaired messages."""
     broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
     for message in broken:
         await _close(store, message, clock())

@@ -1,4 +1,4 @@
-"""Pure: whether and when a failed model call is tried again. Source: SPEC section 3, "retry"; reference, section 13."""
+"""Pure: whether and when a failed model call is retried. Source: SPEC section 3, "retry"; reference, section 13."""
 
 from msgspec import Struct
 
@@ -10,34 +10,32 @@ FIRST_DELAY_MS = 2_000
 MAX_DELAY_MS = 30_000
 
 MEDIA = "media"
-"""The failure of a request whose images or documents the provider refuses: once it is sent again without them."""
+"""The error code of a request whose media the provider rejects; it is sent once more without them."""
 
 _KIND = "kind"
 
 
 class Wait(Struct, frozen=True):
-    """Try again after so many milliseconds."""
+    """Retry after so many milliseconds."""
 
     delay_ms: int
 
 
 class GiveUp(Struct, frozen=True):
-    """Do not try again; `reason` is a clause for the person, empty when the failure speaks for itself."""
+    """Do not retry; `reason` is a clause for the user, empty when the error needs none."""
 
     reason: str = ""
 
 
 def next_try(error: ProviderError, *, attempt: int, waited_ms: int) -> Wait | GiveUp:
-    """Return what follows the failure of attempt number `attempt` (1-based) after waits of `waited_ms` in this burst."""
+    """Return the action after attempt number `attempt` (1-based) failed and `waited_ms` of waits in this series."""
     failure = error.failure
     if not failure.retryable:
         return GiveUp()
     delay = failure.retry_after_ms if failure.retry_after_ms is not None else backoff(attempt)
     if waited_ms + delay > RETRY_BURST_MS:
         if failure.retry_after_ms is not None:
-            return GiveUp(
-                f"it asks to wait {round(delay / 1000)} s, longer than the 5 minutes that a run waits; try later"
-            )
+            return GiveUp(f"the provider asks to wait {round(delay / 1000)} s (limit: 5 min); try later")
         return GiveUp(f"still failing after {attempt} attempts; try later or switch the model")
     if attempt >= RETRY_ATTEMPTS:
         return GiveUp(f"still failing after {attempt} attempts; try later or switch the model")
@@ -45,7 +43,7 @@ def next_try(error: ProviderError, *, attempt: int, waited_ms: int) -> Wait | Gi
 
 
 def store_cause(error: ProviderError) -> StoredApiError:
-    """Return what a retry part says of the failure; of refused media also that, so that they are not sent again."""
+    """Return the error that a retry part stores; it marks rejected media, so that they are not sent again."""
     stored = to_stored(error)
     if not isinstance(stored, StoredApiError):
         return StoredApiError.model_validate({"data": {"message": str(error), "isRetryable": True}})
@@ -56,7 +54,7 @@ def store_cause(error: ProviderError) -> StoredApiError:
 
 
 def reports_refused_media(part: AnyPart) -> bool:
-    """Tell whether a part says that the provider refused the media of the request that its message answers."""
+    """Return whether a part records that the provider rejected the media of the request that its message answers."""
     return isinstance(part, RetryPart) and (part.error.data.metadata or {}).get(_KIND) == MEDIA
 
 

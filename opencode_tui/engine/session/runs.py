@@ -1,10 +1,10 @@
-"""One run per session: who works on it, who waits for it, and how it ends.
+"""One run per session: its body, its waiters and its end.
 
-A run is a body (the loop) and a supervisor. The supervisor is a child of the engine's TaskGroup, the only one who awaits the body,
-and cleans up only after the body is dead, itself un-cancelled. However a run ends, its records are closed, its status is idle and
-its lock is released. What nobody has to wait for (looking for what interrupted commands did to files, summing up what changed)
-follows while the lock stays; idle comes when it is done, at the latest a moment later: whoever needs the session waits in
-`settled`. Source: design, "Cancellation".
+A run is a body (the loop) and a supervisor. The supervisor is a child of the engine's TaskGroup; it alone awaits the body,
+and cleans up only after the body has ended, itself not canceled. However a run ends, its records are closed, its status is idle and
+its lock is released. Cleanup that need not delay the answer (recording what interrupted commands changed, summarizing changes)
+follows while the lock is held; the status is idle when it is done or after `AFTER_RUN_WAIT_MS`; `wait_released` waits for all of
+it. Source: design, "Cancellation".
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus
 from opencode_tui.storage.locks import Locks
 
-# What each session is doing right now: idle, busy, or waiting to retry. Kept in memory only.
+# The status of each session: idle, busy, or waiting to retry. In memory only.
 
 
 class SessionStatuses:
-    """The present status of all sessions; every change is published."""
+    """The current status of all sessions; every change is published."""
 
     def __init__(self, *, publish: Callable[[Event], None]) -> None:
         self._publish = publish
@@ -40,7 +40,7 @@ class SessionStatuses:
         return dict(self._busy)
 
     def set(self, session_id: str, status: AnyStatus) -> None:
-        """Change the status and tell; idle is followed by `session.idle`."""
+        """Change the status and publish it; idle is followed by `session.idle`."""
         if isinstance(status, IdleStatus):
             self._busy.pop(session_id, None)
         else:
@@ -50,17 +50,17 @@ class SessionStatuses:
             self._publish(SessionIdle(session_id=session_id))
 
     def busy(self, session_id: str) -> None:
-        """Mark the session as worked on."""
+        """Mark the session as busy."""
         self.set(session_id, BusyStatus())
 
 
 logger = logging.getLogger(__name__)
 
 Cleanup = Callable[[], Awaitable[None]]
-"""What is to be done after a run is idle, before anybody else works on the session."""
+"""Work after a run, before another run of the session starts."""
 
 Finalizer = Callable[[StoredError], Awaitable[Cleanup | None]]
-"""Closes the records that an unfinished step left open; returns what is then left to do."""
+"""Closes the records that an unfinished step left open; returns the remaining cleanup."""
 
 CLEANUP_GRACE_MS = 3_000
 """Milliseconds for the cleanup when the program ends; undo would not know what interrupted commands changed otherwise."""
@@ -69,13 +69,13 @@ AFTER_RUN_WAIT_MS = 50
 """Milliseconds that a run's end waits for its after_run: who asks at once after the answer mostly finds it whole."""
 
 Body = Callable[["Run"], Awaitable[MessageWithParts]]
-"""What a run does; returns the last assistant message."""
+"""The work of a run; returns the last assistant message."""
 
 
 class Run:
     """The work on one session from a prompt to idle.
 
-    `finalize` closes what is open when the work breaks off, and gives the `cleanup`; the `after_run` follows in any case.
+    `finalize` closes open records after an interruption or a failure and returns the `cleanup`; `after_run` always follows.
     """
 
     def __init__(self, session_id: str, policy: Policy) -> None:
@@ -86,9 +86,9 @@ class Run:
         self.after_run: Cleanup | None = None
         self.is_followed = False
         self.read_up_to = ""
-        """The id of the newest message that a step has read: what is older can no longer be taken back."""
+        """The id of the newest message that a step has read: it and older ones can no longer be withdrawn."""
         self.withdrawn: set[str] = set()
-        """Requests that were taken back; no step reads them, however far their removal is."""
+        """Withdrawn requests; no step reads them, even before they are removed."""
         self._body: asyncio.Task[MessageWithParts] | None = None
         self._aborted = False
         self._ended: asyncio.Future[MessageWithParts] = asyncio.get_running_loop().create_future()
@@ -96,7 +96,7 @@ class Run:
         self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def answer(self) -> MessageWithParts:
-        """Wait for the run's end and return its last assistant message; raises what made it fail, RunAborted after an abort."""
+        """Wait for the run's end and return its last assistant message; raises the run's error, RunAborted after an abort."""
         return await asyncio.shield(self._ended)
 
     def abort(self) -> None:
@@ -109,22 +109,22 @@ class Run:
 
     @property
     def is_aborted(self) -> bool:
-        """Tell whether somebody interrupted it."""
+        """Return whether the run was interrupted."""
         return self._aborted
 
     @property
     def is_ended(self) -> bool:
-        """Tell whether the outcome is known."""
+        """Return whether the result is known."""
         return self._ended.done()
 
     async def wait_for(self, earlier: "asyncio.Future[None]") -> None:
-        """Return when an earlier run is done with the session; raises RunAborted when this one is interrupted before."""
+        """Wait until an earlier run has released the session; raises RunAborted when this one is interrupted."""
         await asyncio.wait({earlier, self._stopped}, return_when=asyncio.FIRST_COMPLETED)
         if not earlier.done():
             raise RunAborted(f"session {self.session_id} was interrupted")
 
     async def supervise(self, body: Body, *, publisher: Publisher) -> None:
-        """Own the body until it is dead, then close what it left open. Raises nothing of the body's."""
+        """Run the body until it has ended, then close what it left open. Does not raise the body's errors."""
         self._body = asyncio.create_task(_as_coroutine(body, self), name=f"run {self.session_id}")
         if self._aborted:
             self._body.cancel()
@@ -134,7 +134,7 @@ class Run:
             await self._close(error, publisher)
 
     def resolve(self) -> None:
-        """Hand the outcome to all who wait for it."""
+        """Set the result for all waiters."""
         if self._ended.done() or self._body is None:
             return
         error = _failure(self._body)
@@ -146,7 +146,7 @@ class Run:
             self._ended.set_exception(error)
 
     def fail(self, error: BaseException) -> None:
-        """End a run that never began."""
+        """End a run that could not start."""
         if not self._ended.done():
             self._ended.set_exception(error)
 
@@ -186,11 +186,11 @@ class RunRegistry:
         self._supervisors: dict[asyncio.Task[None], Run] = {}
 
     def get(self, session_id: str) -> Run | None:
-        """Return the run that works on the session now."""
+        """Return the session's current run."""
         return self._runs.get(session_id)
 
     def start(self, session_id: str, body: Body, *, policy: Policy) -> Run:
-        """Start a run; the caller has made sure that there is none. `policy` answers the run's permission questions."""
+        """Start a run; there must be none. `policy` answers the run's permission requests."""
         run = self._runs[session_id] = Run(session_id, policy)
         task = self._group.create_task(self._supervise(run, body), name=f"supervise {session_id}")
         self._supervisors[task] = run
@@ -198,9 +198,9 @@ class RunRegistry:
         return run
 
     async def wait_released(self, session_id: str) -> None:
-        """Return when no earlier run of the session has anything left to do; its lock is free then, unless another runs.
+        """Wait until earlier runs of the session have finished their cleanup; its lock is free then, unless another runs.
 
-        Runs of other sessions that end now are waited for as well: they may have worked for this one.
+        Also waits for the cleanup of runs of other sessions: they may be its child sessions.
         """
         if self._releasing:
             await asyncio.wait(set(self._releasing.values()))
@@ -208,21 +208,21 @@ class RunRegistry:
             await asyncio.wait({earlier})
 
     def abort(self, session_id: str) -> bool:
-        """Interrupt the session's run; tells whether there was one."""
+        """Interrupt the session's run; returns whether there was one."""
         run = self._runs.get(session_id)
         if run is not None:
             run.abort()
         return run is not None
 
     async def close(self, *, grace_ms: int, cleanup_ms: int = CLEANUP_GRACE_MS) -> None:
-        """Interrupt all runs and wait, at most so many milliseconds, for their ends, then for what they have left to do."""
+        """Interrupt all runs and wait, at most so many milliseconds each, for their ends, then for their cleanup."""
         for run in tuple(self._runs.values()):
             run.abort()
         await self._wait(grace_ms, lambda run: not run.is_ended)
         await self._wait(cleanup_ms, lambda run: True)
 
     async def _wait(self, limit_ms: int, is_meant: Callable[[Run], bool]) -> None:
-        """Wait for the supervisors, and cancel those of these runs that take longer."""
+        """Wait for the supervisors, and cancel those of the selected runs that take longer."""
         if self._supervisors:
             _, late = await asyncio.wait(set(self._supervisors), timeout=limit_ms / 1000)
             for task in late:
@@ -240,7 +240,7 @@ class RunRegistry:
                 self._releasing.pop(run.session_id).set_result(None)
 
     def _end(self, run: Run) -> None:
-        """Tell that a run is over, once."""
+        """Publish the end of a run, once."""
         if self._runs.get(run.session_id) is run:
             del self._runs[run.session_id]
             self._statuses.set(run.session_id, IdleStatus())
@@ -263,10 +263,10 @@ class RunRegistry:
             lock.release()
 
     async def _run_cleanup(self, run: Run, left: Sequence[Cleanup]) -> None:
-        """Do what nobody must wait for."""
+        """Run the cleanup; the run ends when it is done or takes longer than `AFTER_RUN_WAIT_MS`."""
         self._releasing[run.session_id] = asyncio.get_running_loop().create_future()
         run.is_followed = True
-        work = asyncio.create_task(self._finish(run.session_id, left), name=f"conclude {run.session_id}")
+        work = asyncio.create_task(self._finish(run.session_id, left), name=f"clean up {run.session_id}")
         try:
             if not run.is_aborted:
                 await asyncio.wait({work}, timeout=AFTER_RUN_WAIT_MS / 1000)
@@ -282,7 +282,7 @@ class RunRegistry:
             try:
                 await work()
             except Exception:
-                logger.exception("session %s: what was left to do after its run failed", session_id)
+                logger.exception("session %s: the cleanup after its run failed", session_id)
 
 
 async def _as_coroutine(body: Body, run: Run) -> MessageWithParts:
@@ -294,6 +294,6 @@ def _failure(body: "asyncio.Task[MessageWithParts]") -> BaseException | None:
 
 
 def _retrieve(future: "asyncio.Future[MessageWithParts]") -> None:
-    """Mark the outcome as seen: nobody has to wait for a run."""
+    """Mark the exception as retrieved: a run need not have a waiter."""
     if not future.cancelled():
         future.exception()

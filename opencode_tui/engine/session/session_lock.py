@@ -1,4 +1,4 @@
-"""The lock that a change by the user holds while nothing else works on the session."""
+"""The lock for a change by the user, while the session is not running."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -12,7 +12,7 @@ from opencode_tui.storage.locks import Locks
 
 
 class SessionLock:
-    """Gives the run lock of a session to one change at a time, once no fork reads its records any more."""
+    """Acquires the run lock of a session for one change, once no fork reads its records any more."""
 
     def __init__(self, *, store: SessionStore, runs: RunRegistry, locks: Locks, copies: ForkQueue) -> None:
         self._store = store
@@ -24,11 +24,11 @@ class SessionLock:
     async def hold(self, session_id: str) -> AsyncGenerator[None]:
         """Hold the session's run lock; waits for the cleanup of a run that has ended, and for forks that read the records.
 
-        Raises NotFoundError, StorageError, and BusyError while a run works on the session in this process or another.
+        Raises NotFoundError, StorageError, and BusyError while the session is running in this process or another.
         """
         await self._store.get(session_id)
         if self._runs.get(session_id) is not None:
-            raise BusyError(f"session {session_id} is being worked on; interrupt it first")
+            raise BusyError(f"session {session_id} is running; interrupt it first")
         await self._runs.wait_released(session_id)
         lock = self._locks.session_run(session_id)
         if lock.try_acquire().was_elsewhere:
@@ -44,11 +44,11 @@ class SessionLock:
         return self._copies.no_new_forks(session_id)
 
 
-# Changes and deletes single parts for the user, while nothing works on the session.
+# Changes and deletes single parts for the user, while the session is not running.
 
 
 class PartEdits:
-    """Holds the session's lock for each edit. Raises BusyError while a run works there."""
+    """Edits parts; each edit holds the session's lock. Raises BusyError while the session is running."""
 
     def __init__(self, *, store: SessionStore, lock: SessionLock) -> None:
         self._store = store

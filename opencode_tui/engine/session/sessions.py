@@ -1,4 +1,4 @@
-"""The sessions of one folder's project: make, list, change, delete. Source: seeds 000 and 002; reference, section 5."""
+"""The sessions of one folder's project: create, list, change, delete. Source: seeds 000 and 002; reference, section 5."""
 
 import asyncio
 import secrets
@@ -41,7 +41,7 @@ def new_slug() -> str:
     return f"{_ADJECTIVES[first % len(_ADJECTIVES)]}-{_NOUNS[second % len(_NOUNS)]}"
 
 
-# What a session has used, the sessions of its agents included.
+# Totals of a session, subagent sessions included.
 
 
 def add_up(conversations: Iterable[Iterable[MessageWithParts]]) -> SessionTotals:
@@ -61,7 +61,7 @@ def add_up(conversations: Iterable[Iterable[MessageWithParts]]) -> SessionTotals
 
 
 class Sessions:
-    """The verbs on whole sessions."""
+    """The operations on whole sessions."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Sessions:
         self._project = project
 
     async def create(self, request: CreateSession) -> SessionInfo:
-        """Store a new session of this folder; without a title it gets a default one."""
+        """Create a session of this folder; without a title it gets a default one."""
         now = self._clock()
         return await self._store.create(
             SessionInfo(
@@ -104,19 +104,19 @@ class Sessions:
         return await self._store.sessions(self._project.id)
 
     async def get(self, session_id: str) -> SessionInfo:
-        """Return one session, of whatever project. Raises NotFoundError."""
+        """Return one session, of any project. Raises NotFoundError."""
         if not is_identifier(session_id, "ses"):
-            raise SessionError(f"{session_id!r} is no session id; `opencode-tui session list` shows them")
+            raise SessionError(f"{session_id!r} is not a session id; see `opencode-tui session list`")
         return await self._store.get(session_id)
 
     async def latest(self) -> SessionInfo | None:
-        """Return the session of this work tree that was worked on last, children left out."""
+        """Return the latest session of this worktree, without child sessions."""
         roots = [info for info in await self.all() if info.parent_id is None and info.time.archived is None]
         roots.sort(key=lambda info: info.time.updated, reverse=True)
         return await asyncio.to_thread(self._first_here, roots)
 
     async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
-        """Rename or archive a session; does not move its time."""
+        """Rename or archive a session; does not change `time.updated`."""
 
         def change(info: SessionInfo) -> SessionInfo:
             if request.title is not None:
@@ -128,14 +128,14 @@ class Sessions:
         return await self._store.update(session_id, change, touch=False)
 
     async def remove(self, session_id: str) -> None:
-        """Delete a session, its children and everything of them; forks of them are copied whole first.
+        """Delete a session and its children with all their records, after copying their forks completely.
 
-        Raises BusyError while one of them is worked on, StorageError when a fork cannot be copied: then nothing is deleted.
+        Raises BusyError while one of them is running, StorageError when a fork cannot be copied: then nothing is deleted.
         """
         async with AsyncExitStack() as held:
             for info in await self._family(await self.get(session_id)):
                 if self._runs.get(info.id) is not None:
-                    raise BusyError(f"session {info.id} is being worked on; interrupt it first")
+                    raise BusyError(f"session {info.id} is running; interrupt it first")
                 await self._runs.wait_released(info.id)
                 lock = self._locks.session_run(info.id)
                 lock.try_acquire()
@@ -144,13 +144,13 @@ class Sessions:
             await self._store.remove(session_id)
 
     async def totals(self, session_id: str) -> SessionTotals:
-        """Return what the session and the sessions of its agents have used, titles and spare summaries included in the cost."""
+        """Return the totals of the session and its subagent sessions; the cost includes titles and discarded summaries."""
         family = await self._family(await self.get(session_id))
         totals = add_up([await self._store.messages(info.id) for info in family])
         return totals.changed(cost=float(Decimal(str(totals.cost)) + sum(map(hidden_cost, family))))
 
     async def recover_all(self, recover: Callable[[str], Awaitable[int]]) -> int:
-        """Have `recover` close what killed processes left open in any session of the store; returns how many messages that were."""
+        """Call `recover` for every session that a killed process left open; returns the number of repaired messages."""
         recovered = 0
         for session_id in await asyncio.to_thread(self._locks.killed_runs):
             lock = self._locks.session_run(session_id)

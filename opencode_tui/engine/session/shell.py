@@ -1,6 +1,6 @@
-"""A command line that the person typed: run in the session, so that the model sees it with the next request. No model is asked.
+"""Run a command line of the user in the session, so that the model sees it with the next request. No model is called.
 
-The person gave the command, so nobody is asked for permission. Source: reference, section 29, the shell route.
+The user gave the command, so it needs no approval. Source: reference, section 29, the shell route.
 """
 
 from collections.abc import Callable
@@ -25,12 +25,12 @@ from opencode_tui.schema.session.message import AssistantMessage, MessagePath, M
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending
 
-REQUEST_TEXT = "The person ran this command line; its output follows."
+REQUEST_TEXT = "The user ran this command line; its output follows."
 EVERYTHING = Rule(permission="*", pattern="*", action="allow")
 
 
 class SessionShell(Struct, frozen=True):
-    """Runs the person's command lines in the sessions of one folder."""
+    """Runs the user's command lines in the sessions of one folder."""
 
     step: StepServices
     runs: RunRegistry
@@ -42,9 +42,9 @@ class SessionShell(Struct, frozen=True):
     async def run(
         self, session_id: str, given: ShellInput, *, stored: Callable[[str], None] | None = None
     ) -> MessageWithParts:
-        """Return the message with the command's call when it has ended; `stored` is told the id of the request before it.
+        """Run it and return the message with the command's call; `stored` is called with the id of the request before it.
 
-        Raises BusyError while the session is worked on, what `UserMessages.address` raises, RunAborted when it was interrupted.
+        Raises BusyError while the session is running, RunAborted when it was interrupted, else as `UserMessages.address`.
         """
         prompt = PromptInput(
             message_id=given.message_id,
@@ -54,7 +54,7 @@ class SessionShell(Struct, frozen=True):
         )
         target = await self.users.address(session_id, prompt)
         if self.runs.get(session_id) is not None:
-            raise BusyError(f"session {session_id} is being worked on; interrupt it first")
+            raise BusyError(f"session {session_id} is running; interrupt it first")
 
         async def body(run: Run) -> MessageWithParts:
             await self.maintenance.prepare(session_id)

@@ -1,4 +1,4 @@
-"""Agents that work for another agent: each in a child session, under its parent's rules as well as its own.
+"""Subagents: each runs in a child session, under its parent's rules as well as its own.
 
 A child's decision is the most restrictive of its own and its parents', at every depth (SPEC section 3, "children").
 Interrupting the parent interrupts the child first. Source: reference, section 28 (task).
@@ -30,11 +30,11 @@ from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 
 NOT_FOR_CHILDREN = ("todowrite", "todoread", "task")
-"""What an agent that works for another does not do: the list is its caller's, and it works alone."""
+"""Tools that subagents do not have: the todo list belongs to the caller, and subagents start no others."""
 
 
 class Prompter(Protocol):
-    """The verbs of the prompt loop that a child session needs."""
+    """The operations of the prompt loop that a child session needs."""
 
     async def prompt(self, session_id: str, request: PromptInput, *, policy: Policy | None = None) -> MessageWithParts:
         """Send a request and wait for its answer."""
@@ -46,7 +46,7 @@ class Prompter(Protocol):
 
 
 class SubagentServices(Struct, frozen=True):
-    """What starting agents needs in the instance of one folder; `primary_tools` are not for agents that others start."""
+    """The services for starting subagents in the instance of one folder; subagents do not get `primary_tools`."""
 
     store: SessionStore
     sessions: Sessions
@@ -56,7 +56,7 @@ class SubagentServices(Struct, frozen=True):
 
 
 class SessionSubagents:
-    """Starts agents for one run; `request` is what the person asked, `policy` answers the children's questions too."""
+    """Starts subagents for one run; `request` is the user's message, `policy` also answers the children's requests."""
 
     def __init__(
         self, services: SubagentServices, *, prompter: Prompter, request: MessageWithParts, policy: Policy
@@ -67,13 +67,13 @@ class SessionSubagents:
         self._policy = policy
 
     def available(self, caller: str) -> Sequence[tuple[str, str]]:
-        """Return the agents that the caller's rules let it start."""
+        """Return the agents that the caller may start by its rules."""
         agent = self._services.agents.get(caller)
         rules = agent.permission if agent else []
         return [(one.name, one.description or "") for one in self._services.agents.subagents(rules)]
 
     def is_invited(self, agent: str) -> bool:
-        """Tell whether the request names the agent."""
+        """Return whether the request mentions the agent."""
         return any(
             (isinstance(part, AgentPart) and part.name == agent)
             or (isinstance(part, SubtaskPart) and part.agent == agent)
@@ -81,7 +81,7 @@ class SessionSubagents:
         )
 
     async def run(self, assignment: SubagentTask, context: ToolContext) -> SubagentResult:
-        """Let an agent work in a child session of the caller's."""
+        """Run an agent in a child session of the caller's session."""
         agent = self._services.agents.get(assignment.agent)
         if agent is None:
             raise ToolError(f"there is no agent {assignment.agent!r}")
@@ -124,7 +124,7 @@ class SessionSubagents:
     async def _follow(
         self, child: SessionInfo, assignment: SubagentTask, context: ToolContext, ended: dict[str, str]
     ) -> None:
-        """Tell the caller's screen which tools the child has run, and gather them in `ended` by call."""
+        """Report the tools that the child has run as the call's progress, and collect them in `ended` by call."""
         with self._services.bus.subscribe(child.directory) as events:
             async for envelope in events:
                 event = envelope.event
@@ -154,10 +154,10 @@ class SessionSubagents:
                 child = None
             if child is not None and child.parent_id == context.session_id:
                 return child
-        raise ToolError(f"there is no earlier task {task_id!r} of this session; leave task_id out to begin a new one")
+        raise ToolError(f"there is no earlier task {task_id!r} of this session; omit task_id to start a new one")
 
     def _model_of_subtask(self, assignment: SubagentTask) -> ModelRef | None:
-        """Return the model that the request names for this very work."""
+        """Return the model that the request names for this subtask."""
         for part in self._request.parts:
             if isinstance(part, SubtaskPart) and (part.agent, part.prompt) == (assignment.agent, assignment.prompt):
                 return part.model
@@ -168,11 +168,11 @@ class SessionSubagents:
             info = message.info
             if info.id == context.message_id and isinstance(info, AssistantMessage):
                 return ModelRef(provider_id=info.provider_id, model_id=info.model_id)
-        raise ToolError("the calling message is gone")
+        raise ToolError("the calling message no longer exists")
 
 
 async def parent_layers(session: SessionInfo, *, store: SessionStore, agents: AgentRegistry) -> list[Ruleset]:
-    """Return the rulesets of all ancestors as they are now, nearest first; a parent that is gone adds nothing."""
+    """Return the current rulesets of all ancestors, nearest first; a deleted parent adds nothing."""
     layers: list[Ruleset] = []
     seen = {session.id}
     parent_id = session.parent_id
@@ -196,7 +196,7 @@ async def _agent_at_work(session: SessionInfo, *, store: SessionStore, agents: A
 
 
 def _child_rules(agent: AgentInfo) -> list[Rule]:
-    """Return the child session's rules; an agent whose own rules speak of `task` may start agents as they say."""
+    """Return the child session's rules; an agent with own rules for `task` may start agents by these."""
     starts_others = any(rule.permission == "task" for rule in agent.permission)
     names = [name for name in NOT_FOR_CHILDREN if name != "task" or not starts_others]
     return [Rule(permission=name, pattern="*", action="deny") for name in names]

@@ -27,13 +27,13 @@ class SessionTodos:
         return [Todo.model_validate(item) for item in json.loads(data)]
 
     async def write(self, session_id: str, todos: Sequence[Todo]) -> None:
-        """Replace the list and tell."""
+        """Replace the list and publish it."""
         data = json.dumps([todo.to_dict() for todo in todos], indent=2, ensure_ascii=False).encode("utf-8", "replace")
         async with self._locks.session_write(session_id):
             await self._storage.write(("todo", session_id), data)
         self._publish(TodoUpdated(session_id=session_id, todos=list(todos)))
 
     async def copy(self, session_id: str, target_id: str) -> None:
-        """Give a new session the list of another; nobody is told, nothing happens when there is none."""
+        """Copy the list of a session to a new one, without an event; does nothing when there is none."""
         if self._storage.files.exists(self._storage.path_of(("todo", session_id))):
             await self._storage.write(("todo", target_id), await self._storage.read(("todo", session_id)))

@@ -7,7 +7,7 @@ from pydantic import Field
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 
-ContextState = Literal["live", "pruned", "summarised", "ignored", "reverted", "kept"]
+ContextState = Literal["live", "pruned", "summarized", "ignored", "reverted", "kept"]
 """What becomes of an item: it is sent; only its head is, its output was pruned; a summary stands for it; the model is not given it;
 it is undone; it is sent because the program keeps it across a summary.
 """

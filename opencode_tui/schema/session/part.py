@@ -164,7 +164,7 @@ class RetryPart(BasePart):
 
 
 class CompactionPart(BasePart):
-    """Marks where the history was summarised; `tail_id` (ours) is the first message that is still sent in full."""
+    """Marks where the history was summarized; `tail_id` (ours) is the first message that is still sent in full."""
 
     type: Literal["compaction"] = "compaction"
     auto: bool = False

@@ -154,7 +154,7 @@ def context_rows(items: Sequence[ContextItem], opened: Container[str]) -> list[C
     at = 0
     while at < len(items):
         end = at + 1
-        while items[at].state == "summarised" and end < len(items) and items[end].state == "summarised":
+        while items[at].state == "summarized" and end < len(items) and items[end].state == "summarized":
             end += 1
         folded = f"fold-{at}"
         if end - at > 1:

@@ -250,7 +250,7 @@ def context() -> Script:
     def gone(number: int) -> ContextItem:
         time = NOON + (1 + number) * MINUTE
         return item(
-            "answer", "messages", "earlier", 0, state="summarised", was=3_610, time=time, message_id=f"msg_{number}"
+            "answer", "messages", "earlier", 0, state="summarized", was=3_610, time=time, message_id=f"msg_{number}"
         )
 
     later = NOON + 52 * MINUTE

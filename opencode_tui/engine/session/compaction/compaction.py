@@ -1,7 +1,7 @@
-"""Compaction: a summary takes the place of the older messages. Source: seeds 000 to 003; reference, section 16; SPEC row 14.
+"""Compaction: a summary replaces the older messages. Source: seeds 000 to 003; reference, section 16; SPEC row 14.
 
-It is one act of a run: a marker (a user message with a compaction part and what code keeps), the summary message, and after an
-automatic one a message that tells the model to go on. The history counts as shortened only when the summary is whole: an
+A run stores a marker (a user message with a compaction part and the preserved text), the summary message, and after an
+automatic compaction a message that asks the model to continue. The history counts as shortened only with a complete summary: an
 interruption or a failure leaves it as it was. `time.compacting` is set on the session meanwhile.
 """
 
@@ -46,16 +46,16 @@ from opencode_tui.schema.session.message import (
 from opencode_tui.schema.session.part import CompactionPart, PartTime, StepFinishPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo
 
-# The message that a compaction writes: by a model without tools, or from a summary that was prepared.
+# The summary message: written by a model without tools, or from a precomputed summary.
 
 
 class SummaryStep(StepProcessor):
-    """Works one summary message."""
+    """Writes one summary message."""
 
     async def write(self, llm: Llm, requests: AsyncIterator[SummaryRequest]) -> None:
-        """Let the model write it, by the first of the requests that gives a usable summary.
+        """Send the requests in order until one gives a usable summary, and store it.
 
-        Raises ProviderError when a call fails for good, or when none of them gave one.
+        Raises ProviderError when a call fails permanently, or when no request gave a usable summary.
         """
         await self._begin()
         spent = Decimal(0)
@@ -68,7 +68,7 @@ class SummaryStep(StepProcessor):
                 continue
             finish = machine.finish
             if finish is None:
-                raise ProviderError("the summary had no end", provider_id=self.message.provider_id)
+                raise ProviderError("the summary is incomplete", provider_id=self.message.provider_id)
             spent += to_cost(finish.usage, request.request.model)
             fault = request.fault_of(self._text(machine), finish.reason)
             if fault is None:
@@ -79,7 +79,7 @@ class SummaryStep(StepProcessor):
         raise failure
 
     async def store_precomputed(self, completion: Completion) -> None:
-        """Store a summary that was written before."""
+        """Store a precomputed summary."""
         await self._begin()
         now = self._services.clock()
         text = TextPart(**self._ids(), text=completion.text.strip(), time=PartTime(start=now, end=now))
@@ -102,17 +102,17 @@ class SummaryStep(StepProcessor):
         return "".join(part.text for part in parts if isinstance(part, TextPart) and part.id in machine.part_ids)
 
     async def _drop_calls(self, machine: PartMachine) -> None:
-        """Delete calls that the model made although it was offered no tools."""
+        """Delete calls that the model made although the request has no tools."""
         for part in machine.unfinished_tools():
             await self._services.store.remove_part(part.session_id, part.message_id, part.id)
 
 
 _KEPT_ROOM = 32_000
-"""Usable tokens that are assumed where a model's limit is not known."""
+"""Usable tokens assumed when a model's limit is unknown."""
 
 
 class CompactionServices(Struct, frozen=True):
-    """What compacting works with in the instance of one folder."""
+    """The services that compaction needs in the instance of one folder."""
 
     step: StepServices
     requests: SummaryRequests
@@ -120,16 +120,16 @@ class CompactionServices(Struct, frozen=True):
     todos: SessionTodos
     rules: OverflowRules
     settled: Callable[[str], Awaitable[None]]
-    """Returns when no fork needs a session's records any more."""
+    """Returns when no fork reads the session's records any more."""
     publish: Callable[[Event], None]
     directory: Path
     worktree: Path
 
 
 class CompactionTask(Struct, frozen=True):
-    """What is to be compacted, and how.
+    """A session to compact, and how.
 
-    From `tail_id` on the messages are still sent in full. `limit` are the tokens that the provider reported as its limit.
+    Messages from `tail_id` on are still sent in full. `limit` is the limit in tokens that the provider reported.
     """
 
     session_id: str
@@ -148,15 +148,15 @@ class SessionCompaction:
         self._store = services.step.store
 
     async def compact(self, run: Run, order: CompactionTask) -> AssistantMessage:
-        """Put a summary in the place of the older messages and return its message. Needs the session's run lock.
+        """Replace the older messages with a summary and return its message. Needs the session's run lock.
 
-        Raises SessionError when there is nothing to summarise, ProviderError when no summary could be made.
+        Raises SessionError when there is nothing to summarize, ProviderError when no summary could be made.
         """
         await self._services.settled(order.session_id)
         messages = await self._store.messages(order.session_id)
         old = _before(filter_compacted(messages), order.tail_id)
         if not new_messages(old):
-            raise SessionError(f"session {order.session_id} has nothing to summarise since its last compaction")
+            raise SessionError(f"session {order.session_id} has nothing to summarize since its last compaction")
         user = newest_request(messages)
         model = self._services.requests.model(user, order.model)
         run.finalize = lambda _error: self._set_compacting(order.session_id, None)
@@ -171,7 +171,7 @@ class SessionCompaction:
             return left
 
         run.finalize = close
-        await self._summarise(step, old, user, order)
+        await self._summarize(step, old, user, order)
         if order.is_automatic:
             await self._add_continue_message(newest_request(messages))
         await self._set_compacting(order.session_id, None)
@@ -182,7 +182,7 @@ class SessionCompaction:
     async def kept(
         self, messages: Sequence[MessageWithParts], session_id: str, model: Model, tail_id: str | None
     ) -> str:
-        """Return what a compaction keeps word for word."""
+        """Return the text that a compaction preserves verbatim."""
         sources = PreservedSources(
             messages=messages,
             todos=await self._services.todos.read(session_id),
@@ -192,7 +192,7 @@ class SessionCompaction:
         )
         return preserved_text(sources)
 
-    async def _summarise(
+    async def _summarize(
         self, step: SummaryStep, old: Sequence[MessageWithParts], user: UserMessage, order: CompactionTask
     ) -> None:
         if order.prepared is not None:
@@ -204,14 +204,14 @@ class SessionCompaction:
             await step.write(self._services.providers.llm(model), requests)
         except ContextOverflowError as error:
             raise ContextOverflowError(
-                f"the context is full, and {model.ref} refuses even its shortened form ({error}); go on in a new session, "
-                "or choose a model with a larger context",
+                f"the context is full, and {model.ref} rejects even the shortened conversation ({error}); start a new session, "
+                "or use a larger model",
                 provider_id=error.provider_id,
                 failure=error.failure,
             ) from error
         except ProviderError as error:
             raise ProviderError(
-                f"the conversation could not be summarised: {error}",
+                f"the conversation could not be summarized: {error}",
                 provider_id=error.provider_id,
                 failure=error.failure,
             ) from error
@@ -219,7 +219,7 @@ class SessionCompaction:
     async def _mark(
         self, messages: Sequence[MessageWithParts], user: UserMessage, order: CompactionTask
     ) -> UserMessage:
-        """Store the marker with what code keeps, and return its message."""
+        """Store the marker with the preserved text, and return its message."""
         marker = UserMessage(
             id=self._services.step.identifier.ascending("msg"),
             session_id=order.session_id,
@@ -245,7 +245,7 @@ class SessionCompaction:
         return marker
 
     async def _add_continue_message(self, user: UserMessage) -> None:
-        """Store a request in the person's name, to be answered as their last one was to be."""
+        """Store a synthetic request with the agent and the model of the user's last one."""
         message = user.changed(
             id=self._services.step.identifier.ascending("msg"),
             time=MessageTime(created=self._services.step.clock()),
@@ -287,6 +287,6 @@ class SessionCompaction:
 
 
 def _before(sent: Sequence[MessageWithParts], tail_id: str | None) -> list[MessageWithParts]:
-    """Return the messages that the summary is to stand for."""
+    """Return the messages that the summary replaces."""
     end = next((place for place, message in enumerate(sent) if message.info.id == tail_id), len(sent))
     return list(sent[:end])

@@ -1,7 +1,7 @@
-"""Keeps a conversation within its model's context: looks at each request before it is sent, and compacts when it is full.
+"""Keeps a conversation within its model's context: checks each request before it is sent, and compacts when it is full.
 
-Nothing is compacted by itself where that gains less than a fifth: such a turn ends with a message that says what to do. What only a
-filling context needs is loaded when it fills. Source: SPEC section 3, "overflow" and "compaction".
+No automatic compaction runs when it would save less than a fifth: such a turn ends with an error that says what to do. What only a
+filling context needs is loaded on demand. Source: SPEC section 3, "overflow" and "compaction".
 """
 
 from collections.abc import Sequence
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.summary_request import SummaryRequests
 
 MAX_REFUSALS = 2
-"""Requests in a row that a provider may refuse as too large before the turn ends."""
+"""Consecutive requests that a provider may reject as too large before the turn ends."""
 
 _SLACK = 32
-"""One part in so many of a context stays free beside request and answer: sizes are estimates."""
+"""This fraction of a context (one part in so many) stays free next to request and answer: sizes are estimates."""
 
 _SUMMARY = 4_000
-"""Tokens that a summary is expected to take where it matters whether something else still fits beside it."""
+"""Tokens that a summary is expected to take."""
 
 
 class Compactions(Struct, frozen=True):
-    """What a filling context needs."""
+    """The services that a filling context needs."""
 
     compaction: "SessionCompaction"
     requests: "SummaryRequests"
@@ -59,7 +59,7 @@ class Compactions(Struct, frozen=True):
 
 
 class CompactionRules(Struct, frozen=True):
-    """What the settings say; `prepare` is the share of the usable context from which a summary is prepared, or False."""
+    """The settings of compaction; `prepare` is the share of the usable context at which a summary is precomputed, or False."""
 
     overflow: OverflowRules
     prepare: float | Literal[False]
@@ -67,9 +67,9 @@ class CompactionRules(Struct, frozen=True):
 
 @dataclass(slots=True)
 class CompactionState:
-    """What a run has seen and done of a full context; `request` is the one that is too large.
+    """The compactions of one run; `request` is the one that is too large.
 
-    `before` is the size at which the last compaction was decided, until its gain is known; `limit` is the limit that the provider reported.
+    `before` is the size before the last compaction, until its gain is known; `limit` is the limit that the provider reported.
     """
 
     request: LlmRequest | None = None
@@ -80,7 +80,7 @@ class CompactionState:
 
 
 class CompactionPolicy:
-    """Looks after the contexts of one folder's sessions."""
+    """Decides when the sessions of one folder are compacted."""
 
     def __init__(
         self, *, store: SessionStore, estimator: TokenEstimator, rules: CompactionRules, compactions: Lazy[Compactions]
@@ -92,11 +92,11 @@ class CompactionPolicy:
         self._known: set[str] = set()
 
     async def fit_request(self, session_id: str, request: LlmRequest, state: CompactionState) -> LlmRequest | None:
-        """Return the request as it is to be sent, None when the history must be compacted before.
+        """Return the request to send, None when the history must be compacted first.
 
-        Begins to prepare a summary when the context is filling, but not with the first call that this process makes in the
-        session: it may be the only one. Where compacting helps too little, the answer gets what room is left. Raises
-        ContextOverflowError when there is too little of that.
+        Starts to precompute a summary when the context is filling, but not at the first call that this process makes in the
+        session: it may be the only one. When compaction would free too little, the answer gets only the space that is left. Raises
+        ContextOverflowError when that is too little.
         """
         model, rules = request.model, self._rules.overflow
         is_known = session_id in self._known
@@ -119,12 +119,12 @@ class CompactionPolicy:
     async def on_overflow(
         self, session_id: str, request: LlmRequest, error: ContextOverflowError, state: CompactionState
     ) -> None:
-        """Note that the provider refuses a request as too large; raises what ends the turn when compacting is of no use."""
+        """Record that the provider rejected a request as too large. Raises the error of the turn when compaction would not help."""
         size = self._estimator.estimate(request)
         state.refusals += 1
         if not self._rules.overflow.is_automatic:
             raise ContextOverflowError(
-                f"{error}; compacting by itself is switched off: run `opencode-tui session compact {session_id}`",
+                f"{error}; automatic compaction is off: run `opencode-tui session compact {session_id}`",
                 provider_id=error.provider_id,
                 failure=error.failure,
             ) from error
@@ -137,7 +137,7 @@ class CompactionPolicy:
         state.before, state.request = size, request
 
     async def compact(self, run: Run, state: CompactionState) -> None:
-        """Compact the history that the request carries. Raises what makes a compaction fail."""
+        """Compact the history of the request that is too large. Raises as `SessionCompaction.compact`."""
         from opencode_tui.engine.session.compaction.compaction import CompactionTask  # only when a context is full
 
         request = state.request
@@ -161,13 +161,13 @@ class CompactionPolicy:
         )
 
     def interrupt(self, session_id: str) -> None:
-        """End what is being prepared for a session."""
+        """Cancel the summary that is being precomputed for a session."""
         loaded = self._compactions.made
         if loaded is not None:
             loaded.prepared.cancel(session_id)
 
     async def _prepare(self, session_id: str, sent: Sequence[MessageWithParts], request: LlmRequest, size: int) -> None:
-        """Begin to summarise what is old, unless that has begun or would be of no use at the limit."""
+        """Start to summarize the old messages, unless that has started or would not free enough."""
         prepared, model = self._compactions.get().prepared, request.model
         await prepared.check(session_id, sent, model)
         if prepared.is_begun(session_id):
@@ -179,9 +179,9 @@ class CompactionPolicy:
     def _shorten_answer(
         self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int, state: CompactionState
     ) -> LlmRequest | None:
-        """Return a request that is over the limit with a shorter answer, None when it is better to compact.
+        """Return a request over the limit with a shorter answer, None when compaction is better.
 
-        Raises ContextOverflowError when neither is of use.
+        Raises ContextOverflowError when neither helps.
         """
         model, old = request.model, self._summarizable(sent, request, size)
         room = usable(model, self._rules.overflow) or 0
@@ -193,20 +193,20 @@ class CompactionPolicy:
         return _limit_answer(request, size)
 
     def _summarizable(self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int) -> int:
-        """Return the tokens of the request that a summary could stand for; what only the provider counts is taken for history."""
+        """Return the tokens of the request that a summary could replace, with all that only the provider counts."""
         old = self._size_of(new_messages(sent[: pending_from(sent)]), request)
         return old + max(0, size - self._estimator.estimate(request))
 
     def _is_worth(
         self, prepared: "Precomputed", sent: Sequence[MessageWithParts], request: LlmRequest, state: CompactionState
     ) -> bool:
-        """Tell whether the request is small enough with a prepared summary in the place of what it stands for."""
+        """Return whether a precomputed summary makes the request small enough."""
         before, after = self._estimator.estimate(request), self._after(sent, prepared.count, request)
         after += self._estimator.estimate_text(prepared.completion.text, request.model)
         return after <= self._room(request, state) and after <= (1 - GAIN) * max(before, state.before)
 
     def _tail(self, sent: Sequence[MessageWithParts], request: LlmRequest, state: CompactionState) -> int:
-        """Return from where on messages are sent in full: the requests that wait for an answer, unless they are too large."""
+        """Return the index of the first message sent in full: the requests without an answer, unless they are too large."""
         at = pending_from(sent)
         fits = self._after(sent, at, request) + _SUMMARY <= self._room(request, state)
         return at if fits else len(sent)
@@ -227,24 +227,24 @@ class CompactionPolicy:
 
 
 def _limit_answer(request: LlmRequest, size: int) -> LlmRequest:
-    """Return the request with an answer that fits beside it, even where the size is estimated a little too low."""
+    """Return the request with an answer that fits into the context even if the estimate is a little too low."""
     context = request.model.limit.context
     left = max(LEAST_ANSWER, context - size - context // _SLACK)
     return replace(request, max_output=left) if context and left < request.max_output else request
 
 
 def _saves_enough(state: CompactionState, old: int, size: int) -> bool:
-    """Tell whether a compaction can take away a fifth; after one that has not, no other of the run is tried."""
+    """Return whether a compaction can save a fifth; after one that did not, the run tries no other."""
     return state.has_gained and old >= GAIN * size
 
 
 def _leaves_room(old: int, size: int, room: int) -> bool:
-    """Tell whether a request without what is old is well below the limit, so that it does not fill again at once."""
+    """Return whether the request without its old messages is far below the limit, so that it does not fill again at once."""
     return size - old <= (1 - GAIN) * room
 
 
 def _measure_gain(state: CompactionState, size: int) -> None:
-    """Note what the last compaction has gained, now that the request after it is known."""
+    """Record what the last compaction saved, by the size of the request after it."""
     if state.before:
         state.has_gained = size <= (1 - GAIN) * state.before
         state.before = 0

@@ -1,8 +1,8 @@
-"""Summaries that are prepared before the limit comes, so that nobody waits for them.
+"""Summaries that are computed before the context is full, so that no turn waits for them.
 
-A call in the background summarises what is old when the context passes a share of what is usable. The result lives in memory and
-stands for the messages that it was made from: when they are no longer the same (undo, prune, edit, another model), it is thrown
-away and its price is noted with the session. A failure only means that the limit will be waited at.
+A background call summarizes the old messages when the context passes a share of its usable size. The result is kept in memory and
+is valid only for the messages that it was made from: when they change (undo, prune, edit, another model), it is
+discarded and its cost is added to the session. After a failure the compaction at the limit asks the model as usual.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 
 
 class Precomputed(Struct, frozen=True):
-    """A summary of the first `count` messages that were sent to a model when it was made."""
+    """A summary of the first `count` messages of what was sent to a model at that time."""
 
     completion: Completion
     count: int
@@ -36,7 +36,7 @@ class Precomputed(Struct, frozen=True):
 
 
 class _Work:
-    """One preparation: under way, ready, or failed (`ready` is None then)."""
+    """One precomputation: running, ready, or failed (`ready` is None then)."""
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
@@ -44,7 +44,7 @@ class _Work:
 
 
 class PrecomputedSummaries:
-    """Prepares summaries for one folder's sessions, one at a time for each."""
+    """Precomputes summaries for one folder's sessions, one at a time for each."""
 
     def __init__(
         self, *, requests: SummaryRequests, providers: Providers, background: Background, store: SessionStore
@@ -57,13 +57,13 @@ class PrecomputedSummaries:
         background.at_close(self.close)
 
     def is_begun(self, session_id: str) -> bool:
-        """Tell whether a summary of the session is under way, waits or has failed."""
+        """Return whether a summary of the session is running, ready or failed."""
         return session_id in self._work
 
     def begin(self, session_id: str, old: Sequence[MessageWithParts], model: Model) -> None:
-        """Begin to summarise these messages in the place of whatever was begun."""
+        """Start to summarize these messages; replaces an earlier precomputation."""
         work = self._work[session_id] = _Work()
-        name = f"preparing a summary of session {session_id}"
+        name = f"precomputing a summary of session {session_id}"
         work.task = self._background.start(self._prepare(work, list(old), model), name=name)
 
     async def consume(
@@ -74,9 +74,9 @@ class PrecomputedSummaries:
         *,
         accept: Callable[[Precomputed], bool],
     ) -> Precomputed | None:
-        """Return the summary that stands for the beginning of what is sent now, None without one; waits for one under way.
+        """Return the summary of the first messages of `sent`, None without one; waits for one that is running.
 
-        One that is not accepted is thrown away.
+        A summary that `accept` rejects is discarded.
         """
         work = self._work.get(session_id)
         if work is None:
@@ -91,14 +91,14 @@ class PrecomputedSummaries:
         return prepared
 
     async def check(self, session_id: str, sent: Sequence[MessageWithParts], model: Model) -> None:
-        """Throw a summary away that no longer stands for the beginning of what is sent."""
+        """Discard a summary that no longer matches the first messages of `sent`."""
         work = self._work.get(session_id)
         ready = work.ready if work is not None else None
         if ready is not None and not _covers(ready, sent, model):
             await self.discard(session_id)
 
     async def discard(self, session_id: str) -> None:
-        """End a preparation, or throw its summary away; its price is noted with the session."""
+        """Cancel a precomputation or discard its summary; its cost is added to the session."""
         work = self._work.pop(session_id, None)
         if work is None:
             return
@@ -109,26 +109,26 @@ class PrecomputedSummaries:
             await self._note_cost(session_id, work.ready.completion.cost)
 
     def cancel(self, session_id: str) -> None:
-        """End a preparation that is under way; returns at once."""
+        """Cancel a running precomputation; returns at once."""
         work = self._work.get(session_id)
         if work is not None and work.task is not None and not work.task.done():
             del self._work[session_id]
             work.task.cancel()
 
     async def close(self) -> None:
-        """Throw everything away."""
+        """Discard everything."""
         for session_id in tuple(self._work):
             await self.discard(session_id)
 
     async def _prepare(self, work: _Work, old: list[MessageWithParts], model: Model) -> None:
         user = newest_request(old)
-        summariser = self._requests.model(user)
-        request = await self._requests.build(old, user, summariser)
-        completion = await ask(self._providers.llm(summariser), request.request)
+        summarizer = self._requests.model(user)
+        request = await self._requests.build(old, user, summarizer)
+        completion = await ask(self._providers.llm(summarizer), request.request)
         fault = request.fault_of(completion.text, completion.reason)
         if fault is not None:
             await self._note_cost(user.session_id, completion.cost)
-            raise ProviderError(fault, provider_id=summariser.provider_id)
+            raise ProviderError(fault, provider_id=summarizer.provider_id)
         work.ready = Precomputed(completion, len(old), _digest(old, model), model.ref)
 
     async def _note_cost(self, session_id: str, cost: Decimal) -> None:
@@ -141,7 +141,7 @@ def _covers(prepared: Precomputed, sent: Sequence[MessageWithParts], model: Mode
 
 
 def _digest(messages: Sequence[MessageWithParts], model: Model) -> str:
-    """Return what tells whether messages are still the same to a model."""
+    """Return a hash of messages as a model sees them."""
     digest = hashlib.sha256()
     for entry in to_model_messages(messages, model):
         for block in entry.results if isinstance(entry, ToolEntry) else entry.content:
@@ -150,7 +150,7 @@ def _digest(messages: Sequence[MessageWithParts], model: Model) -> str:
 
 
 def _fingerprint(block: object) -> str:
-    """Return a block in words, megabytes of media by what tells them apart."""
+    """Return a text that identifies a block; of media only size, start and end."""
     if isinstance(block, MediaBlock):
         return f"{block.mime} {block.filename} {len(block.data)} {block.data[:100]} {block.data[-100:]}"
     if isinstance(block, ResultBlock):

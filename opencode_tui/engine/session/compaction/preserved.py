@@ -1,7 +1,7 @@
-"""Pure: what a compaction keeps by code, not by the model's grace: the person's last request, their rules, todos, files.
+"""Pure: what a compaction preserves by code, independent of the model: the user's last request, their rules, todos, files.
 
-It is a text of the marker message, made anew from the records at each compaction, so that nothing fades from summary to summary.
-Rules that stand in files are not here: they are part of every system prompt. Source: SPEC section 3, "compaction".
+It is a text of the marker message, built from the records at each compaction, so that nothing is lost from summary to summary.
+Rules in files are not included: they are part of every system prompt. Source: SPEC section 3, "compaction".
 """
 
 import re
@@ -18,11 +18,11 @@ from opencode_tui.schema.session.part import FilePart, PatchPart, SubtaskPart, T
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 
-HEAD = "Kept word for word from the messages that the summary replaces:"
+HEAD = "Kept verbatim from the summarized messages:"
 _LAST_SHARE, _RULES_SHARE, _EARLIER_SHARE = 4, 16, 16
-"""Parts of the usable context that the last request, the rules and earlier requests may take: one in so many."""
+"""Shares of the usable context for the last request, the rules and earlier requests: one part in so many."""
 _MAX_RULES, _MAX_EARLIER = 4_000, 4_000
-"""Tokens that rules and earlier requests take at the most, however large the context."""
+"""Maximum tokens of rules and of earlier requests, however large the context."""
 _RULE_LENGTH, _REQUEST_LENGTH = 500, 800
 _MAX_CHANGED, _MAX_READ = 80, 15
 _CLOSED = ("completed", "cancelled")
@@ -38,9 +38,9 @@ _STANDING = re.compile(
 
 
 class PreservedSources(Struct, frozen=True):
-    """From what the text is made: all messages of the session, its open and closed todos, the folder that paths are told from.
+    """The input: all messages of the session, its open and closed todos, the folder that paths are relative to.
 
-    `room` are the tokens of the usable context; the newest messages from `tail_id` on are still sent in full.
+    `room` is the usable context in tokens; messages from `tail_id` on are still sent in full.
     """
 
     messages: Sequence[MessageWithParts]
@@ -51,23 +51,23 @@ class PreservedSources(Struct, frozen=True):
 
 
 def preserved_text(sources: PreservedSources) -> str:
-    """Return what is kept, in sections; empty when there is nothing to keep."""
+    """Return the preserved text, in sections; empty when there is nothing to preserve."""
     asked = [(message.info.id, text) for message in sources.messages if (text := user_text(message))]
     old, is_last_sent = _before_tail(asked, sources)
     sections = [
-        ("The person's rules", _rules(old, sources.room)),
-        ("Earlier requests of the person", _earlier(old if is_last_sent else old[:-1], sources.room)),
+        ("The user's rules", _rules(old, sources.room)),
+        ("Earlier user requests", _earlier(old if is_last_sent else old[:-1], sources.room)),
         ("Open todos", [_todo_line(todo) for todo in sources.todos if todo.status not in _CLOSED]),
         ("Files changed", _files(sources, _changed_files(sources.messages), _MAX_CHANGED)),
         ("Files read last", _files(sources, _read_files(sources.messages), _MAX_READ)),
-        ("The person's last request", [] if is_last_sent or not old else [_last(old[-1], sources.room)]),
+        ("The user's last request", [] if is_last_sent or not old else [_last(old[-1], sources.room)]),
     ]
     blocks = [f"## {title}\n" + "\n".join(lines) for title, lines in sections if lines]
     return "\n\n".join([HEAD, *blocks]) if blocks else ""
 
 
 def user_text(message: MessageWithParts) -> str:
-    """Return what the person themselves asked in a message, attachments by name; empty for any other message."""
+    """Return what the user wrote in a message, attachments by name; empty for any other message."""
     if not isinstance(message.info, UserMessage) or compaction_of(message) is not None:
         return ""
     words: list[str] = []
@@ -85,7 +85,7 @@ def user_text(message: MessageWithParts) -> str:
 
 
 def _before_tail(asked: list[tuple[str, str]], sources: PreservedSources) -> tuple[list[str], bool]:
-    """Return the requests that are not sent any more, and whether the last one still is."""
+    """Return the requests that are no longer sent, and whether the last one still is."""
     order = {message.info.id: place for place, message in enumerate(sources.messages)}
     start = order.get(sources.tail_id or "", len(order))
     old = [text for message_id, text in asked if order[message_id] < start]
@@ -97,7 +97,7 @@ def _last(text: str, room: int) -> str:
 
 
 def _rules(requests: Sequence[str], room: int) -> list[str]:
-    """Return the sentences in which the person said what holds from then on, oldest first; the newest have precedence."""
+    """Return the sentences in which the user stated a lasting rule, oldest first; the newest have precedence."""
     found = dict.fromkeys(rule for text in requests for rule in _rule_sentences(text))
     return [f"- {rule}" for rule in _newest(list(found), min(_MAX_RULES, room // _RULES_SHARE) * CHARACTERS)]
 
@@ -130,7 +130,7 @@ def _todo_line(todo: Todo) -> str:
 
 
 def _files(sources: PreservedSources, paths: Sequence[str], most: int) -> list[str]:
-    """Return the paths touched last, relative to the worktree where they lie in it, in the order of their last touch."""
+    """Return the latest paths in order of last use, relative to the worktree when they are in it."""
     shown = list(dict.fromkeys(_relative(path, sources.worktree) for path in reversed(paths)))
     left = [f"- (and {len(shown) - most} older ones)"] if len(shown) > most else []
     return [*left, *(f"- {path}" for path in reversed(shown[:most]))]
@@ -158,7 +158,7 @@ def _read_files(messages: Sequence[MessageWithParts]) -> list[str]:
 
 
 def _paths(state: ToolStateCompleted) -> list[str]:
-    """Return the files that a call names, or that a patch says it changed."""
+    """Return the files that a call names, or that its patch changed."""
     patched: list[dict[str, object]] = state.metadata.get("files") or []
     given = [state.input.get("filePath"), *(file.get("movePath") or file.get("filePath") for file in patched)]
     return [path for path in given if isinstance(path, str) and path]

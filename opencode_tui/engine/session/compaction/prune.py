@@ -1,6 +1,6 @@
-"""Prunes old tool outputs after a turn or when the person asks, and brings them back.
+"""Prune old tool outputs after a turn or on request, and restore them.
 
-Only a mark is set: the output stays on disk, the model reads it again with `recall`, the person takes the mark off with `restore`.
+Only a mark is set: the output stays on disk, the model can read it with `recall`, the user removes the mark with `restore`.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.context import PruneReport
 
 
-# Pure: which old tool outputs the model need not see again. Source: seed 001, 4.1; SPEC section 3, "prune".
+# Pure: which old tool outputs are pruned. Source: seed 001, 4.1; SPEC section 3, "prune".
 
 PROTECT = 40_000
-"""Tokens of the newest outputs behind the safe turns that stay."""
+"""Tokens of the newest outputs before the safe turns that are not pruned."""
 
 MINIMUM = 20_000
-"""Tokens that must be gained, else nothing is pruned."""
+"""Tokens that pruning must save, else nothing is pruned."""
 
 SAFE_TURNS = 2
-"""The newest turns, whose outputs stay whatever they take."""
+"""Newest turns whose outputs are never pruned."""
 
 PROTECTED_TOOLS = frozenset({"skill"})
-"""Tools whose outputs are instructions for all that follows."""
+"""Tools whose outputs are instructions for the rest of the conversation."""
 
 KEEP = "keep"
-"""The key in a call's metadata that says that the person wants its output to stay."""
+"""The key in a call's metadata that protects its output from pruning."""
 
 
 def prunable(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
-    """Return the calls whose outputs are to go, newest first; none when too little would be gained."""
+    """Return the calls to prune, newest first; empty when that would save too little."""
     total = gained = 0
     chosen: list[ToolPart] = []
     for part in _eligible(messages):
@@ -52,7 +52,7 @@ def prunable(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
 
 
 def pruned(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
-    """Return the calls whose outputs are left out, oldest first."""
+    """Return the pruned calls, oldest first."""
     return [part for message in messages for part, state in _completed(message) if state.time.compacted is not None]
 
 
@@ -87,7 +87,7 @@ def _completed(message: MessageWithParts) -> list[tuple[ToolPart, ToolStateCompl
 
 
 class SessionPruning:
-    """Prunes and restores; `is_automatic` is false when settings or flags say that nothing is pruned by itself."""
+    """Prunes and restores; `is_automatic` is false when settings or flags switch automatic pruning off."""
 
     def __init__(self, *, store: SessionStore, lock: SessionLock, clock: Clock, is_automatic: bool) -> None:
         self._store = store
@@ -96,7 +96,7 @@ class SessionPruning:
         self._is_automatic = is_automatic
 
     async def after_turn(self, session_id: str) -> None:
-        """Prune what the rules choose, unless that is switched off. Needs the run lock; waits for forks that still read."""
+        """Prune by the rules, unless that is switched off. Needs the run lock; waits for forks that still read the session."""
         parts = prunable(await self._messages(session_id))[::-1] if self._is_automatic else []
         if parts:
             async with self._lock.wait_for_forks(session_id):
@@ -105,9 +105,9 @@ class SessionPruning:
     async def prune(
         self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> "PruneReport":
-        """Prune these calls, or without any those that the rules choose; returns what was, or would be, pruned.
+        """Prune these calls, or by the rules without any; returns what was, or would be, pruned.
 
-        Raises NoSuchMessageError for an unknown part, SessionError for one that is no finished call, BusyError.
+        Raises NoSuchMessageError for an unknown part, SessionError for one that is not a finished call, BusyError.
         """
 
         def choose(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
@@ -120,7 +120,7 @@ class SessionPruning:
     async def restore(
         self, session_id: str, part_ids: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> "PruneReport":
-        """Bring back these calls' outputs, or all; later pruning passes them by. Returns and raises as `prune` does."""
+        """Restore the outputs of these calls, or all; later pruning skips them. Returns and raises as `prune` does."""
 
         def choose(messages: Sequence[MessageWithParts]) -> list[ToolPart]:
             if part_ids is None:
@@ -143,7 +143,7 @@ class SessionPruning:
         return _report(session_id, parts)
 
     async def _mark(self, parts: Sequence[ToolPart]) -> None:
-        """Mark calls, the oldest first: the rules stop at a marked one, and go on where a death broke this off."""
+        """Mark calls, the oldest first: the rules stop at a marked one, and so continue after a crash."""
         now = self._clock()
         for part in parts:
             await self._store.update_part(part.changed(state=prune(part.state, now=now)))
@@ -158,7 +158,7 @@ class SessionPruning:
         info, messages = await self._store.get(session_id), await self._store.messages(session_id)
         if info.revert is None:
             return messages
-        from opencode_tui.engine.session.revert.range import visible  # most sessions have no undo in force
+        from opencode_tui.engine.session.revert.range import visible  # most sessions have no active undo
 
         return visible(messages, info.revert)
 
@@ -173,7 +173,7 @@ def _named(messages: Sequence[MessageWithParts], part_ids: Sequence[str]) -> lis
     calls = [part for part in found if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)]
     if len(calls) < len(found):
         other = next(part for part in found if part not in calls)
-        raise SessionError(f"part {other.id} is no finished tool call; only the outputs of those can be pruned")
+        raise SessionError(f"part {other.id} is not a finished tool call; only outputs of finished calls can be pruned")
     return calls
 
 
@@ -182,7 +182,7 @@ def _is_pruned(part: ToolPart) -> bool:
 
 
 def _report(session_id: str, parts: Sequence[ToolPart]) -> "PruneReport":
-    from opencode_tui.schema.api.context import PrunedPart, PruneReport  # turns end without a report
+    from opencode_tui.schema.api.context import PrunedPart, PruneReport  # no turn needs a report
 
     pruned_parts = [
         PrunedPart(

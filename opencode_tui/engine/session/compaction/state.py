@@ -1,4 +1,4 @@
-"""Pure: how full a context is by what was reported, what a compaction could take away, and what is said when nothing helps."""
+"""Pure: how full a context is, what a compaction could save, and the error when nothing helps."""
 
 import re
 from collections.abc import Sequence
@@ -15,21 +15,21 @@ from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 
 GAIN = 0.2
-"""Share of a request that a compaction must be able to take away, or none is done by itself."""
+"""Share of a request that an automatic compaction must be able to save."""
 
 LEAST_ANSWER = 1_000
-"""Tokens of the shortest answer that is worth asking for."""
+"""Minimum tokens of an answer."""
 
 _LEAST_LIMIT = 1_000
 _LEAST_SHARE = 16
-"""A limit below one in so many of what was refused is taken for another number."""
+"""A reported limit smaller than the rejected size divided by this is taken for another number."""
 _NUMBER = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?![\d.])|(?<![\d.,])\d+(?![\d.])")
 
 
 def reported_use(messages: Sequence[MessageWithParts], model: Model) -> int:
-    """Return what the newest finished step has taken as its provider reported it; 0 when that says nothing of the next request.
+    """Return the tokens that the provider reported for the newest finished step; 0 when they do not apply to the next request.
 
-    It says nothing when a compaction came after it, when another model gave it, or when outputs were pruned since. `messages` are
+    They do not apply after a compaction, for another model, or when outputs were pruned since. `messages` are
     all of the session, in its order.
     """
     for message in reversed(messages):
@@ -44,12 +44,12 @@ def reported_use(messages: Sequence[MessageWithParts], model: Model) -> int:
 
 
 def max_request(model: Model) -> int:
-    """Return the tokens that a request may take at the very most, so that an eighth of the context is left for the answer."""
+    """Return the maximum tokens of a request, so that an eighth of the context is left for the answer."""
     return model.limit.input or model.limit.context - max(LEAST_ANSWER, model.limit.context // 8)
 
 
 def pending_from(sent: Sequence[MessageWithParts]) -> int:
-    """Return the place of the first request that still waits for its answer, the end without one."""
+    """Return the index of the first request without an answer, the length without one."""
     at = len(sent)
     while at > 0 and isinstance(sent[at - 1].info, UserMessage) and compaction_of(sent[at - 1]) is None:
         at -= 1
@@ -57,7 +57,7 @@ def pending_from(sent: Sequence[MessageWithParts]) -> int:
 
 
 def new_messages(sent: Sequence[MessageWithParts]) -> Sequence[MessageWithParts]:
-    """Return the messages that no summary stands for yet: what a compaction can make smaller."""
+    """Return the messages that no summary covers yet: what a compaction can shorten."""
     return [
         message
         for message in sent
@@ -66,14 +66,14 @@ def new_messages(sent: Sequence[MessageWithParts]) -> Sequence[MessageWithParts]
 
 
 def parse_reported_limit(text: str, size: int) -> int | None:
-    """Return the tokens that a provider's refusal of a request of about `size` names as its limit, None when it names none."""
+    """Return the limit in tokens that a provider's error names for a request of about `size`, None when it names none."""
     numbers = (int(found.replace(",", "")) for found in _NUMBER.findall(text))
     least = max(_LEAST_LIMIT, size // _LEAST_SHARE)
     return max((number for number in numbers if least <= number < size), default=None)
 
 
 def full_context(model: Model, size: int, room: int | None) -> ContextOverflowError:
-    """Return the error that ends a turn whose context is full although nothing is left to summarise."""
+    """Return the error that ends a turn whose context is full when compaction cannot help."""
     takes = f"has room for {room:,} beside its answer" if room is not None else "does not take that many"
     return ContextOverflowError(
         f"the context is full: the next request takes about {size:,} tokens, {model.ref} {takes}, and a summary would gain too "
@@ -84,7 +84,7 @@ def full_context(model: Model, size: int, room: int | None) -> ContextOverflowEr
 
 
 def pruned_since(messages: Sequence[MessageWithParts], moment: int) -> bool:
-    """Tell whether a tool's output has been pruned since a moment, in milliseconds since 1970."""
+    """Return whether a tool's output has been pruned since a time in milliseconds since 1970."""
     return any(
         isinstance(part, ToolPart)
         and isinstance(part.state, ToolStateCompleted)
@@ -94,14 +94,14 @@ def pruned_since(messages: Sequence[MessageWithParts], moment: int) -> bool:
     )
 
 
-# Pure: when a conversation no longer fits its model. Source: seeds 000 and 001; SPEC section 3, "overflow".
+# Pure: when a conversation exceeds its model's context. Source: seeds 000 and 001; SPEC section 3, "overflow".
 
 
 class OverflowRules(Struct, frozen=True):
-    """What the settings and flags say of a full context.
+    """The settings and flags for a full context.
 
-    `is_automatic` is false when nothing is compacted by itself; `reserved` are tokens of a model's input limit that stay free;
-    `output_max` are the tokens that an answer may have at the most.
+    `is_automatic` is false when automatic compaction is off; `reserved` are tokens of a model's input limit that stay free;
+    `output_max` is the maximum of an answer in tokens.
     """
 
     is_automatic: bool = True
@@ -110,7 +110,7 @@ class OverflowRules(Struct, frozen=True):
 
 
 def usable(model: Model, rules: OverflowRules) -> int | None:
-    """Return the tokens that a conversation may take, at least 0; None when the model's limit is not known."""
+    """Return the tokens that a conversation may take, at least 0; None when the model's limit is unknown."""
     limit = model.limit
     if limit.context <= 0:
         return None
@@ -120,6 +120,6 @@ def usable(model: Model, rules: OverflowRules) -> int | None:
 
 
 def exceeds(count: int, model: Model, rules: OverflowRules) -> bool:
-    """Return whether a count of tokens, reported or estimated, is too large; never when compaction is switched off."""
+    """Return whether a reported or estimated count of tokens is too large; always False when compaction is off."""
     room = usable(model, rules)
     return rules.is_automatic and room is not None and count > room

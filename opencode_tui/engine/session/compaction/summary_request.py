@@ -1,4 +1,4 @@
-"""Builds the requests for summaries: which model, how much room, what is asked. Source: SPEC row 14; reference, section 16."""
+"""Build the requests for summaries: the model, the size, the instructions. Source: SPEC row 14; reference, section 16."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
@@ -34,22 +34,22 @@ from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 
-# Pure: the request for a summary: the conversation as plain text, made to fit, and what is asked of the model.
+# Pure: the conversation as plain text, shortened to fit, with the instructions for the model.
 
 Measure = Callable[[str], int]
-"""Tells how many tokens a text takes."""
+"""Returns the tokens of a text."""
 
 MEDIA_TOKENS = 1_600
-"""Tokens that an image is counted as; documents take more, and are the first to go."""
+"""Tokens counted for an image; documents take more, and are removed first."""
 
-OMITTED = "(Older messages were left out here: the conversation is too long.)"
+OMITTED = "(Older messages were omitted here: the conversation is too long.)"
 _SHORT_OUTPUT, _SHORT_TEXT = 300, 1_500
 """Characters to which tool outputs and texts are shortened."""
 
 
 @dataclass(slots=True)
 class _Piece:
-    """A piece of the conversation as it is told to the summarising model."""
+    """A piece of the conversation in a summary request."""
 
     role: Literal["user", "assistant"]
     kind: Literal["text", "call", "result", "media"]
@@ -66,9 +66,9 @@ def conversation_text(
     instruction: str,
     has_summary: bool = False,
 ) -> tuple[ModelMessage, ...]:
-    """Return the conversation as text within `room` tokens (any size without it), closed by the instruction.
+    """Return the conversation as text within `room` tokens (any size without it), ending with the instruction.
 
-    With `has_summary` it begins with an earlier summary, which stays whole: it stands for everything before.
+    With `has_summary` it starts with an earlier summary, which is not shortened: it covers everything before.
     """
     pieces = [piece for entry in entries for piece in _pieces(entry)]
     if has_summary:
@@ -172,36 +172,36 @@ def _assembled(pieces: Sequence[_Piece]) -> Iterator[ModelMessage]:
 
 AGENT = "compaction"
 ATTEMPTS = (1.0, 0.5)
-"""Shares of the room that the attempts at one summary may fill."""
+"""Shares of the available size for the attempts at one summary."""
 
 _UNKNOWN_ROOM = 120_000
 _SUMMARY_SHARE = 6
-"""A summary may take one part in so many of the usable context."""
+"""Divisor of the usable context that gives the maximum size of a summary."""
 _LEAST_SUMMARY, _MOST_SUMMARY = 500, 16_000
 _LEAST_WORDS, _MOST_WORDS = 150, 1_500
 _SHORT = 1_000
-"""Tokens of a summary that nobody minds, however little it stands for."""
+"""Tokens that a summary may always take, however short the summarized messages are."""
 _SLACK = 0.06
 """Share of a model's limit that stays free, because sizes are estimates."""
 _BROKEN = ("error", "content-filter")
 
 
 class SummaryRequest(Struct, frozen=True):
-    """A request for a summary of `size` tokens at the most, and what tells a usable one."""
+    """A request for a summary of at most `size` tokens, and the check of its result."""
 
     request: LlmRequest
     size: int
     estimator: TokenEstimator
 
     def fault_of(self, text: str, reason: str) -> str | None:
-        """Return what is wrong with a summary, None when it can be used."""
+        """Return the problem of a summary, None when it is usable."""
         ref = self.request.model.ref
         if reason in _BROKEN or not text.strip():
-            return f"{ref} gave no summary; choose another model with agent.compaction.model in opencode.json"
+            return f"{ref} returned no summary; choose another model with agent.compaction.model in opencode.json"
         if self.estimator.estimate_text(text, self.request.model) > self.size:
             return (
-                f"{ref} gave a summary that is longer than what it stands for; "
-                "choose another model with agent.compaction.model in opencode.json, or begin a new session"
+                f"{ref} returned a summary longer than the summarized messages; "
+                "choose another model with agent.compaction.model in opencode.json, or start a new session"
             )
         return None
 
@@ -219,14 +219,14 @@ class SummaryRequests:
         self._rules = rules
 
     def model(self, user: UserMessage, wanted: ModelRef | None = None) -> Model:
-        """Return who summarises: the wanted model, else the compaction agent's, else that of the conversation."""
+        """Return the model for summaries: the wanted one, else the compaction agent's, else that of the conversation."""
         agent = self._agents.get(AGENT)
         return self._catalog.resolve(wanted or (agent.model if agent else None) or user.model)
 
     async def attempts(
         self, old: Sequence[MessageWithParts], user: UserMessage, model: Model, *, limit: int | None = None
     ) -> AsyncIterator[SummaryRequest]:
-        """Yield the requests to try, the next one shorter than the one before; `limit` is what a provider said it takes."""
+        """Yield the requests to try, each shorter than the one before; `limit` is the limit that the provider reported."""
         for share in ATTEMPTS:
             yield await self.build(old, user, model, limit=limit, share=share)
 
@@ -239,7 +239,7 @@ class SummaryRequests:
         limit: int | None = None,
         share: float = 1.0,
     ) -> SummaryRequest:
-        """Return the request for a summary of these messages, shortened to `share` of the room that the model has."""
+        """Return the request for a summary of these messages, shortened to `share` of the model's available context."""
         agent = self._agents.get(AGENT)
         output, words = self._sizes(model)
         system = (agent.prompt if agent else None) or read_prompt(AGENT)
@@ -275,7 +275,7 @@ class SummaryRequests:
         return "\n\n".join([prompt, *added])
 
     def _sizes(self, model: Model) -> tuple[int, int]:
-        """Return the tokens that the answer may take, thoughts included, and the words that are asked for."""
+        """Return the maximum tokens of the answer, reasoning included, and the number of words to ask for."""
         room = usable(model, self._rules) or _UNKNOWN_ROOM
         summary = min(_MOST_SUMMARY, max(_LEAST_SUMMARY, room // _SUMMARY_SHARE))
         most = min(model.limit.output or self._rules.output_max, self._rules.output_max)
@@ -283,7 +283,7 @@ class SummaryRequests:
 
 
 def _without_continue(entries: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
-    """Return a conversation without the word to go on that closes one which ends with an answer."""
+    """Return a conversation without the request to continue that is added after a last answer."""
     return entries[:-1] if entries and entries[-1] == UserEntry((TextBlock(CONTINUE),)) else entries
 
 
@@ -292,11 +292,11 @@ def newest_request(messages: Sequence[MessageWithParts]) -> UserMessage:
     for message in reversed(messages):
         if isinstance(message.info, UserMessage):
             return message.info
-    raise SessionError("there is nothing to summarise: nothing has been said yet")
+    raise SessionError("there is nothing to summarize: the session has no messages")
 
 
 def _room(model: Model, output: int, limit: int | None) -> float:
-    """Return the tokens that such a request may have."""
+    """Return the maximum tokens of a summary request."""
     window = limit or model.limit.context
     rooms = [window - output] if window else [_UNKNOWN_ROOM]
     if model.limit.input:

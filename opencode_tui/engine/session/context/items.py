@@ -1,7 +1,7 @@
-"""Pure: the next request of a session, item by item: what each takes, what is left out of it, and why.
+"""Pure: the next request of a session, item by item: the size of each, what is not sent, and why.
 
-Items come in the request's order: the system prompt, the tools, the messages. What a summary stands for follows the summary, what
-an undo hides comes last. Parts that are only the program's book-keeping (steps, snapshots, patches, retries) never go to a model
+Items come in the request's order: the system prompt, the tools, the messages. Summarized messages follow the summary, messages that
+an undo hides come last. Parts for bookkeeping only (steps, snapshots, patches, retries) are never sent to a model
 and are no items.
 """
 
@@ -34,7 +34,7 @@ from opencode_tui.schema.session.part import (
 )
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning, restore
 
-# Pure: one part of a message as an item of the context: what it is, what it is called, and why it may be left out.
+# Pure: one part of a message as an item of the context: its kind, its name, and why it may not be sent.
 
 NAME_LENGTH = 100
 """Characters of an item's name."""
@@ -43,7 +43,7 @@ _EXPANDED = ("text/plain", "application/x-directory")
 
 
 class Description(NamedTuple):
-    """What a part is."""
+    """The kind and name of a part."""
 
     kind: ContextKind
     group: ContextGroup
@@ -51,7 +51,7 @@ class Description(NamedTuple):
 
 
 def describe(part: AnyPart, info: AnyMessage, *, is_marker: bool) -> Description | None:
-    """Return what a part is, None for one that is only book-keeping; `is_marker` when its message marks a compaction."""
+    """Return the description of a part, None for bookkeeping; `is_marker` when its message marks a compaction."""
     is_summary = isinstance(info, AssistantMessage) and info.summary
     match part:
         case TextPart() if is_summary:
@@ -71,16 +71,16 @@ def describe(part: AnyPart, info: AnyMessage, *, is_marker: bool) -> Description
         case SubtaskPart():
             return Description("subtask", "messages", f"{part.agent}: {first_line(part.description or part.prompt)}")
         case CompactionPart():
-            return Description("marker", "summary", "the history was summarised here")
+            return Description("marker", "summary", "the history was summarized here")
         case _:
             return None
 
 
 def sent_reason(part: AnyPart, *, text: str) -> str | None:
-    """Return what is to be said of a part that is sent; `text` is what stands for it in the request."""
+    """Return the remark on a part that is sent; `text` is its text in the request."""
     if isinstance(part, ToolPart):
         if isinstance(part.state, ToolStateCompleted) and part.state.metadata.get(KEEP):
-            return "restored by you; pruning passes it by"
+            return "restored by you; pruning skips it"
         if not isinstance(part.state, ToolStateCompleted | ToolStateError):
             return "not finished; sent as interrupted"
     if isinstance(part, FilePart) and " left out: " in text:
@@ -89,7 +89,7 @@ def sent_reason(part: AnyPart, *, text: str) -> str | None:
 
 
 def ignored_reason(part: AnyPart, info: AnyMessage, model: Model) -> str:
-    """Return why the model is not given a part."""
+    """Return why a part is not sent."""
     if isinstance(info, AssistantMessage) and info.error is not None and not isinstance(info.error, StoredAbortedError):
         return "the answer failed"
     match part:
@@ -98,19 +98,19 @@ def ignored_reason(part: AnyPart, info: AnyMessage, model: Model) -> str:
         case TextPart() if not part.text.strip():
             return "empty"
         case ReasoningPart() if not part.metadata:
-            return "its provider takes no thoughts back"
+            return "its provider accepts no reasoning back"
         case ReasoningPart() if isinstance(info, AssistantMessage) and _is_other(info, model):
-            return f"thought by another model, {info.provider_id}/{info.model_id}"
+            return f"reasoning of another model, {info.provider_id}/{info.model_id}"
         case ReasoningPart():
             return "nothing follows it"
         case FilePart() if part.mime in _EXPANDED:
-            return "its text stands beside it"
+            return "its text is sent as a part of its own"
         case _:
-            return "nothing of it can be sent"
+            return "it has no content that can be sent"
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a text that says anything, cut to the length of a name."""
+    """Return the first line of a text that is not blank, cut to the length of a name."""
     line = next((line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("<")), "")
     line = line or text.strip().partition("\n")[0]
     return line if len(line) <= NAME_LENGTH else line[: NAME_LENGTH - 1] + "…"
@@ -118,7 +118,7 @@ def first_line(text: str) -> str:
 
 def _call_name(part: ToolPart) -> str:
     state = part.state
-    command = state.input.get("command") if part.tool == "bash" else None  # its title is what the model said of it
+    command = state.input.get("command") if part.tool == "bash" else None  # its title is the model's description
     title = state.title if isinstance(state, ToolStateCompleted | ToolStateRunning) else None
     named = (
         (command if isinstance(command, str) else None)
@@ -132,15 +132,14 @@ def _is_other(info: AssistantMessage, model: Model) -> bool:
     return (info.provider_id, info.model_id) != (model.provider_id, model.model_id)
 
 
-# Pure: how the tokens of a request are spread over the layers of its system prompt, its tools and the parts of its
-# messages.
+# Pure: the tokens of a request by layer of its system prompt, by tool and by part of its messages.
 
 PROGRAM = ""
-"""The part id under which stands what the program itself adds to the messages."""
+"""The part id for what the program itself adds to the messages."""
 
 
 class RequestSizes(Struct, frozen=True):
-    """Tokens of a request: of each layer in its order, of what plugins put into the system prompt, of the tools, of each part."""
+    """Tokens of a request: by layer in order, of what plugins added to the system prompt, of the tools, by part."""
 
     layers: tuple[float, ...]
     plugin: float
@@ -149,7 +148,7 @@ class RequestSizes(Struct, frozen=True):
 
 
 def measure(request: LlmRequest, layers: Sequence[SystemLayer], estimate: ModelEstimate) -> RequestSizes:
-    """Return how the tokens of a request are spread; each message's frame counts to its first part."""
+    """Return the tokens of a request by piece; each message's frame counts with its first part."""
     live, added = split_system(request.system, layers)
     frame = estimate.request_frame
     sizes = [estimate.text(layer.text) if is_live else 0.0 for layer, is_live in zip(layers, live, strict=True)]
@@ -164,7 +163,7 @@ def measure(request: LlmRequest, layers: Sequence[SystemLayer], estimate: ModelE
 
 
 def part_sizes(messages: Sequence[ModelMessage], estimate: ModelEstimate) -> dict[str, float]:
-    """Return the tokens of each part in messages; what has no part stands under `PROGRAM`."""
+    """Return the tokens of each part in messages; content without a part counts under `PROGRAM`."""
     sizes: dict[str, float] = {}
     for entry in messages:
         blocks: Sequence[Block] = entry.results if isinstance(entry, ToolEntry) else entry.content
@@ -178,7 +177,7 @@ def part_sizes(messages: Sequence[ModelMessage], estimate: ModelEstimate) -> dic
 
 
 def split_system(segments: Sequence[str], layers: Sequence[SystemLayer]) -> tuple[list[bool], str]:
-    """Return which layers stand in the system prompt as they are, and the text in it that comes from none of them."""
+    """Return for each layer whether the system prompt contains it unchanged, and the text in it that comes from no layer."""
     rest, live = "\n\n".join(segments), list[bool]()
     for layer in layers:
         text = layer.text.strip()
@@ -189,18 +188,18 @@ def split_system(segments: Sequence[str], layers: Sequence[SystemLayer]) -> tupl
     return live, rest.strip()
 
 
-_PRUNED = "its output was pruned: `session restore` brings it back, the model reads it with recall"
-_KEPT = "kept by the program, whatever the summary says"
-_LEFT_BEHIND = "left behind by a compaction that came to nothing"
+_PRUNED = "its output was pruned: `session restore` restores it, the model can read it with recall"
+_KEPT = "preserved by the program, independent of the summary"
+_LEFT_BEHIND = "left by a compaction that failed"
 _OURS = "added by the program to this request"
-_PLUGINS = "put in by a plugin"
+_PLUGINS = "added by a plugin"
 
 
 class ContextSources(Struct, frozen=True):
-    """What the items are read from.
+    """The input of `context_items`.
 
-    `stored` are all messages of the session; `visible` those that no undo hides, `sent` those of them that the model is given.
-    `estimate` gives the tokens of each piece.
+    `stored` are all messages of the session, `visible` those that no undo hides, `sent` those of them that are sent to the model.
+    `estimate` returns the tokens of each piece.
     """
 
     built: BuiltRequest
@@ -211,7 +210,7 @@ class ContextSources(Struct, frozen=True):
 
 
 class _Line(Struct, frozen=True):
-    """A message at its place in the list, its state, and why it has it."""
+    """A message in the order of the list, its state, and the reason of the state."""
 
     message: MessageWithParts
     state: ContextState = "live"
@@ -238,7 +237,7 @@ def _system(built: BuiltRequest, sizes: Sequence[float], plugin: float) -> Itera
     for layer, size in zip(built.layers, sizes, strict=True):
         kind = "system" if layer.kind in ("message", "form") else layer.kind
         item = ContextItem(kind=kind, group="system", name=layer.name, tokens=round(size))
-        yield item if size else item.changed(state="ignored", why="changed or taken out by a plugin")
+        yield item if size else item.changed(state="ignored", why="changed or removed by a plugin")
     if plugin:
         yield ContextItem(kind="plugin", group="system", name="plugins", why=_PLUGINS, tokens=round(plugin))
 
@@ -254,7 +253,7 @@ def _lines(sources: ContextSources) -> Iterator[_Line]:
     yield from map(_Line, heads)
     for message in unsent:
         if places[message.info.id] < boundary:
-            yield _Line(message, "summarised", "before the newest summary")
+            yield _Line(message, "summarized", "before the newest summary")
     rest = [_Line(one) for one in sources.sent if one.info.id not in head_ids]
     rest += [_Line(one, "ignored", _LEFT_BEHIND) for one in unsent if places[one.info.id] >= boundary]
     yield from sorted(rest, key=lambda line: places.get(line.message.info.id, len(places)))
@@ -262,17 +261,17 @@ def _lines(sources: ContextSources) -> Iterator[_Line]:
 
 
 def _hidden(sources: ContextSources) -> Iterator[_Line]:
-    """Yield what an undo hides: the rest of a message that stays in part, then whole messages."""
+    """Yield what an undo hides: the hidden parts of a message that stays, then whole messages."""
     shown = {message.info.id: {part.id for part in message.parts} for message in sources.visible}
     for message in sources.stored:
         kept = shown.get(message.info.id, set[str]())
         gone = [part for part in message.parts if part.id not in kept]
         if message.info.id not in shown or (gone and len(kept) < len(message.parts)):
-            yield _Line(with_parts(message.info, gone), "reverted", "undone: `session unrevert` brings it back")
+            yield _Line(with_parts(message.info, gone), "reverted", "undone: `session unrevert` restores it")
 
 
 class _PartState(TypedDict, total=False):
-    """What becomes of a part in the request."""
+    """The state of a part in the request."""
 
     tokens: int
     state: Required[ContextState]
@@ -282,7 +281,7 @@ class _PartState(TypedDict, total=False):
 
 
 class _Parts:
-    """Makes items of parts; remembers which, so that what nobody stored is left over at the end."""
+    """Makes items of parts; remembers which, so that `added` can yield content that is not stored."""
 
     def __init__(self, sources: ContextSources, sizes: Mapping[str, float]) -> None:
         self._sources = sources
@@ -318,7 +317,7 @@ class _Parts:
             )
 
     def added(self) -> Iterator[ContextItem]:
-        """Yield what stands in the request's messages and is stored nowhere."""
+        """Yield the content of the request's messages that is not stored."""
         for name, size in self._sizes.items():
             if name not in self._listed:
                 is_ours = name == PROGRAM or name.endswith("_reminder")
@@ -331,7 +330,7 @@ class _Parts:
                 )
 
     def _sent(self, part: AnyPart, tokens: int, *, is_marker: bool) -> "_PartState":
-        """Return how a part stands that is sent."""
+        """Return the state of a part that is sent."""
         if isinstance(part, TextPart) and is_marker and part.synthetic:
             return _PartState(tokens=tokens, state="kept", why=_KEPT)
         live = _PartState(tokens=tokens, state="live", why=sent_reason(part, text=self._texts.get(part.id, "")))
@@ -345,7 +344,7 @@ class _Parts:
         return live
 
     def _freed(self, part: ToolPart, state: ToolStateCompleted) -> float:
-        """Return what an output takes beyond the words that stand for it when it is pruned."""
+        """Return the tokens that pruning an output saves."""
         estimate = self._sources.estimate
         size = estimate.text(state.output.strip()) - estimate.text(PRUNED_OUTPUT)
         for file in state.attachments or []:
@@ -356,7 +355,7 @@ class _Parts:
         return size
 
     def _whole(self, message: MessageWithParts) -> dict[str, float]:
-        """Return what the parts of a message take by themselves when nothing of it is pruned."""
+        """Return the tokens of each part of a message when nothing of it is pruned."""
         parts = [
             part.changed(state=restore(part.state))
             if isinstance(part, ToolPart) and isinstance(part.state, ToolStateCompleted)
@@ -372,7 +371,7 @@ def _is_summary(message: MessageWithParts) -> bool:
 
 
 def _texts_of(request: LlmRequest) -> dict[str, str]:
-    """Return the text of each part of what the person said, as it is sent."""
+    """Return the text of each part of user messages as it is sent."""
     return {
         block.part or PROGRAM: "" if isinstance(block, MediaBlock) else block.text
         for entry in request.messages

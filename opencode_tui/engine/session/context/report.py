@@ -1,6 +1,6 @@
-"""What the next request of a session would carry: item by item, and as it would go to the provider.
+"""The next request of a session: item by item, and as it would be sent to the provider.
 
-Built by the code that builds the loop's requests. Reads only: no lock, nothing is mended, no model is asked.
+Built by the code that builds the loop's requests. Reads only: it takes no lock, repairs nothing and calls no model.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from opencode_tui.schema.session.message import AssistantMessage, MessageTime, U
 from opencode_tui.schema.session.session import SessionInfo, hidden_cost
 
 _MOST_FACTOR, _LEARNED_FACTOR = 2.0, 1.25
-"""How far an estimate is scaled to a report at the most, of a new model and of one that is known.
+"""Maximum factor between an estimate and a report, for a new model and for a known one.
 
 Beyond that the report is of another request: rules or tools were changed since, or outputs restored.
 """
@@ -44,7 +44,7 @@ _KNOWN = 5
 
 
 class ContextServices(Struct, frozen=True):
-    """What looking at the next request needs in the instance of one folder."""
+    """The services that `SessionContext` needs in the instance of one folder."""
 
     store: SessionStore
     agents: AgentRegistry
@@ -55,7 +55,7 @@ class ContextServices(Struct, frozen=True):
 
 
 class _Next(Struct, frozen=True):
-    """The next request of a session, and the messages that it comes from."""
+    """The next request of a session, and the messages that it is built from."""
 
     info: SessionInfo
     agent: str
@@ -77,7 +77,7 @@ class SessionContext:
         return await asyncio.to_thread(self._view, following)
 
     def with_room(self, models: Sequence[Model]) -> Sequence[Model]:
-        """Return the models with what a conversation may take of each."""
+        """Return the models with the usable context of each."""
         return [model.changed(usable=usable(model, self._services.rules)) for model in models]
 
     async def request(self, session_id: str) -> RequestView:
@@ -132,7 +132,7 @@ class SessionContext:
         began = following.info.time.created
         own = [
             message for message in following.stored if message.info.time.created >= began
-        ]  # not what a fork took over
+        ]  # without the messages that a fork copied
         return ContextView(
             session_id=following.info.id,
             model=request.model.ref,
@@ -157,7 +157,7 @@ class SessionContext:
             return None  # the body can be shown without a key
 
     def _placeholder_request(self, session_id: str) -> UserMessage:
-        """Return a request of nobody, for a session that has none yet."""
+        """Return an empty request, for a session that has none yet."""
         agent: AgentInfo = self._services.agents.default()
         return UserMessage(
             id="msg_",
@@ -169,7 +169,7 @@ class SessionContext:
 
 
 def _factor(following: _Next, newest: AssistantMessage, estimate: ModelEstimate) -> float:
-    """Return by how much the estimate of what the newest answer was given differs from what its provider counted."""
+    """Return the ratio of the provider's count to the estimate for the request of the newest answer."""
     sizes = measure(following.built.request, following.built.layers, estimate)
     estimated = sum(sizes.layers) + sizes.plugin + sizes.tools
     for message in following.built.messages:
@@ -180,7 +180,7 @@ def _factor(following: _Next, newest: AssistantMessage, estimate: ModelEstimate)
 
 
 def _without_continue(request: LlmRequest) -> LlmRequest:
-    """Return the request without the words that stand for a prompt that is still to come."""
+    """Return the request without the placeholder for the next prompt."""
     last = request.messages[-1] if request.messages else None
     if isinstance(last, UserEntry) and last.content == (TextBlock(CONTINUE),):
         return replace(request, messages=request.messages[:-1])
@@ -188,7 +188,7 @@ def _without_continue(request: LlmRequest) -> LlmRequest:
 
 
 def _reported(following: _Next, model: Model) -> AssistantMessage | None:
-    """Return the newest answer whose report tells of what is sent now: of the same model, nothing pruned or restored since."""
+    """Return the newest answer whose reported tokens apply to the next request: same model, nothing pruned or restored since."""
     for message in reversed(following.sent):
         info = message.info
         if isinstance(info, AssistantMessage) and info.finish and info.error is None:

@@ -1,8 +1,8 @@
-"""Forks a session: a new one that begins with the messages before a boundary. Source: SPEC section 3, fork; reference, section 5.
+"""Fork a session: the new one starts with the messages before a boundary. Source: SPEC section 3, fork; reference, section 5.
 
-One record is written, and the fork can be used: reads go through to the source until `fork_copy` has copied everything. No events
-of the copied messages are sent; whoever opens the fork reads them. What an active revert hides is not taken over: the files are as
-if it had never happened, and a conversation that speaks of it would mislead the model. The sessions of agents stay the source's.
+The fork can be used once its record is written: reads go to the source until `fork_copy` has copied everything. No events
+of the copied messages are sent. What an active revert hides is not copied: the files are as
+if it had never happened, so it would mislead the model. The sessions of agents are not copied.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ from opencode_tui.schema.session.session import (
 from opencode_tui.storage.locks import Locks
 
 PATIENCE_MS = 3_000
-"""How long a fork waits for a run that has ended and still writes down what its last step changed."""
+"""Seconds that a fork waits for an ended run that still records what its last step changed."""
 
 _NUMBERED = re.compile(r"(.*) \(fork #(\d{1,9})\)", re.DOTALL)
 
 
 class SessionForks(Struct, frozen=True):
-    """The verb of one folder: forks work in that folder."""
+    """Forks the sessions of one folder."""
 
     store: SessionStore
     sessions: Sessions
@@ -56,10 +56,10 @@ class SessionForks(Struct, frozen=True):
     async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
         """Return the new session; it can be used at once, its records are copied in the background.
 
-        Raises NotFoundError, NoSuchMessageError for a boundary that is not there, BusyError while what would be taken over is
-        still being written; for a worktree also ConfigError, GitUnavailableError and SnapshotError, and then nothing is left.
+        Raises NotFoundError, NoSuchMessageError for a boundary that does not exist, BusyError while messages to copy are
+        still being written; for a worktree also ConfigError, GitUnavailableError, SnapshotError. A failure leaves nothing behind.
         """
-        # A thread's way there and back is half of what a fork may cost.
+        # A switch to a thread and back would take half of the time budget of a fork.
         source = self.store.look(session_id) or await self.sessions.get(session_id)
         if not request.worktree:
             return await self._fork(source, request, None)
@@ -74,12 +74,12 @@ class SessionForks(Struct, frozen=True):
             async with self.locks.session_fork(session_id):
                 if self.source.is_free(session_id):
                     return await self._begin(source, request, folder)
-            # Whoever holds the run lock may be waiting for the fork lock: never the other way round.
+            # Lock order: the holder of the run lock may wait for the fork lock, never the reverse.
             await self.source.wait(session_id, deadline=deadline)
             source = await self.sessions.get(session_id)
 
     async def preview(self, session_id: str, request: ForkSession) -> ForkPreview:
-        """Return what `fork` would make, without making it; raises as it does."""
+        """Return what `fork` would create, without creating it; raises as it does."""
         source = await self.sessions.get(session_id)
         taken = await self.source.range(source, request.message_id)
         names = await asyncio.to_thread(self.source.names, source, taken)
@@ -103,10 +103,10 @@ class SessionForks(Struct, frozen=True):
             self.copies.register(source.id, info.id)
         await self.todos.copy(source.id, info.id)
         await self.store.create(info)
-        # It has messages already: the next reader finds them.
+        # The fork has messages already: the next reader finds them.
         self.store.drop(info.id)
         if not _is_empty(taken):
-            # Only then: whoever waits for the fork does not wait for its copying too.
+            # Start copying last, so that the caller does not wait for it.
             asyncio.get_running_loop().call_soon(self.copies.resume, info.id)
         return info
 
@@ -129,14 +129,14 @@ class SessionForks(Struct, frozen=True):
         )
 
     def _is_elsewhere(self, source: SessionInfo, folder: Path) -> bool:
-        """Tell whether a fork in this folder works on other files than its source."""
+        """Return whether a fork in this folder works on other files than its source."""
         if folder != self.project.directory:
             return True
         return source.directory != str(folder) and works_elsewhere(source.directory, self.project.worktree)
 
 
 def forked_title(title: str) -> str:
-    """Return the title of a fork: `X` gives `X (fork #1)`, and that gives `X (fork #2)`."""
+    """Return the title of a fork: `X (fork #1)` for `X`, `X (fork #2)` for `X (fork #1)`."""
     numbered = _NUMBERED.fullmatch(title)
     if numbered is None:
         return f"{title} (fork #1)"

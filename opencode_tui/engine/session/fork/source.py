@@ -1,4 +1,4 @@
-"""What of a session a fork takes over: the messages before the boundary, as far as they are visible and no longer being written."""
+"""The range of messages that a fork copies: those before the boundary that are visible and complete."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ _POLL_S = 0.01
 
 
 class ForkRange:
-    """Looks at sessions that are to be forked."""
+    """Computes the range of sessions to fork."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class ForkRange:
         self._clock = clock
 
     def is_free(self, session_id: str) -> bool:
-        """Tell whether a fork may begin: nobody holds the session, or only a run of this process that is at work."""
+        """Return whether a fork may start: the session is not locked, or only by a run of this process that is still running."""
         if self._runs.get(session_id) is not None and session_id in self._statuses.all():
             return True
         return not self._locks.is_running(session_id)
@@ -49,15 +49,13 @@ class ForkRange:
         await self._runs.wait_released(session_id)
         while not self.is_free(session_id):
             if time.monotonic() > deadline:
-                raise BusyError(
-                    f"session {session_id} is being worked on by another process; fork it when that is done"
-                )
+                raise BusyError(f"session {session_id} is in use by another process; fork it when that process is done")
             await asyncio.sleep(_POLL_S)
 
     async def range(self, source: SessionInfo, message_id: str | None) -> CopyRange:
-        """Return what a fork with this boundary takes over, everything without one.
+        """Return the range that a fork with this boundary copies, everything without one.
 
-        Raises NoSuchMessageError, BusyError when some of it is still being written.
+        Raises NoSuchMessageError, BusyError when a message of the range is still being written.
         """
         is_busy = self._runs.get(source.id) is not None
         if not is_busy:
@@ -68,12 +66,12 @@ class ForkRange:
         return taken
 
     def names(self, source: SessionInfo, taken: CopyRange | None) -> list[str]:
-        """Return the messages that are taken over, or all, in the session's order. Blocks."""
+        """Return the ids of the messages to copy, or all, in the session's order. Blocks."""
         history = open_history(self._storage, ("session", source.project_id, source.id), source.id)
         return ordered(history) if taken is None else copied_messages(history, taken)
 
     async def _repair(self, session_id: str) -> None:
-        """Close what a killed run left open: a fork of it would never be mended."""
+        """Close what a killed run left open: a fork of it would never be repaired."""
         owner = self._locks.read_owner(session_id)
         if owner is None or not owner.is_set or is_alive(owner.process):
             return
@@ -108,14 +106,14 @@ class ForkRange:
                 return
             if is_unfinished(message):
                 raise BusyError(
-                    f"session {source.id} is being worked on; fork it at a message before the present turn, or interrupt it first"
+                    f"session {source.id} is running; fork it at a message before the current turn, or interrupt it first"
                 )
             if message.info.id == taken.last:
                 return
 
 
 def visible_range(known: KeysView[str], boundary: str | None, revert: RevertState | None) -> CopyRange:
-    """Return what a fork takes over of these messages, in order: those before the boundary that an active revert does not hide."""
+    """Return the range that a fork copies of these ordered messages: those before the boundary that no active revert hides."""
     order = list(known)
     if revert is None or revert.message_id not in known:
         return CopyRange(before=boundary, last=order[-1] if order and boundary is None else None)

@@ -1,8 +1,8 @@
-"""A work tree of its own for a fork: a git worktree beside the person's, with their files as they are now.
+"""A separate git worktree for a fork, next to the user's, with their files as they are now.
 
-The files come out of a snapshot, so that changes that are not committed are carried, byte for byte, and no filter or hook of the
-repository runs. They lie beside the repository, not in the data folder: relative paths to its neighbours go on to work, the person
-finds them, and undo works there too. Deleting the session never touches them.
+The files come from a snapshot, so that uncommitted changes are included, byte for byte, and no filter or hook of the
+repository runs. They are next to the repository, not in the data folder: relative paths to its siblings still work, the user
+finds them, and undo works there too. Deleting the session does not touch them.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 _MISSED = frozenset({HUGE, LARGE, SPECIAL, UNREADABLE})
-"""Reasons for which a file that the person would expect stays behind."""
+"""Reasons for which a file that the user would expect is not copied."""
 
 
 class ForkWorktrees:
@@ -39,29 +39,29 @@ class ForkWorktrees:
         self._environ = environ
 
     async def choose(self, source: SessionInfo) -> LinkedWorktree:
-        """Return where a fork of a session would work. Raises ConfigError where there is no repository or no commit."""
+        """Return the worktree for a fork of a session. Raises ConfigError without a repository or a commit."""
         return await self._linked().choose(source.slug or new_slug())
 
     async def notes(self, chosen: LinkedWorktree, *, message_id: str | None) -> list[str]:
-        """Return what a person should know of it: what it holds, what stays behind, how it goes away. Raises SnapshotError."""
+        """Return notes for the user: what the worktree contains, what it lacks, how to remove it. Raises SnapshotError."""
         state = await self._record()
-        held = "your files as they are now, changes that are not committed included; ignored files stay behind"
-        late = "; they are not taken back to what they were at that message" if message_id else ""
+        held = "your files as they are now, uncommitted changes included; ignored files are not copied"
+        late = "; they are not reverted to that message" if message_id else ""
         missed = [remark for remark in state.unprotected if remark.reason in _MISSED]
         return [
-            f"it begins at commit {chosen.start[:10]} and holds {held}{late}",
+            f"it starts at commit {chosen.start[:10]} and contains {held}{late}",
             *_left_behind(missed),
-            f"deleting the session leaves it alone; to remove it: git worktree remove {shlex.quote(str(chosen.path))}"
-            f" && git branch -d {chosen.branch} (git refuses while it holds work that is nowhere else)",
+            f"deleting the session keeps it; to remove it: git worktree remove {shlex.quote(str(chosen.path))}"
+            f" && git branch -d {chosen.branch} (git refuses while it has commits that exist nowhere else)",
         ]
 
     @asynccontextmanager
     async def made(self, source: SessionInfo) -> AsyncGenerator[Path]:
-        """Make a worktree for a fork of a session, fill it, and yield the folder in it that corresponds to the project's.
+        """Create and fill a worktree for a fork of a session, and yield its folder that corresponds to the project's.
 
-        When something fails, here or in the context, nothing is left of it. Raises GitUnavailableError, SnapshotError.
+        A failure here or in the context removes it. Raises GitUnavailableError, SnapshotError.
         """
-        from opencode_tui.engine.snapshot.unpack import unpack  # it brings the whole restore
+        from opencode_tui.engine.snapshot.unpack import unpack  # it imports the whole restore
 
         chosen = await self.choose(source)
         state, linked = await self._record(), self._linked()
@@ -76,18 +76,16 @@ class ForkWorktrees:
     async def _record(self) -> Snapshot:
         snapshots = self._snapshots.get()
         if snapshots.unavailable is not None:
-            raise SnapshotError(
-                f"a worktree is filled from a snapshot, and there is none here: {snapshots.unavailable}"
-            )
+            raise SnapshotError(f"a worktree is filled from a snapshot, and there is none: {snapshots.unavailable}")
         state = await snapshots.track()
         blank = next((remark for remark in state.unprotected if remark.path == "."), None)
         if blank is not None and blank.reason in (OVER_QUOTA, NOT_LOOKED):
-            raise SnapshotError(f"a worktree is filled from a snapshot, and there is none here: {blank.reason}")
+            raise SnapshotError(f"a worktree is filled from a snapshot, and there is none: {blank.reason}")
         return state
 
     def _linked(self) -> LinkedWorktrees:
         if self._project.repository is None or self._project.vcs is None:
-            raise ConfigError(f"{self._project.directory} is in no git repository; fork without --worktree")
+            raise ConfigError(f"{self._project.directory} is not in a git repository; fork without --worktree")
         return LinkedWorktrees(self._project.repository, environ=self._environ)
 
     def _folder_in(self, top: Path) -> Path:
@@ -96,5 +94,5 @@ class ForkWorktrees:
 
 
 def _left_behind(missed: list[PathNote]) -> list[str]:
-    lines = [f"{remark.path} stays behind: {remark.reason}" for remark in missed[:_SHOWN]]
-    return [*lines, f"and {len(missed) - _SHOWN} more files stay behind"] if len(missed) > _SHOWN else lines
+    lines = [f"{remark.path} is not copied: {remark.reason}" for remark in missed[:_SHOWN]]
+    return [*lines, f"and {len(missed) - _SHOWN} more files are not copied"] if len(missed) > _SHOWN else lines

@@ -1,7 +1,7 @@
-"""Copies the records of forks in the background, and tells when a session may be changed that a fork still reads.
+"""Copy the records of forks in the background, and let changes of a session wait for the forks that still read it.
 
-A copy can be broken off at any moment and begun again, in another process too: records that exist are passed by. Whoever opens a
-fork that is not whole goes on with it. Prune, revert, compaction, edit and delete come after `settled`. Source: SPEC section 3.
+A copy can be interrupted at any time and resumed, in another process too: it skips records that exist. Opening an
+incomplete fork resumes its copy. Prune, revert, compaction, edit and delete await `wait_until_copied`. Source: SPEC section 3.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from opencode_tui.storage.pending_copies import PendingCopies
 from opencode_tui.storage.storage import Storage
 
 GIVE_UP_WAIT_MS = 600_000
-"""How long a fork that is to be deleted waits for another process that copies it."""
+"""Seconds that the deletion of a fork waits for another process that copies it."""
 
 _logger = logging.getLogger(__name__)
 
@@ -45,27 +45,27 @@ class ForkQueue:
         return ForkCopying(storage=self._storage, locks=self._locks, pending=self._pending, publisher=self._publisher)
 
     def resume(self, fork_id: str) -> None:
-        """Go on copying in the background, unless this process does already; what fails is logged and tried at the next opening."""
+        """Copy in the background, unless this process already does; a failure is logged and retried when it is opened again."""
         if not self._is_closed:
             self._task(fork_id)
 
     def register(self, source_id: str, fork_id: str) -> None:
-        """Note that a fork is about to read a source: with the source's fork lock held, before the fork's record is written."""
+        """Register a fork that will read a source; needs the source's fork lock, before the fork's record is written."""
         self._pending.add(source_id, fork_id)
 
     async def wait_until_copied(self, session_id: str) -> None:
-        """Return when no fork needs the session's records any more and its own are complete.
+        """Return when no fork reads the session's records any more and its own are complete.
 
-        To be awaited directly before the records are changed, under the run lock. Copies what is missing if need be. Raises
-        StorageError when that cannot be done: then nothing may be changed.
+        Await it directly before the records are changed, under the run lock. Copies what is missing. Raises
+        StorageError when that fails: then nothing may be changed.
         """
         async with self.no_new_forks(session_id):
             pass
 
     async def store_ends(self, session_id: str) -> None:
-        """Write down where forks that take over everything end; a run does this before it adds the first message.
+        """Store the last message of forks that copy everything; a run does this before it adds the first message.
 
-        Raises StorageError. Costs one look into a folder that is hardly ever there.
+        Raises StorageError. Usually costs one `stat` of a folder that does not exist.
         """
         forks = self._pending.of(session_id)
         if forks:
@@ -75,7 +75,7 @@ class ForkQueue:
 
     @asynccontextmanager
     async def no_new_forks(self, session_id: str) -> AsyncGenerator[None]:
-        """Do what `settled` does; no fork of the session begins before the context is left. It cannot be nested."""
+        """Wait as `wait_until_copied` does; no fork of the session starts inside the context. It cannot be nested."""
         if await self._source_of(session_id) is not None:
             await self._finish(session_id)
         async with self._held(session_id):
@@ -83,7 +83,7 @@ class ForkQueue:
 
     @asynccontextmanager
     async def abandoning_copy(self, session_id: str) -> AsyncGenerator[None]:
-        """Do what `held` does, except that the session's own copy ends as it is: it is about to be deleted."""
+        """Wait as `no_new_forks` does, except that the session's own copy stops: the session will be deleted."""
         async with self._held(session_id):
             source_id = await self._source_of(session_id)
             if source_id is None:
@@ -102,7 +102,7 @@ class ForkQueue:
             self._pending.remove(source_id, session_id)
 
     async def close(self) -> None:
-        """Break off all copies; returns when none writes any more."""
+        """Cancel all copies; returns when they have stopped."""
         self._is_closed = True
         tasks = set(self._tasks.values())
         for task in tasks:
@@ -119,11 +119,13 @@ class ForkQueue:
             yield
 
     async def _finish(self, fork_id: str) -> None:
-        """Return when a fork is whole; raises StorageError."""
+        """Return when a fork is complete; raises StorageError."""
         task = self._task(fork_id)
         await asyncio.wait({task})
         if task.cancelled():
-            raise StorageError(f"fork {fork_id} was not copied whole, because the program ends; try again")
+            raise StorageError(
+                f"fork {fork_id} could not be copied completely, because the program is exiting; try again"
+            )
         error = task.result()
         if error is not None:
             raise error
@@ -136,32 +138,32 @@ class ForkQueue:
         return task
 
     async def _work(self, fork_id: str) -> OpencodeError | None:
-        """Copy and return what went wrong: an error that escaped would end the engine."""
+        """Copy, and return the error instead of raising it: an exception here would end the engine."""
         try:
             await self._copying.copy(fork_id)
         except OpencodeError as error:
-            _logger.warning("fork %s is not copied whole yet: %s", fork_id, error)
+            _logger.warning("fork %s is not copied completely yet: %s", fork_id, error)
             return error
         except Exception as error:
             _logger.exception("copying fork %s failed", fork_id)
-            return StorageError(f"fork {fork_id} cannot be copied whole ({error!r}); see the log")
+            return StorageError(f"fork {fork_id} cannot be copied ({error!r}); see the log")
         return None
 
     async def _source_of(self, session_id: str) -> str | None:
         return await asyncio.to_thread(self._copying.source_of, session_id)
 
 
-# The copying itself: from a source's records to those of its fork, some messages at a time.
+# The copying itself, some messages at a time.
 
 _BATCH = 8
-"""Messages copied between two looks at whether the copy is to end; the writes of a run wait for one batch at the most."""
+"""Messages copied between two checks for cancellation; the writes of a run wait for at most one batch."""
 
 COPY_WAIT_MS = 600_000
-"""How long to wait for another process that copies the same fork."""
+"""Seconds to wait for another process that copies the same fork."""
 
 
 class ForkCopying:
-    """Copies forks of one store. Raises StorageError; what is done then stays, and is passed by the next time."""
+    """Copies forks of one store. Raises StorageError; completed batches stay, and the next attempt skips them."""
 
     def __init__(self, *, storage: Storage, locks: Locks, pending: PendingCopies, publisher: Publisher) -> None:
         self._storage = storage
@@ -170,7 +172,7 @@ class ForkCopying:
         self._publisher = publisher
 
     async def copy(self, fork_id: str) -> None:
-        """Make a fork whole, unless another process has done so meanwhile."""
+        """Complete a fork, unless another process has done so meanwhile."""
         lock = self._locks.session_copy(fork_id)
         await lock.acquire(COPY_WAIT_MS)
         try:
@@ -180,7 +182,7 @@ class ForkCopying:
             if key is None or history is None:
                 return
             if not history.inherited:
-                _logger.warning("fork %s has nothing to copy: what it was forked from is empty or gone", fork_id)
+                _logger.warning("fork %s has nothing to copy: its source is empty or deleted", fork_id)
             for start in range(0, len(history.inherited), _BATCH):
                 names = history.inherited[start : start + _BATCH]
                 await self._storage.write_missing(await asyncio.to_thread(_records, history, fork_id, names))
@@ -189,7 +191,7 @@ class ForkCopying:
             lock.release()
 
     async def fix_end(self, fork_id: str) -> None:
-        """Write down where a fork ends that takes over everything."""
+        """Store the last message of a fork that copies everything."""
         key = await asyncio.to_thread(find_session, self._storage, fork_id)
         origin = await asyncio.to_thread(unfinished, self._storage, key) if key else None
         if key is None or origin is None or origin.copying is None or not origin.copying.whole:
@@ -224,7 +226,7 @@ class ForkCopying:
         self._publisher.publish(SessionUpdated(info=SessionInfo.model_validate(data)))
 
     def source_of(self, session_id: str) -> str | None:
-        """Return the source of a fork that is not copied whole, None for any other session. Blocks."""
+        """Return the source of an incomplete fork, None for any other session. Blocks."""
         key = find_session(self._storage, session_id)
         origin = unfinished(self._storage, key) if key else None
         return origin.session_id if origin else None
@@ -236,7 +238,7 @@ def _open_unfinished(storage: Storage, key: Key) -> ForkHistory | None:
 
 
 def _records(history: ForkHistory, fork_id: str, names: Sequence[str]) -> list[tuple[Key, bytes]]:
-    """Return the records of these messages and their parts; a damaged one costs itself alone, a disk that refuses all. Blocks."""
+    """Return the records of these messages and their parts, without damaged ones. Raises StorageError. Blocks."""
     records: list[tuple[Key, bytes]] = []
     for name in names:
         try:

@@ -1,8 +1,8 @@
-"""Pure: what a record of a session becomes in a fork of it. Source: SPEC section 3, fork.
+"""Pure: map the records of a session to those of its fork. Source: SPEC section 3, fork.
 
-An id keeps its prefix and its 12 hex digits, so that the order stays, and takes its 14 last characters from a hash of the fork's id
-and the old one: the map needs no table, and copying gives the same again. Records are mapped as JSON, so that what this version
-does not know comes along. Ids of sessions of agents (a task's metadata) stay: a fork refers to the same ones.
+An id keeps its prefix and its 12 hex digits, which give the order; its last 14 characters come from a hash of the fork's id
+and the old id: the map needs no table, and copying again gives the same ids. Records are mapped as JSON, so that fields that this
+version does not know are kept. Ids of sessions of agents (a task's metadata) do not change.
 """
 
 import hashlib
@@ -18,12 +18,12 @@ from opencode_tui.schema.record import JsonObject
 _TAIL = 14
 _HEX = 12
 _LONGEST_HEAD = 46
-"""Characters kept of an id without a time field: with the last ones an id has 60 at the most."""
+"""Characters kept of an id without a time field, so that the new id has at most 60."""
 _SPACE = len(BASE62) ** _TAIL
 
 
 def copied_id(fork_id: str, old_id: str) -> str:
-    """Return what an id of the source is in the fork."""
+    """Return the fork's id for an id of the source."""
     prefix, _, rest = old_id.partition("_")
     kept = rest[:_HEX] if time_field(old_id) is not None else rest[:_LONGEST_HEAD]
     number = int.from_bytes(hashlib.sha256(f"{fork_id}{old_id}".encode()).digest()) % _SPACE
@@ -35,7 +35,7 @@ def copied_id(fork_id: str, old_id: str) -> str:
 
 
 class ForkMap(Struct, frozen=True):
-    """Maps records of the source into the fork; `elsewhere` leaves out what speaks of the files of the source's work tree."""
+    """Maps records of the source into the fork; `elsewhere` drops references to the files of the source's worktree."""
 
     fork_id: str
     elsewhere: bool = False
@@ -45,7 +45,7 @@ class ForkMap(Struct, frozen=True):
         return copied_id(self.fork_id, old_id)
 
     def message(self, data: bytes) -> bytes:
-        """Return a message's record for the fork; raises ValueError when it is no JSON object."""
+        """Return a message's record for the fork; raises ValueError when it is not a JSON object."""
         record = _object(data)
         self._rename(record, "id", "parentID")
         record["sessionID"] = self.fork_id
@@ -89,5 +89,5 @@ def _object(data: bytes) -> JsonObject:
 def _bytes(record: JsonObject) -> bytes:
     try:
         return to_json(record, indent=2)
-    except (PydanticSerializationError, ValueError):  # text that is no Unicode
+    except (PydanticSerializationError, ValueError):  # text that is not Unicode
         return json.dumps(record, indent=2, ensure_ascii=False).encode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Parts that are still growing, kept as pieces: nothing is copied or joined per token."""
+"""Parts that are still growing, stored as pieces: nothing is copied or joined per token."""
 
 from opencode_tui.schema.session.part import PartTime, ReasoningPart, TextPart, ToolPart
 
@@ -30,7 +30,7 @@ class LiveText:
         return self._start.changed(text=self.text())
 
     def closed(self, *, end: int, metadata: dict[str, object] | None = None) -> TextPart | ReasoningPart:
-        """Return the finished part: trailing white space gone, `time.end` set."""
+        """Return the finished part: trailing white space removed, `time.end` set."""
         started = self._start.time.start if self._start.time else end
         return self._start.changed(
             text=self.text().rstrip(),
@@ -40,7 +40,7 @@ class LiveText:
 
 
 class LiveTool:
-    """A tool part while its call runs; the newest progress replaces the one before."""
+    """A tool part while its call runs; new progress replaces the previous one."""
 
     def __init__(self, part: ToolPart) -> None:
         self.part = part

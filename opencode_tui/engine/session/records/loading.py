@@ -1,4 +1,4 @@
-"""Reads a session's messages and parts from the disk into memory, in order; one damaged record costs only itself. Blocks."""
+"""Read a session's messages and parts from disk, in order; a damaged record is skipped. Blocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _HALF_FIELD = 1 << 47
 
 @dataclass(slots=True)
 class OpenRecords:
-    """An open session's messages in order, and the parts of each in order, all by id; and the texts that grow just now."""
+    """An open session's messages and their parts in order, by id, and the texts that are still growing."""
 
     messages: dict[str, AnyMessage] = field(default_factory=dict[str, AnyMessage])
     parts: dict[str, dict[str, AnyPart]] = field(default_factory=dict[str, dict[str, AnyPart]])
@@ -32,7 +32,7 @@ class OpenRecords:
         return [with_parts(info, self.parts_of(message_id)) for message_id, info in self.messages.items()]
 
     def parts_of(self, message_id: str) -> list[AnyPart]:
-        """Return the parts of a message, in order; of a text that grows all that there is of it."""
+        """Return the parts of a message, in order; a growing text with all of its content."""
         return [self._now(part) for part in self.parts.get(message_id, {}).values()]
 
     def _now(self, part: AnyPart) -> AnyPart:
@@ -40,17 +40,17 @@ class OpenRecords:
         return part if live is None else live.record()
 
     def put_part(self, part: AnyPart) -> None:
-        """Take a new part, or a new state of one; ends its growth."""
+        """Add or replace a part; ends its growth."""
         self.growing.pop(part.id, None)
         self.parts.setdefault(part.message_id, {})[part.id] = part
 
     def remove_part(self, message_id: str, part_id: str) -> None:
-        """Take a part out."""
+        """Remove a part."""
         self.growing.pop(part_id, None)
         self.parts.get(message_id, {}).pop(part_id, None)
 
     def remove_message(self, message_id: str) -> tuple[str, ...]:
-        """Take a message out, with its parts; return their ids."""
+        """Remove a message and its parts; return the ids of the parts."""
         self.messages.pop(message_id, None)
         parts = tuple(self.parts.pop(message_id, {}))
         for part_id in parts:
@@ -60,14 +60,14 @@ class OpenRecords:
 
 @dataclass(slots=True)
 class Loaded:
-    """Messages in order, and what could not be read; `is_copying`: some came from the session that this one was forked from."""
+    """Messages in order, and the records that could not be read; `is_copying`: some messages came from the source of the fork."""
 
     messages: list[MessageWithParts] = field(default_factory=list[MessageWithParts])
     damaged: list[StorageError] = field(default_factory=list[StorageError])
     is_copying: bool = False
 
     def opened(self) -> OpenRecords:
-        """Return the records as an open session keeps them."""
+        """Return the records of an open session."""
         return OpenRecords(
             messages={message.info.id: message.info for message in self.messages},
             parts={message.info.id: {part.id: part for part in message.parts} for message in self.messages},
@@ -81,7 +81,7 @@ def load_session(storage: Storage, session_id: str, session: Key | None = None) 
 
 
 def load_tail(storage: Storage, session_id: str, limit: int, session: Key | None = None) -> Loaded:
-    """Read the newest `limit` messages with their parts, oldest first; all of them when names do not tell the order."""
+    """Read the newest `limit` messages with their parts, oldest first; all of them when their names do not give the order."""
     history = open_history(storage, session, session_id)
     return _load(storage, history, session_id, history.names(), limit)
 
@@ -122,7 +122,7 @@ def _read_parts(storage: Storage, history: StoredHistory, message_id: str, loade
 
 
 def _rotated(part: AnyPart) -> tuple[bool, int, str]:
-    """Order parts of one message across a wrap: small fields are the newer ones; names without a field come first."""
+    """Return the sort key of a part across an overflow of the time field: small values are newer; ids without one come first."""
     value = time_field(part.id)
     if value is None:
         return (False, 0, part.id)

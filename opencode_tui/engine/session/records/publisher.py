@@ -12,18 +12,18 @@ from opencode_tui.schema.event.event import (
 
 
 class Publisher:
-    """Knows each session's folder. Events of sessions that nobody bound go to the whole process."""
+    """Publishes the events of sessions. Events of sessions without a bound folder go to the whole process."""
 
     def __init__(self, *, bus: Bus) -> None:
         self._bus = bus
         self._directories: dict[str, str] = {}
 
     def bind(self, session_id: str, directory: str) -> None:
-        """From now on events of this session belong to the instance of `directory`."""
+        """Publish the events of this session under the instance of `directory` from now on."""
         self._directories[session_id] = directory
 
     def directory_of(self, session_id: str) -> str:
-        """Return the folder that a session was bound to, empty when nobody bound it."""
+        """Return the folder that a session is bound to, empty without one."""
         return self._directories.get(session_id, "")
 
     def publish(self, event: Event) -> None:

@@ -1,6 +1,6 @@
 """The only writer of session, message and part records.
 
-Write first, then publish: a reader that reacts to an event finds the file. An open session's records are kept in memory, written
+Write first, then publish: a reader that reacts to an event finds the file. An open session's records are kept in memory and written
 through; growing text is written behind (SPEC section 3, "growing part"). Messages and parts change only under the session's run
 lock, the session record under its write lock. Order: SPEC row 1.
 """
@@ -45,11 +45,11 @@ logger = logging.getLogger(__name__)
 _DIFFS: TypeAdapter[list[FileDiff]] = TypeAdapter(list[FileDiff], config=ConfigDict(defer_build=True))
 
 SIBLINGS = ("session_diff", "todo", "share", "session_share")
-"""Kinds of records that belong to a session, one each, and go with it."""
+"""Kinds of records that each session has at most one of, and that are deleted with it."""
 
 
 class SessionStore:
-    """Reads and writes sessions, messages and parts. All methods belong to the event loop's thread."""
+    """Reads and writes sessions, messages and parts. Call all methods on the event loop's thread."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class SessionStore:
         clock: Clock,
         resume_copy: Callable[[str], None] | None = None,
     ) -> None:
-        """`resume_copy` is told of each fork that was read and is not copied whole yet."""
+        """`resume_copy` is called with the id of each incomplete fork that was read."""
         self._copy_on = resume_copy
         self._storage = storage
         self._locks = locks
@@ -72,7 +72,7 @@ class SessionStore:
         self._open: dict[str, OpenRecords] = {}
 
     async def create(self, info: SessionInfo) -> SessionInfo:
-        """Store a new session and tell."""
+        """Store a new session and publish it."""
         self._remember(info)
         await self._storage.write(self._key(info), info.to_json())
         self._open[info.id] = OpenRecords()
@@ -86,7 +86,7 @@ class SessionStore:
         return self._parse(key, await self._storage.read(key))
 
     def look(self, session_id: str) -> SessionInfo | None:
-        """Do what `get` does at once, for a session whose place is known; None for any other. Blocks for one small file."""
+        """Return what `get` returns for a session whose path is known, None for any other. Blocks for one small file."""
         project_id = self._projects.get(session_id)
         if project_id is None:
             return None
@@ -94,10 +94,10 @@ class SessionStore:
         return self._parse(key, self._storage.read_sync(key))
 
     async def sessions(self, project_id: str) -> list[SessionInfo]:
-        """Return a project's sessions, newest first; damaged records are named in the log and left out."""
+        """Return a project's sessions, newest first; damaged records are logged and skipped."""
         listing = await asyncio.to_thread(self._index.list, project_id)
         for problem in listing.damaged:
-            logger.warning("left out of the list: %s", problem)
+            logger.warning("skipped in the list: %s", problem)
         for info in listing.sessions:
             self._projects[info.id] = info.project_id
         return listing.sessions
@@ -110,7 +110,7 @@ class SessionStore:
     async def update(
         self, session_id: str, change: Callable[[SessionInfo], SessionInfo], *, touch: bool = True
     ) -> SessionInfo:
-        """Change a session's record under its write lock and tell; `touch` moves `time.updated`."""
+        """Change a session's record under its write lock and publish it; `touch` updates `time.updated`."""
         key = await self._locate(session_id)
 
         def apply(data: JsonObject) -> JsonObject:
@@ -125,7 +125,7 @@ class SessionStore:
         return info
 
     async def remove(self, session_id: str) -> None:
-        """Delete a session, its children first, with everything that belongs to it; the record goes last."""
+        """Delete a session, its children first, with everything that belongs to it; its record last."""
         info = await self.get(session_id)
         for child in await self.children(session_id):
             await self.remove(child.id)
@@ -139,7 +139,7 @@ class SessionStore:
         self._publisher.publish(SessionDeleted(info=info))
 
     async def open(self, session_id: str) -> None:
-        """Load a session's records into memory unless they are there."""
+        """Load a session's records into memory unless they are loaded."""
         if session_id in self._open:
             return
         loaded = await asyncio.to_thread(load_session, self._storage, session_id, await self._find(session_id))
@@ -147,7 +147,7 @@ class SessionStore:
         self._open[session_id] = loaded.opened()
 
     def drop(self, session_id: str) -> None:
-        """Forget what is in memory, because another process has changed the records."""
+        """Drop the records in memory, because another process has changed them."""
         self._open.pop(session_id, None)
 
     async def messages(self, session_id: str) -> list[MessageWithParts]:
@@ -173,38 +173,38 @@ class SessionStore:
         return loaded.messages
 
     async def update_message(self, info: AnyMessage) -> None:
-        """Store a message, new or changed, and tell."""
+        """Store a message, new or changed, and publish it."""
         await self._storage.write(("message", info.session_id, info.id), info.to_json())
         self._records(info.session_id).messages[info.id] = info
         self._publisher.publish(MessageUpdated.trusted(info=info))
 
     async def update_part(self, part: AnyPart) -> None:
-        """Store a part, new or with a new state, and tell; ends its growth."""
+        """Store a part, new or with a new state, and publish it; ends its growth."""
         await self._storage.write(("part", part.message_id, part.id), part.to_json())
         self._records(part.session_id).put_part(part)
         self._publisher.publish(PartUpdated.trusted(part=part))
 
     def grow_part(self, session_id: str, message_id: str, live: LiveText, delta: str) -> None:
-        """Tell of text that was appended and write the part behind; who reads from now on gets it."""
+        """Publish appended text and write the part behind; readers get it at once."""
         self._records(session_id).growing[live.id] = live
         self._storage.write_behind(("part", message_id, live.id), lambda: live.record().to_json())
         self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live))
 
     def progress_part(self, live: LiveTool) -> None:
-        """Tell of a running tool's news and write its part behind."""
+        """Publish a running tool's progress and write its part behind."""
         part = live.part
         self._records(part.session_id).put_part(part)
         self._storage.write_behind(("part", part.message_id, part.id), lambda: live.part.to_json())
         self._publisher.publish(PartProgress(part.session_id, part.message_id, part.id, live))
 
     async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
-        """Delete a part and tell."""
+        """Delete a part and publish that."""
         await self._storage.remove(("part", message_id, part_id))
         self._records(session_id).remove_part(message_id, part_id)
         self._publisher.publish(PartRemoved(session_id=session_id, message_id=message_id, part_id=part_id))
 
     async def withdraw_message(self, session_id: str, message_id: str) -> None:
-        """Delete a message that nobody has read yet: readers miss it at once, then the disk, then all are told."""
+        """Delete a message that no step has read: first in memory, then on disk, then publish it."""
         parts = self._records(session_id).remove_message(message_id)
         await self._storage.remove_tree(("part", message_id))
         await self._storage.remove(("message", session_id, message_id))
@@ -213,7 +213,7 @@ class SessionStore:
         self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
 
     async def remove_message(self, session_id: str, message_id: str) -> None:
-        """Delete a message after its parts and tell of each."""
+        """Delete a message after its parts and publish each deletion."""
         for part_id in tuple(self._records(session_id).parts.get(message_id, {})):
             await self.remove_part(session_id, message_id, part_id)
         await self._storage.remove_tree(("part", message_id))
@@ -222,7 +222,7 @@ class SessionStore:
         self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
 
     async def diff(self, session_id: str) -> list[FileDiff]:
-        """Return what the session changed in files, as it was last summed up; nothing before that."""
+        """Return the session's changes of files as last summarized; empty before that."""
         try:
             data = await self._storage.read(("session_diff", session_id))
         except NotFoundError:
@@ -230,16 +230,16 @@ class SessionStore:
         return _DIFFS.validate_json(data)
 
     async def write_diff(self, session_id: str, diff: list[FileDiff]) -> None:
-        """Store what the session changed in files; its run lock guards the record."""
+        """Store the session's changes of files; needs the run lock."""
         data = _DIFFS.dump_json(diff, by_alias=True, indent=2)
         await self._storage.write(("session_diff", session_id), data)
 
     async def flush(self) -> None:
-        """Write what waits to be written behind."""
+        """Write everything that is queued."""
         await self._storage.flush()
 
     async def sync(self) -> None:
-        """Make what was written since the last call survive a power cut; at the end of a step."""
+        """Sync what was written since the last call to the disk; called at the end of a step."""
         await self._storage.flush()
         await self._storage.sync()
 
@@ -271,7 +271,7 @@ class SessionStore:
             if key[-1] == session_id:
                 self._projects[session_id] = key[1]
                 return key
-        raise NotFoundError(f"no session {session_id}; `opencode-tui session list` shows what there is")
+        raise NotFoundError(f"no session {session_id}; see `opencode-tui session list`")
 
     async def _find(self, session_id: str) -> Key | None:
         """Return the key of a session's record, None when there is none."""

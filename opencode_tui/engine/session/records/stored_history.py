@@ -1,4 +1,4 @@
-"""What of a session lies on the disk: names and bytes of its messages and parts. Every method blocks."""
+"""What is stored of a session: names and bytes of its messages and parts. Every method blocks."""
 
 import json
 from typing import Any, Protocol
@@ -17,11 +17,11 @@ from opencode_tui.storage.storage import Storage
 
 
 class StoredHistory(Protocol):
-    """The messages and parts of one session; `is_copying`: some still lie with the session that it was forked from."""
+    """The messages and parts of one session; `is_copying`: some are still stored under the source of the fork."""
 
     @property
     def is_copying(self) -> bool:
-        """Tell whether it is an unfinished fork."""
+        """Return whether it is an incomplete fork."""
         ...
 
     def names(self) -> list[str]:
@@ -38,7 +38,7 @@ class StoredHistory(Protocol):
 
 
 class OwnHistory(Struct, frozen=True):
-    """What lies under the session's own name."""
+    """The records under the session's own id."""
 
     storage: Storage
     session_id: str
@@ -67,17 +67,17 @@ def open_history(storage: Storage, session: Key | None, session_id: str) -> Stor
         if session is not None and is_marked(storage.read_sync(session)):
             return open_fork(storage, session)
     except StorageError:
-        pass  # whoever reads messages is not told of a damaged session record: reading the session tells
+        pass  # reading the session itself reports a damaged record
     return OwnHistory(storage, session_id)
 
 
 def is_marked(record: bytes) -> bool:
-    """Tell whether a session's record may be that of an unfinished fork; nearly all are not, and need no second parse."""
+    """Return whether a session's record may be that of an incomplete fork; a cheap test that avoids a parse."""
     return b'"copying"' in record
 
 
 def find_session(storage: Storage, session_id: str) -> Key | None:
-    """Return the key of a session's record, of whatever project, None when there is none."""
+    """Return the key of a session's record, of any project, None when there is none."""
     folder = storage.paths.storage / "session"
     try:
         with storage.files.scandir(str(folder)) as entries:
@@ -90,15 +90,14 @@ def find_session(storage: Storage, session_id: str) -> Key | None:
     return next((key for key in keys if storage.files.exists(storage.path_of(key))), None)
 
 
-# What of an unfinished fork lies on the disk: its own records, and the rest out of the session that it was forked
-# from.
+# What is stored of an incomplete fork: its own records, and the rest from its source.
 
 _MAX_DEPTH = 100
-"""Forks of unfinished forks; a longer row is a circle that a damaged record made."""
+"""Maximum depth of incomplete forks; a longer chain is a cycle made by a damaged record."""
 
 
 class ForkHistory:
-    """What an unfinished fork has of its own, and the rest out of its source."""
+    """The records of an incomplete fork, and those still in its source."""
 
     is_copying = True
 
@@ -111,11 +110,11 @@ class ForkHistory:
 
     @property
     def inherited(self) -> list[str]:
-        """The names, here, of the messages that come from the source, in the session's order."""
+        """The fork's ids of the messages that come from the source, in the session's order."""
         return list(self._origins)
 
     def last_origin(self) -> str | None:
-        """Return the last message, as the source names it, that comes from there."""
+        """Return the source's id of the last message that comes from it."""
         return next(reversed(self._origins.values()), None)
 
     def names(self) -> list[str]:
@@ -147,7 +146,7 @@ class ForkHistory:
         return FolderRecords([records[name] for name in sorted(records)], [*inherited.failures, *own.failures])
 
     def inherited_parts(self, message: str) -> FolderRecords:
-        """Return those parts of a message that come from the source, as they are here, whether copied or not."""
+        """Return the parts of a message that come from the source, mapped to the fork, whether copied or not."""
         origin = self._origins.get(message)
         if origin is None:
             return FolderRecords([], [])
@@ -165,7 +164,7 @@ class ForkHistory:
         return FolderRecords(records, failures)
 
     def _visible(self, origin: str, found: FolderRecords) -> int | None:
-        """Return how many of a message's parts are taken over, None for all."""
+        """Return how many of a message's parts are copied, None for all."""
         if origin != self._range.last or self._range.part_id is None:
             return None
         names = [key[-1] for key, _ in found.records]
@@ -181,14 +180,14 @@ def ordered(history: StoredHistory) -> list[str]:
 
 
 def copied_messages(history: StoredHistory, taken: CopyRange) -> list[str]:
-    """Return the names of a source's messages that a fork takes over, in order."""
+    """Return the names of a source's messages that a fork copies, in order."""
     edge = taken.before or taken.last
     if edge is None:
         return ordered(history) if taken.whole else []
     names = ordered(history)
     if edge in names:
         return names[: names.index(edge) + (taken.before is None)]
-    # Another program has deleted the message at the edge: its name still tells where it stood.
+    # Another program has deleted the boundary message: its name still gives its position.
     return [name for name in names if name < edge]
 
 
@@ -201,12 +200,12 @@ def _moment(history: StoredHistory, name: str) -> tuple[int, str]:
 
 
 def open_fork(storage: Storage, session: Key) -> StoredHistory:
-    """Return the history of a session that may be an unfinished fork; raises as `read` does."""
+    """Return the history of a session that may be an incomplete fork; raises as `read` does."""
     return _open(storage, session, session[-1], _MAX_DEPTH)
 
 
 def unfinished(storage: Storage, session: Key) -> ForkOrigin | None:
-    """Return the origin of a fork that is not copied whole, None for any other session; raises as `read` does."""
+    """Return the origin of an incomplete fork, None for any other session; raises as `read` does."""
     data = storage.read_sync(session)
     if not is_marked(data):
         return None

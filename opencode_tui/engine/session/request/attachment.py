@@ -1,6 +1,6 @@
-"""What a file in a prompt becomes: its text as the read tool shows it, or its bytes as a data URL, always with the part itself.
+"""Expand a file in a prompt: its text as the read tool shows it, or its bytes as a data URL, always with the part itself.
 
-A file that cannot be read becomes a line that says so; the prompt goes on. Source: reference, section 23.
+A file that cannot be read becomes a line that says so; the prompt is sent. Source: reference, section 23.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from opencode_tui.schema.session.part import AnyPart, FilePart, TextPart
 TEXT, FOLDER = "text/plain", "application/x-directory"
 _TEXT_ENDINGS = ("json", "xml", "yaml", "toml", "javascript", "typescript", "x-sh", "sql", "x-httpd-php")
 MAX_BYTES = 20 * 1024 * 1024
-"""An attachment beyond this size is not sent."""
+"""Maximum size of an attachment in bytes."""
 
 
 def file_input(path: Path) -> FileInput:
@@ -51,7 +51,7 @@ class Attachments:
             given = given.changed(mime=TEXT)
         try:
             return await self._expand(given, message)
-        except (OpencodeError, OSError, ValueError) as error:  # ValueError: an address or data that is none
+        except (OpencodeError, OSError, ValueError) as error:  # ValueError: an invalid address or invalid data
             note = f"Attachment {given.filename or given.url[:200]} could not be read: {error}"
             is_sent = given.mime != TEXT and given.url.startswith("data:")
             kept = [] if is_sent else [self._part(message, given, given.url, given.mime)]
@@ -102,7 +102,7 @@ class Attachments:
 
     def _context(self, message: UserMessage) -> ToolContext:
         async def allow(*_: object, **__: object) -> None:
-            """The person named the file: that is the permission."""
+            """Allow it: the user named the file."""
 
         return ToolContext(
             session_id=message.session_id,
@@ -137,7 +137,7 @@ class Attachments:
 
 
 def _is_text(mime: str) -> bool:
-    """Tell whether what a client calls by this name is text for the model, pictures that are written as text included."""
+    """Return whether a MIME type is text for the model, pictures that are text (SVG) included."""
     return mime.startswith("text/") or mime.endswith(_TEXT_ENDINGS)
 
 
@@ -152,14 +152,14 @@ def _decode_text(url: str) -> str:
 
 
 def _check_base64(url: str) -> None:
-    """Return when a provider will be able to read the data. Raises ValueError."""
+    """Raise ValueError when a provider could not read the data."""
     head, _, data = url.partition(",")
     if not head.endswith(";base64") or not base64.b64decode(data, validate=True):
         raise ValueError("its data is not base64")
 
 
 def _check_supported(given: FileInput) -> None:
-    """Raise OpencodeError for an attachment whose content nobody can read, so that the user and the model know."""
+    """Raise OpencodeError for an attachment whose content cannot be read, so that the user and the model know."""
     source = given.source
     if source is not None and source.type == "resource":
         server = f" {source.client_name}" if source.client_name else ""
@@ -169,7 +169,7 @@ def _check_supported(given: FileInput) -> None:
 
 
 def _line_range(given: FileInput) -> dict[str, int]:
-    """Return the arguments of the read tool for the lines that an address names; of a symbol's first line all its lines."""
+    """Return the arguments of the read tool for the lines in an address; for a symbol's first line all its lines."""
     query = parse_qs(urlsplit(given.url).query)
     start, end = (query.get(name, [""])[0] for name in ("start", "end"))
     if not start.isdigit():
@@ -185,7 +185,7 @@ def _line_range(given: FileInput) -> dict[str, int]:
 
 
 def _last_line(symbol_range: dict[str, Any] | None) -> int | None:
-    """Return the last line (from 1) of a range in the form of the language server protocol (from 0); None for another form."""
+    """Return the last line (1-based) of a language server protocol range (0-based), None for another form."""
     try:
         line = (symbol_range or {})["end"]["line"]
     except (KeyError, TypeError):
@@ -196,5 +196,5 @@ def _last_line(symbol_range: dict[str, Any] | None) -> int | None:
 def _data_url(path: Path, mime: str) -> str:
     size = path.stat().st_size
     if size > MAX_BYTES:
-        raise OpencodeError(f"{path} has {size} bytes, more than {MAX_BYTES} can be attached")
+        raise OpencodeError(f"{path} has {size} bytes; at most {MAX_BYTES} can be attached")
     return f"data:{mime};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"

@@ -1,6 +1,6 @@
-"""Builds the request of a step from the messages that it answers: for the loop, and for whoever wants to see the next one.
+"""Build the request of a step from its messages: for the loop, and for the context view.
 
-What is asked and what is shown come from the same code, so that they cannot differ.
+Both use the same code, so that they cannot differ.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from opencode_tui.schema.session.session import SessionInfo
 
 
 class RequestServices(Struct, frozen=True):
-    """What requests are built from in the instance of one folder."""
+    """The services that building requests needs in the instance of one folder."""
 
     tools: ToolRegistry
     system: SystemPrompts
@@ -39,7 +39,7 @@ class RequestServices(Struct, frozen=True):
 
 
 class RequestTask(Struct, frozen=True):
-    """What one request is to answer; `rules` are those of the session, then of its parents."""
+    """The input of one request; `rules` are those of the session, then of its parents."""
 
     messages: Sequence[MessageWithParts]
     agent: AgentInfo
@@ -64,20 +64,20 @@ class RequestBuilder:
         self._services = services
 
     def agent(self, user: UserMessage) -> AgentInfo:
-        """Return the agent that is to answer. Raises ConfigError when it is gone."""
+        """Return the agent that answers. Raises ConfigError when it no longer exists."""
         agent = self._services.subagents.agents.get(user.agent)
         if agent is None:
             raise ConfigError(f"agent {user.agent!r} of this request no longer exists; name another with --agent")
         return agent
 
     async def rules(self, session: SessionInfo, agent: AgentInfo) -> list[Ruleset]:
-        """Return the rules in force, the session's last, so that they win; then those of each parent."""
+        """Return the effective rules, the session's last, so that they win; then those of each parent."""
         own: Ruleset = [*agent.permission, *(session.permission or [])]
         services = self._services.subagents
         return [own, *await parent_layers(session, store=services.store, agents=services.agents)]
 
     async def build(self, task: RequestTask) -> BuiltRequest:
-        """Return the request that answers the newest message of the person, plugins included."""
+        """Return the request that answers the newest user message, changes by plugins included."""
         user, agent, model = request_of(task.messages), task.agent, task.model
         limit, hooks = self._services.output_token_max, self._services.hooks
         messages = remind_of_mode(task.messages, agent.name)
@@ -110,7 +110,7 @@ class RequestBuilder:
 
 
 def request_of(messages: Sequence[MessageWithParts]) -> UserMessage:
-    """Return the newest message of the person; the caller has made sure that there is one."""
+    """Return the newest user message; there must be one."""
     return next(message.info for message in reversed(messages) if isinstance(message.info, UserMessage))
 
 

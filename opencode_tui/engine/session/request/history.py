@@ -1,4 +1,4 @@
-"""Pure: which messages of a session the model is given, and what the loop reads off them.
+"""Pure: which messages of a session are sent to the model, and the state of the conversation that the loop needs.
 
 Messages come in the order of the session (oldest first) and are compared by that order, never by raw ids.
 Source: seed 001; reference, sections 9 and 16.
@@ -16,8 +16,8 @@ from opencode_tui.schema.session.part import CompactionPart
 def filter_compacted(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
     """Return the messages from the newest finished compaction on: its marker, its summary, its tail, everything later.
 
-    A summary without a marker, as programs of generation 1.0 wrote it, is a boundary by itself. What a compaction that failed
-    or was interrupted left behind is not part of the conversation.
+    A summary without a marker, as version 1.0 wrote it, is a boundary too. What a failed or interrupted compaction
+    left is not part of the conversation.
     """
     messages = as_read(messages)
     summary_at = next((i for i in reversed(range(len(messages))) if _is_whole_summary(messages[i])), None)
@@ -31,7 +31,7 @@ def filter_compacted(messages: Sequence[MessageWithParts]) -> list[MessageWithPa
 
 
 def as_read(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
-    """Return the messages with each answer before the requests that it had not read: they came while it was begun."""
+    """Return the messages with each answer before the requests that arrived after it had started."""
     order: list[MessageWithParts] = []
     seen: set[str] = set()
     for message in messages:
@@ -45,7 +45,7 @@ def as_read(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
 
 
 def compaction_of(message: MessageWithParts) -> CompactionPart | None:
-    """Return what marks a message as the boundary of a compaction, None for any other message."""
+    """Return the compaction part of a marker message, None for any other message."""
     return next((part for part in message.parts if isinstance(part, CompactionPart)), None)
 
 
@@ -76,7 +76,7 @@ def _parent(message: MessageWithParts) -> str | None:
 
 
 class Position(Struct, frozen=True):
-    """Where a conversation stands: indexes into the messages, None where there is none."""
+    """The state of a conversation: indexes into the messages, None without one."""
 
     last_user: int | None
     last_assistant: int | None
@@ -99,7 +99,7 @@ def position(messages: Sequence[MessageWithParts]) -> Position:
 
 
 def is_answered(messages: Sequence[MessageWithParts], where: Position) -> bool:
-    """Tell whether the newest user message has its whole answer, so that the loop may end."""
+    """Return whether the newest user message has a complete answer, so that the loop may end."""
     if where.last_user is None or where.last_assistant is None or where.last_assistant < where.last_user:
         return False
     info = messages[where.last_assistant].info

@@ -1,4 +1,4 @@
-"""Files of rules for the model that belong to a folder or to the person: which there are, and their texts.
+"""Find and render instruction files of a folder or of the user.
 
 Source: reference, section 25; SPEC row 17.
 """
@@ -16,13 +16,13 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted
 
 NAMES = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
 MAX_BYTES = 256 * 1024
-"""A rules file beyond this size is cut: it would fill the context by itself."""
+"""Maximum size of an instruction file; a larger one is cut, because it would fill the context."""
 
 
 def project_files(directory: Path, worktree: Path) -> list[Path]:
-    """Return the rules files from `directory` up to `worktree`, nearest first.
+    """Return the instruction files from `directory` up to `worktree`, nearest first.
 
-    All files of one name: of the first name for which there is any. Blocks on the disk.
+    All files of one name: the first name for which there is any. Blocks on the disk.
     """
     folders = [directory]
     while folders[-1] != worktree and folders[-1] != folders[-1].parent and directory.is_relative_to(worktree):
@@ -35,7 +35,7 @@ def project_files(directory: Path, worktree: Path) -> list[Path]:
 
 
 def global_file(config_dir: Path, home: Path, *, extra: str | None, use_claude: bool) -> Path | None:
-    """Return the person's own rules file: of `OPENCODE_CONFIG_DIR`, of the config folder, or Claude Code's."""
+    """Return the user's own instruction file: in `OPENCODE_CONFIG_DIR`, in the config folder, or Claude Code's."""
     candidates = [Path(extra) / "AGENTS.md"] if extra else []
     candidates.append(config_dir / "AGENTS.md")
     if use_claude:
@@ -63,17 +63,17 @@ def configured_files(patterns: Sequence[str], directory: Path, worktree: Path, h
 
 
 def _fitting(folder: Path, parts: Sequence[str]) -> list[Path]:
-    """Return what fits a pattern, given as its segments, below a folder, in order."""
+    """Return the paths in a folder that match a pattern, given as its segments, in order."""
     plain = 0
     while plain < len(parts) - 1 and not any(sign in parts[plain] for sign in "*?["):
         plain += 1
-    # Of two stars inside a longer segment older versions of pathlib make an error, newer ones one star.
+    # Two stars inside a longer segment are an error in older versions of pathlib, one star in newer ones.
     segments = [part if part == "**" else re.sub(r"\*+", "*", part) for part in parts[plain:]]
     return sorted(folder.joinpath(*parts[:plain]).glob("/".join(segments))) if segments else []
 
 
 def render(paths: Sequence[Path]) -> list[str]:
-    """Return one block of text for each readable file, headed by where it comes from. Blocks on the disk."""
+    """Return one block of text for each file, headed by its path. Blocks on the disk."""
     blocks: list[str] = []
     for path in dict.fromkeys(paths):
         try:
@@ -88,7 +88,7 @@ def render(paths: Sequence[Path]) -> list[str]:
 
 
 class Instructions:
-    """Which rules files apply: the project's, the person's, those of the settings."""
+    """The instruction files that apply: the project's, the user's, those in the settings."""
 
     def __init__(
         self, *, config_dir: Path, home: Path, extra_dir: str | None, use_claude: bool, patterns: list[str]
@@ -109,19 +109,18 @@ class Instructions:
         return render(paths)
 
 
-# Rules files near a file that the model reads: given along with it, once. Source: reference, section 25 ("nested
-# instructions").
+# Instruction files near a file that the model reads: sent with it, once. Source: reference, section 25.
 
 
 class DirectoryInstructions:
-    """Finds rules files for the read tool of one folder's instance."""
+    """Finds instruction files for the read tool of one folder's instance."""
 
     def __init__(self, *, store: SessionStore) -> None:
         self._store = store
         self._claimed: dict[str, set[Path]] = {}
 
     async def __call__(self, path: Path, context: ToolContext) -> Sequence[tuple[Path, str]]:
-        """Return path and text of each rules file that holds near `path` (a real path) and is new to the conversation."""
+        """Return path and text of each instruction file that applies to `path` (a real path) and is new to the conversation."""
         found = await asyncio.to_thread(_rules_files, path, context.directory)
         if not found:
             return []
@@ -163,14 +162,13 @@ def _read(file: Path) -> str:
         return ""
 
 
-# Rules that the setting `instructions` names by address: fetched once a process, within seconds, or left out with a
-# note.
+# Instructions at addresses in the setting `instructions`: fetched once a process, with a timeout.
 
 TIMEOUT_S = 5
 
 
 class RemoteInstructions:
-    """Fetches addresses; what failed is tried again at the next call."""
+    """Fetches addresses; a failure is retried at the next call."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
         self._addresses = list(dict.fromkeys(addresses))
@@ -189,7 +187,7 @@ class RemoteInstructions:
 
 
 async def _fetch(address: str) -> str | None:
-    import httpx  # only for people who name addresses
+    import httpx  # only for settings with addresses
 
     try:
         async with (

@@ -1,6 +1,6 @@
-"""Pure: images and documents of a request: which can be sent to a model, and how many bytes of them.
+"""Pure: which images and documents of a request can be sent to a model, and how many bytes of them.
 
-What cannot be sent is told in a line of text, so that the model knows of it.
+A line of text replaces what cannot be sent, so that the model knows of it.
 """
 
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ MAX_REQUEST_BYTES = 20 * 1024 * 1024
 """Base64 bytes of all media of one request; the newest are kept."""
 
 TOO_MANY = "too many bytes of media in this conversation"
-REFUSED = "the provider refused the media of this request"
+REFUSED = "the provider rejected the media of this request"
 
 _EXPANDED = ("text/plain", "application/x-directory")
 
 
 def media_blocks(mime: str, url: str, filename: str | None, model: Model) -> list[TextBlock | MediaBlock]:
-    """Return the blocks for an attachment: itself, a line of text in its place, or nothing when text parts already carry it."""
+    """Return the blocks for an attachment: itself, a line of text in its place, or nothing when text parts already contain it."""
     if mime in _EXPANDED:
         return []
     name = filename or mime
@@ -41,7 +41,7 @@ def media_blocks(mime: str, url: str, filename: str | None, model: Model) -> lis
     if not (mime.startswith("image/") or mime == "application/pdf"):
         return [TextBlock(f"[attachment {name} left out: {mime} cannot be sent to the model]")]
     if not model.attachment:
-        return [TextBlock(f"[attachment {name} left out: {model.ref} takes no images or documents]")]
+        return [TextBlock(f"[attachment {name} left out: {model.ref} accepts no images or documents]")]
     if len(data) > MAX_BLOCK_BYTES:
         return [TextBlock(f"[attachment {name} left out: larger than {MAX_BLOCK_BYTES // (1024 * 1024)} MB]")]
     return [MediaBlock(mime, data, filename)]
@@ -74,7 +74,7 @@ def within_budget(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
 
 
 def without_media(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
-    """Return the entries with all media replaced by a line of text, because the provider refuses one of them."""
+    """Return the entries with all media replaced by a line of text, because the provider rejects one of them."""
     return tuple(_refused(entry) for entry in entries)
 
 

@@ -1,8 +1,8 @@
 """The only place that turns records into a request's messages, and the only place that repairs history.
 
-Whatever a session went through (aborts, crashes, provider switches, pruning), the result is valid for strict providers: it begins
+After aborts, crashes, provider switches and pruning alike, the result is valid for strict providers: it starts
 with the user, roles alternate, every call is answered right after it by a result with its id, ids are unique and plain, no text is
-empty, thoughts go back only to the model that had them, media stay within a budget of bytes. Source: seeds 000 and 001;
+empty, reasoning is sent only to the model that produced it, media stay within a budget of bytes. Source: seeds 000 and 001;
 reference, section 17; SPEC row 16.
 """
 
@@ -32,14 +32,14 @@ from opencode_tui.schema.session.part import CompactionPart, FilePart, Reasoning
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 
 PRUNED_OUTPUT = "[Old tool result content cleared]"
-"""What a pruned output is sent as; how it can be read again is in the description of the `recall` tool."""
+"""Replaces a pruned output; the description of the `recall` tool says how to read it."""
 INTERRUPTED = "[Tool execution was interrupted]"
 SO_FAR = "What did we do so far?"
 NO_BEGINNING = "<system-reminder>\nThe beginning of this conversation is not available.\n</system-reminder>"
-CONTINUE = "<system-reminder>\nContinue where you stopped.\n</system-reminder>"
+CONTINUE = "<system-reminder>\nContinue where you left off.\n</system-reminder>"
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_ID = 40
-"""Characters of a call id that every provider takes; OpenAI has the smallest limit."""
+"""Maximum length of a call id; OpenAI has the smallest limit."""
 _MAX_NAME = 64
 _UNNAMED_TOOL = "unknown_tool"
 
@@ -83,7 +83,7 @@ class _Builder:
                 case CompactionPart():
                     content.append(TextBlock(SO_FAR, part=part.id))
                 case SubtaskPart():
-                    text = f"The person ran this as a subtask of agent {part.agent}: {part.prompt}"
+                    text = f"The user ran this as a subtask of agent {part.agent}: {part.prompt}"
                     content.append(TextBlock(text, part=part.id))
                 case _:
                     pass
@@ -177,7 +177,7 @@ def clean(text: str) -> str:
 
 
 def _without_last_thoughts(entry: ModelMessage) -> ModelMessage:
-    """Return an answer that does not end in thoughts: what they led to is gone, and providers refuse such an end."""
+    """Return an answer that does not end in reasoning, which providers reject."""
     if not isinstance(entry, AssistantEntry):
         return entry
     content = list(entry.content)
@@ -187,7 +187,7 @@ def _without_last_thoughts(entry: ModelMessage) -> ModelMessage:
 
 
 def _plain_name(tool: str) -> str:
-    """Return a tool's name as every provider takes it; models have called tools by names that none would accept back."""
+    """Return a tool's name in a form that every provider accepts; models sometimes call tools by invalid names."""
     return _UNSAFE_ID.sub("_", tool)[:_MAX_NAME] or _UNNAMED_TOOL
 
 

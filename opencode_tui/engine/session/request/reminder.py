@@ -1,6 +1,6 @@
-"""Pure: what the program adds to requests of the person when they are sent; the records stay as they are.
+"""Pure: reminders that the program adds to user messages when they are sent; the records do not change.
 
-Everything added stands inside `<system-reminder>`. Late messages are wrapped as seed 001, 6.2, says: clients and scripted models
+Everything added is inside `<system-reminder>`. Late messages are wrapped as seed 001, 6.2, defines: clients and scripted models
 know that form. Source: reference, section 24; SPEC section 3, "markers".
 """
 
@@ -19,9 +19,9 @@ LAST_STEP = (
 
 
 def wrap_late(messages: Sequence[MessageWithParts], last_finished: int | None) -> list[MessageWithParts]:
-    """Return the messages with requests that came after the newest finished answer wrapped, so that none is overlooked.
+    """Return the messages with requests after the newest finished answer wrapped, so that the model notices them.
 
-    For the second and later steps of a run: then such a request came while the model was at work.
+    For the second and later steps of a run: then such a request arrived while the model was working.
     """
     if last_finished is None:
         return list(messages)
@@ -32,7 +32,7 @@ def wrap_late(messages: Sequence[MessageWithParts], last_finished: int | None) -
 
 
 def remind_of_mode(messages: Sequence[MessageWithParts], agent: str) -> list[MessageWithParts]:
-    """Return the messages with a word about the mode added to the newest request: plan mode is on, or has just ended."""
+    """Return the messages with a reminder of the mode in the newest request: plan mode is on, or has just ended."""
     if agent == PLAN_AGENT:
         return with_reminder(messages, read_prompt("plan"))
     was_planning = any(isinstance(one.info, AssistantMessage) and one.info.agent == PLAN_AGENT for one in messages)
@@ -60,7 +60,7 @@ def with_reminder(messages: Sequence[MessageWithParts], text: str) -> list[Messa
 
 
 def as_reminder(text: str) -> str:
-    """Return a text in the form that tells the model that the program, not the person, says it."""
+    """Return a text marked as coming from the program, not from the user."""
     return f"<system-reminder>\n{text}\n</system-reminder>"
 
 

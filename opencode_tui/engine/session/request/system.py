@@ -1,6 +1,6 @@
-"""The system prompt: two segments, so that a provider can keep the first in its cache.
+"""The system prompt: two segments, so that a provider can cache the first.
 
-The first is the agent's own prompt, the same in every call; the second is what may change: environment, rules files, the
+The first is the agent's own prompt, the same in every call; the second is what may change: environment, instruction files, the
 message's own `system`. Source: seeds 001 and 004; reference, section 25.
 """
 
@@ -19,14 +19,14 @@ from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.model import Model
 
 LayerKind = Literal["agent", "environment", "instruction", "message", "form", "plugin"]
-"""Where a layer comes from: the agent, the folder, a rules file, the request itself, the form of its answer, a plugin."""
+"""The source of a layer: the agent, the folder, an instruction file, the request, the form of its answer, a plugin."""
 
 INSTRUCTION_HEAD = "Instructions from: "
-"""What stands before the place that a block of rules comes from."""
+"""Precedes the path or address of an instruction block."""
 
 
 class SystemLayer(Struct, frozen=True):
-    """A piece of the system prompt; `name` says which one of its kind, such as the path of a rules file."""
+    """A piece of the system prompt; `name` identifies it among its kind, such as the path of an instruction file."""
 
     kind: LayerKind
     name: str
@@ -34,14 +34,14 @@ class SystemLayer(Struct, frozen=True):
 
 
 def system_prompt(layers: Sequence[SystemLayer]) -> tuple[str, ...]:
-    """Return the two segments of these layers, the agent's and all others; a segment with nothing in it is missing."""
+    """Return the two segments of these layers, the agent's and all others; empty segments are dropped."""
     agent = "\n\n".join(layer.text.strip() for layer in layers if layer.kind == "agent")
     rest = "\n\n".join(layer.text for layer in layers if layer.kind != "agent" and layer.text.strip())
     return tuple(segment for segment in (agent, rest) if segment)
 
 
 def environment(*, model: Model, directory: Path, worktree: Path, is_git: bool, now: int) -> str:
-    """Return the block that tells the model where it works; `now` in milliseconds since 1970."""
+    """Return the environment block for the model; `now` in milliseconds since 1970."""
     today = datetime.fromtimestamp(now / 1000).strftime("%a %b %d %Y")
     lines = [
         f"You run on the model {model.ref}.",
@@ -59,7 +59,7 @@ def environment(*, model: Model, directory: Path, worktree: Path, is_git: bool, 
 class SystemPrompts:
     """Builds the system prompt of a step for the instance of one folder.
 
-    Reads the rules files anew for each step, so that an edit of them counts at once.
+    Reads the instruction files for each step, so that an edit applies at once.
     """
 
     def __init__(

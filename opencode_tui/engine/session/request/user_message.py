@@ -1,4 +1,4 @@
-"""Makes a user message out of a prompt: who answers it with which model, its parts and their expansions.
+"""Create a user message from a prompt: its agent and model, its parts and their expansions.
 
 Source: reference, section 23.
 """
@@ -32,7 +32,7 @@ _PART_TYPES: Mapping[type[Record], type[TextPart | AgentPart | SubtaskPart]] = {
 
 
 class Target(Struct, frozen=True):
-    """Who answers a prompt."""
+    """The agent and model that answer a prompt."""
 
     agent: AgentInfo
     model: ModelRef
@@ -61,16 +61,16 @@ class UserMessages:
         self._clock = clock
 
     def check(self, prompt: PromptInput) -> None:
-        """Return when the agent and the model that a prompt names exist. Raises as `address` does."""
+        """Raise as `address` does when the agent or the model that a prompt names does not exist."""
         agent = self._agent(prompt.agent)
         self._check_named(prompt)
         self._catalog.resolve(prompt.model or agent.model or self._catalog.default_model())
 
     async def address(self, session_id: str, prompt: PromptInput) -> Target:
-        """Return who answers: of the prompt, else of the agent, else of the session's newest request, else the defaults.
+        """Return the agent and model: of the prompt, else of the agent, else of the session's newest request, else the defaults.
 
-        Raises ConfigError for an unknown agent, ModelNotFoundError for an unknown model, SessionError for ids that are none;
-        nothing has been stored then.
+        Raises ConfigError for an unknown agent, ModelNotFoundError for an unknown model, SessionError for invalid ids;
+        nothing is stored then.
         """
         _check_ids(prompt)
         last = await self._last_user(session_id)
@@ -81,7 +81,7 @@ class UserMessages:
         return Target(agent, model)
 
     async def create(self, session_id: str, prompt: PromptInput, target: Target) -> UserMessage:
-        """Store the message and its parts and tell."""
+        """Store the message and its parts, and publish them."""
         message = UserMessage(
             id=self._message_id(prompt),
             session_id=session_id,
@@ -112,11 +112,11 @@ class UserMessages:
         agent = self._agents.get(name)
         if agent is None:
             known = ", ".join(other.name for other in self._agents.all() if not other.hidden)
-            raise ConfigError(f"no agent {name!r}; there are {known}")
+            raise ConfigError(f"no agent {name!r}; known agents: {known}")
         return agent
 
     def _check_named(self, prompt: PromptInput) -> None:
-        """Raise ConfigError when a part names an agent that does not exist: the model would be told to call it."""
+        """Raise ConfigError when a part names an unknown agent: the model would be asked to call it."""
         for part in prompt.parts:
             if isinstance(part, AgentInput):
                 self._agent(part.name)
@@ -151,23 +151,23 @@ class UserMessages:
 
 
 def _variant(prompt: PromptInput, target: Target) -> str | None:
-    """Return which set of the model's options is wanted: the prompt's, else the agent's where its own model answers."""
+    """Return the model variant: the prompt's, else the agent's when the agent's own model answers."""
     agent = target.agent
     return prompt.variant or (agent.variant if target.model == agent.model else None)
 
 
 def _invitation(name: str, target: AgentInfo) -> str:
-    """Return what the model is told of an agent that the person names in the text."""
-    text = f"The person wants the agent {name} for this: call the task tool with subagent_type {name} and a prompt made of it."
+    """Return the text for the model about an agent that the user mentions."""
+    text = f"The user wants the agent {name} for this: call the task tool with subagent_type {name} and a prompt made from it."
     if evaluate("task", name, target.permission).action == "deny":
-        text += " Your rules do not let you start it otherwise; here the person has asked for it."
+        text += " Your rules do not let you start it otherwise; here the user has asked for it."
     return text
 
 
 def _check_ids(prompt: PromptInput) -> None:
-    """Raise SessionError for an id of the client's that has not the form of one: ids become file names."""
+    """Raise SessionError for an invalid id of the client: ids become file names."""
     if prompt.message_id is not None and not is_identifier(prompt.message_id, "msg"):
-        raise SessionError(f"{prompt.message_id!r} is no message id; it begins with msg_")
+        raise SessionError(f"{prompt.message_id!r} is not a message id: it must start with msg_")
     for part in prompt.parts:
         if part.id is not None and not is_identifier(part.id, "prt"):
-            raise SessionError(f"{part.id!r} is no part id; it begins with prt_")
+            raise SessionError(f"{part.id!r} is not a part id: it must start with prt_")

@@ -1,7 +1,7 @@
-"""Makes an undo final: what it hides is deleted, in an order that can be cut short anywhere and gone on with.
+"""Make an undo final: delete what it hides, in an order that can be interrupted and resumed anywhere.
 
-First the child sessions that worked for nothing else, then messages, the newest first, then the parts of the message that stays. As
-long as anything is left, so is the message or part that the undo begins at.
+First the child sessions that only served it, then messages, newest first, then the parts of the message that stays. As
+long as anything is left, the message or part where the undo starts exists.
 """
 
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
@@ -32,7 +32,7 @@ class Cleanup:
         self._locks = locks
 
     async def remove(self, session_id: str, messages: Messages, boundary: Boundary) -> None:
-        """Delete what an undo from this boundary on hides, and tell of each. Raises StorageError."""
+        """Delete what an undo from this boundary hides, and publish each deletion. Raises StorageError."""
         await self._remove_children(session_id, messages, boundary)
         for message in reversed(hidden_messages(messages, boundary)):
             await self._store.remove_message(session_id, message.info.id)
@@ -52,7 +52,7 @@ class Cleanup:
                 child = await self._store.get(child_id)
             except NotFoundError:
                 continue
-            # A fork's calls name the sessions of the one that it came from.
+            # A fork's calls name the child sessions of its source.
             if child.parent_id != session_id:
                 continue
             conversation = await self._store.tail(child_id, _ALL)
@@ -65,7 +65,7 @@ class Cleanup:
             await self._remove_work(child_id, [message.info.id for message in conversation], done)
 
     async def _remove_work(self, child_id: str, conversation: list[str], done: set[str]) -> None:
-        """Delete the whole child when nothing else is in it, otherwise what was made for the calls; not while it is worked on."""
+        """Delete the child session, or only its messages for the calls when it has others; not while it is running."""
         if self._runs.get(child_id) is not None:
             return
         lock = self._locks.session_run(child_id)

@@ -1,4 +1,4 @@
-"""The files' half of an undo: what would become of them, what became of them, told for people."""
+"""The files of an undo: preview, revert and report."""
 
 import asyncio
 import os
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 
-# Pure: what a session's record holds of its undo, in `revert` and in `metadata.undo`.
+# Pure: the undo in a session's record, in `revert` and in `metadata.undo`.
 
 
 def read_note(info: SessionInfo) -> UndoNote:
-    """Return the note; one that cannot be read counts as none, so that a damaged one blocks nothing."""
+    """Return the note; an unreadable one counts as empty, so that it blocks nothing."""
     try:
         return UndoNote.model_validate((info.metadata or {}).get(UNDO_KEY) or {})
     except ValidationError:
@@ -37,17 +37,17 @@ def read_note(info: SessionInfo) -> UndoNote:
 
 
 def with_pending(info: SessionInfo, pending: PendingUndo) -> SessionInfo:
-    """Return the record of a session in which an undo, or its taking back, is about to begin."""
+    """Return the record of a session in which an undo or redo is about to start."""
     return _noted(info, read_note(info).changed(pending=pending))
 
 
 def without_pending(info: SessionInfo) -> SessionInfo:
-    """Return the record of a session whose act was not done after all."""
+    """Return the record of a session without the pending undo or redo."""
     return _noted(info, read_note(info).changed(pending=None))
 
 
 def with_undo(info: SessionInfo, revert: RevertState, report: RevertReport) -> SessionInfo:
-    """Return the record of a session with an undo in force."""
+    """Return the record of a session with an active undo."""
     return _noted(info, UndoNote(report=report)).changed(revert=revert)
 
 
@@ -57,7 +57,7 @@ def without_undo(info: SessionInfo) -> SessionInfo:
 
 
 def as_report(report: RevertReport | None) -> Report | None:
-    """Return a kept report as the snapshots read it, None for one that had no files."""
+    """Return a stored report in the form of the snapshots, None for one without files."""
     if report is None or report.before is None or report.after is None:
         return None
     return Report(
@@ -77,23 +77,23 @@ def _noted(info: SessionInfo, note: UndoNote) -> SessionInfo:
     return info.changed(metadata=metadata or None)
 
 
-# Pure: changes of files one after another, told as one.
+# Pure: successive changes of files, merged.
 
 TEXT_LIMIT = 1_000_000
-"""Characters of a change's two texts together, above which only its numbers are kept: records hold these texts."""
+"""Maximum characters of a change's two texts together; above it only the counts of lines are stored."""
 
 TOO_LARGE = "too large to show"
 
 
 def truncate(changes: Sequence[FileDiff]) -> list[FileDiff]:
-    """Return the changes without the texts of those that are too large."""
+    """Return the changes, without texts where these are too large."""
     return [
         change if len(change.before) + len(change.after) <= TEXT_LIMIT else _without_text(change) for change in changes
     ]
 
 
 def merge(changes: Iterable[Sequence[FileDiff]]) -> list[FileDiff]:
-    """Return each file's change from before the first to after the last, by name; what came to nothing is left out."""
+    """Return each file's change from before the first to after the last, by name, without files that did not change."""
     merged: dict[str, FileDiff] = {}
     for group in changes:
         for change in group:
@@ -105,7 +105,7 @@ def merge(changes: Iterable[Sequence[FileDiff]]) -> list[FileDiff]:
 
 
 def totals(changes: Sequence[FileDiff]) -> SessionSummary:
-    """Return the lines and files that changed."""
+    """Return the counts of changed lines and files."""
     return SessionSummary(
         additions=sum(change.additions for change in changes),
         deletions=sum(change.deletions for change in changes),
@@ -114,7 +114,7 @@ def totals(changes: Sequence[FileDiff]) -> SessionSummary:
 
 
 def status_of(change: FileDiff) -> Literal["added", "deleted", "modified"]:
-    """Return what became of a file; older records do not say it and are read by their texts."""
+    """Return the kind of a change; derived from the texts in older records, which do not store it."""
     if change.status is not None:
         return change.status
     if not change.before and change.after:
@@ -137,7 +137,7 @@ def _joined(first: FileDiff, second: FileDiff) -> FileDiff | None:
         and not (_is_textless(first) or _is_textless(second))
     ):
         return None
-    from opencode_tui.engine.snapshot.objects.diff import count_lines  # only for a file that changed twice
+    from opencode_tui.engine.snapshot.objects.diff import count_lines  # only for files that changed twice
 
     additions, deletions = count_lines(first.before, second.after)
     return second.changed(
@@ -168,32 +168,31 @@ def _without_text(change: FileDiff) -> FileDiff:
 
 
 def _is_truncated(change: FileDiff) -> bool:
-    """Tell whether a change has numbers and no texts."""
+    """Return whether a change has counts of lines and no texts."""
     return not change.before and not change.after and bool(change.additions or change.deletions)
 
 
 def _is_textless(change: FileDiff) -> bool:
-    """Tell whether something else than the text changed: the mode, or bytes that are no text."""
+    """Return whether something other than text changed: the mode, or binary content."""
     return change.before == change.after
 
 
-# What a stretch of a conversation did to files: its steps' patches, those of the agents that worked for it among
-# them.
+# The changes of files by a range of a conversation: the patches of its steps and of the agents that they started.
 
-FOREIGN = "another program recorded this step; what it kept of the files is not here"
-CLEANED = "what was kept of the files has been cleaned away"
+FOREIGN = "another program recorded this step; its snapshots are not available here"
+CLEANED = "the snapshots have been cleaned up"
 _ALL = 1 << 30
 
 
 class RevertablePatches(Struct, frozen=True):
-    """Patches whose states are at hand, oldest first, and the files, with the reason, of those whose are not."""
+    """Patches with available snapshots, oldest first, and the files of the others with the reason."""
 
     patches: list[Patch]
     lost: dict[str, str]
 
 
 async def patches_of(store: SessionStore, parts: Sequence[AnyPart], *, seen: set[str] | None = None) -> list[Patch]:
-    """Return the patches among these parts, oldest first; a child session's stand in the place of its call, each once."""
+    """Return the patches among these parts, oldest first; those of a child session replace its call, each once."""
     seen = set[str]() if seen is None else seen
     found: list[Patch] = []
     for change in changes_of(parts):
@@ -208,7 +207,7 @@ async def patches_of(store: SessionStore, parts: Sequence[AnyPart], *, seen: set
 
 
 async def usable(snapshots: "Snapshots", patches: Sequence[Patch]) -> RevertablePatches:
-    """Return the patches without files that one of them cannot speak for: going back half of a file's way restores nothing."""
+    """Return the patches without files for which one of them has no snapshot: reverting part of a file's changes is useless."""
     if not patches:
         return RevertablePatches([], {})
     if snapshots.unavailable is not None:
@@ -221,16 +220,16 @@ async def usable(snapshots: "Snapshots", patches: Sequence[Patch]) -> Revertable
             lost.update({file: CLEANED if patch.after else FOREIGN for file in patch.files})
         else:
             kept.append(patch)
-    # A step of which only files without a state are left still tells what its states do not hold.
+    # A step with only files without a snapshot left still reports what its snapshots do not contain.
     return RevertablePatches(
         [patch.changed(files=[file for file in patch.files if file not in lost]) for patch in kept], lost
     )
 
 
 async def net_changes(snapshots: "Snapshots", patches: Sequence[Patch]) -> list[FileDiff]:
-    """Return each file's change from before its first patch to after its last; of files without a state after nothing is told.
+    """Return each file's change from before its first patch to after its last, without files that have no snapshot after it.
 
-    Raises SnapshotError when a state is not at hand.
+    Raises SnapshotError when a snapshot is not available.
     """
     ends: dict[str, tuple[str, str | None]] = {}
     for patch in patches:
@@ -244,28 +243,28 @@ async def net_changes(snapshots: "Snapshots", patches: Sequence[Patch]) -> list[
 
 
 DIFF_LIMIT = 100_000
-"""Characters of `revert.diff`: above it files are named without their lines."""
+"""Maximum characters of `revert.diff`; above it files are listed without their lines."""
 
 
 class FileRevert:
-    """Undo of the files of one worktree. Raises SnapshotError and StorageError as the snapshots do."""
+    """Reverts the files of one worktree. Raises SnapshotError and StorageError as the snapshots do."""
 
     def __init__(self, *, store: SessionStore, snapshots: Snapshots) -> None:
         self._store = store
         self._snapshots = snapshots
 
     async def collect(self, info: SessionInfo, parts: Sequence[AnyPart]) -> RevertablePatches:
-        """Return what these parts did to files. Raises SessionError when the session works in another project's folder."""
+        """Return the changes of files by these parts. Raises SessionError when the session belongs to another project's folder."""
         patches = await patches_of(self._store, parts)
         is_ours = any(patch.after for patch in patches)
         if is_ours and await asyncio.to_thread(_is_elsewhere, info.directory, self._snapshots.worktree):
-            raise SessionError(f"session {info.id} works in {info.directory}; go there to undo what it did to files")
+            raise SessionError(f"session {info.id} works in {info.directory}; run undo there to revert its files")
         return await usable(self._snapshots, patches)
 
     async def preview(
         self, work: RevertablePatches, active: RevertReport | None, *, is_redo: bool = False
     ) -> RevertPreview:
-        """Return what undoing this would do to files, with the undo in force taken back first; a redo does only the latter."""
+        """Return what an undo would do to files, after reverting the active one; a redo does only the latter."""
         before, gone = await self._in_force(active)
         patches = [*work.patches, *_as_patches(before)]
         found = await self._snapshots.preview(patches) if patches else Preview()
@@ -280,9 +279,9 @@ class FileRevert:
     async def revert(
         self, work: RevertablePatches, active: RevertReport | None, *, key: str, is_redo: bool = False
     ) -> Report | None:
-        """Undo, and return what was done, None when there was nothing to do to files; `key` as in `Snapshots.revert`.
+        """Revert, and return the report, None when no file is concerned; `key` as in `Snapshots.revert`.
 
-        The report of an undo stands for the one in force as well, that of a redo for itself.
+        The report of an undo includes the active one; that of a redo covers only itself.
         """
         before, _ = await self._in_force(active)
         if not work.patches and before is None:
@@ -294,7 +293,7 @@ class FileRevert:
     async def to_revert_report(
         self, report: Report | None, work: RevertablePatches, active: RevertReport | None, *, is_redo: bool = False
     ) -> RevertReport:
-        """Return a report as it is shown and kept."""
+        """Return a report in the form that is shown and stored."""
         before, gone = await self._in_force(active)
         lost = {**gone, **work.lost}
         if report is None:
@@ -311,20 +310,20 @@ class FileRevert:
         )
 
     async def finished(self, key: str) -> Report | None:
-        """Return what the act with this key did, None when it was not done, or nothing can be known of it any more."""
+        """Return the report of the revert with this key, None when it was not done or is no longer known."""
         return None if self._snapshots.unavailable is not None else await self._snapshots.completed_revert(key)
 
     async def unwritten(self) -> list[str]:
-        """Return the keys of acts that were done and perhaps not written down."""
+        """Return the keys of reverts that were done and may not be stored in a session."""
         return [] if self._snapshots.unavailable is not None else await self._snapshots.completed_keys()
 
     async def delete_record(self, key: str) -> None:
-        """Drop what was kept of a finished act."""
+        """Delete the record of a finished revert."""
         if self._snapshots.unavailable is None:
             await self._snapshots.delete_completed(key)
 
     async def diff_text(self, report: RevertReport) -> str | None:
-        """Return what an undo did to texts, as a unified diff from before to after it; None without files."""
+        """Return the unified diff from before to after an undo; None without files."""
         if report.before is None or report.after is None:
             return None
         files = [file.path for file in (*report.restored, *report.deleted)]
@@ -332,7 +331,7 @@ class FileRevert:
         return await asyncio.to_thread(_as_text, changes)
 
     async def _in_force(self, active: RevertReport | None) -> tuple[Report | None, dict[str, str]]:
-        """Return the report of the undo in force, or, when its states have been cleaned away, its files with that reason."""
+        """Return the report of the active undo, or its files with the reason when its snapshots have been cleaned up."""
         report = as_report(active)
         if report is None:
             return None, {}
@@ -341,7 +340,7 @@ class FileRevert:
         return None, dict.fromkeys([*report.restored, *report.deleted], CLEANED)
 
     async def _changes(self, patches: Sequence[Patch], *, is_redo: bool) -> dict[str, FileDiff]:
-        """Return the changes that an undo takes back, or that a redo brings back, by absolute paths."""
+        """Return the changes that an undo or redo reverts, by absolute path."""
         found = await net_changes(self._snapshots, [_backwards(patch) for patch in patches] if is_redo else patches)
         root = await asyncio.to_thread(self._snapshots.worktree.resolve)
         return {f"{root}/{change.file}": change for change in found}
@@ -350,7 +349,7 @@ class FileRevert:
         def changed_at(remark: PathNote) -> int | None:
             try:
                 return os.lstat(remark.path).st_mtime_ns // 1_000_000 if remark.reason == CHANGED_SINCE else None
-            except OSError:  # it is gone: there is no time to tell
+            except OSError:  # it does not exist: there is no time to report
                 return None
 
         times = await asyncio.to_thread(lambda: [changed_at(remark) for remark in remarks])
@@ -361,7 +360,7 @@ class FileRevert:
 
 
 def _is_elsewhere(directory: str, worktree: Path) -> bool:
-    """Tell whether a folder is there and lies outside the worktree."""
+    """Return whether a folder exists and is outside of the worktree."""
     return os.path.isdir(directory) and not Path(directory).resolve().is_relative_to(worktree.resolve())
 
 
@@ -370,7 +369,7 @@ def _as_patches(report: Report | None) -> list[Patch]:
 
 
 def _backwards(patch: Patch) -> Patch:
-    """Return what undoes a patch; one without a state after it stays as it is, and nothing is told of it."""
+    """Return the inverse of a patch; one without a snapshot after it is returned unchanged."""
     return patch if patch.after is None else patch.changed(hash=patch.after, after=patch.hash)
 
 
@@ -400,7 +399,7 @@ def _unprotected(
 
 
 def _as_text(changes: Sequence[FileDiff]) -> str:
-    """Return changes as git writes them, which is how other programs read the field."""
+    """Return changes in the format of git, which other programs expect in the field."""
     pieces: list[str] = []
     room = DIFF_LIMIT
     for change in changes:

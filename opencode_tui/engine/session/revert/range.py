@@ -1,7 +1,7 @@
-"""Pure: which part of a conversation an undo is about.
+"""Pure: the range of a conversation that an undo hides.
 
-Messages come in the order of the session, oldest first, and are compared by it. An undo begins at a request of the person's, or, in
-an answer, at a part that has text or calls before it. Source: seed 000; reference, section 20.
+Messages come in the order of the session, oldest first, and are compared by it. An undo starts at a request of the user, or, in
+an answer, at a part with text or calls before it. Source: seed 000; reference, section 20.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,14 +21,14 @@ Messages = Sequence[MessageWithParts]
 
 
 class Boundary(Struct, frozen=True):
-    """Where an undo begins: the place of its message, and the place of a part in it, None for the whole message."""
+    """The start of an undo: the index of its message, and the index of a part in it, None for the whole message."""
 
     message: int
     part: int | None = None
 
 
 class ChildCall(Struct, frozen=True):
-    """The work of a child session for one call: its messages that were made from `start` to `end` (ms)."""
+    """The work of a child session for one call: its messages created from `start` to `end` (ms)."""
 
     session_id: str
     start: int
@@ -36,9 +36,9 @@ class ChildCall(Struct, frozen=True):
 
 
 def find_boundary(messages: Messages, message_id: str, part_id: str | None = None) -> Boundary:
-    """Return where an undo to a message, or to a part of it, begins.
+    """Return the start of an undo to a message, or to a part of it.
 
-    An answer stands for its request. A part counts only when text or a call stands before it in its message.
+    An answer counts as its request. A part counts only when text or a call precedes it in its message.
 
     Raises NoSuchMessageError.
     """
@@ -56,14 +56,14 @@ def find_boundary(messages: Messages, message_id: str, part_id: str | None = Non
 
 
 def request_of(messages: Messages, at: int) -> int:
-    """Return the place of the request that a message answers, its own when it is one or has none."""
+    """Return the index of the request that a message answers, its own index for a request or a message without one."""
     return next((index for index in range(at, -1, -1) if isinstance(messages[index].info, UserMessage)), at)
 
 
 def stored_boundary(messages: Messages, revert: RevertState) -> Boundary | None:
-    """Return where an undo in force begins, None when all that it hides is gone already.
+    """Return the start of an active undo, None when everything that it hides is already deleted.
 
-    A message or part that is not there any more, by damage or by a cleanup that was cut short, is looked for by its id's place.
+    The position of a message or part that no longer exists (damage, interrupted cleanup) is found by the order of ids.
     """
     names = [message.info.id for message in messages]
     at = _place(names, revert.message_id)
@@ -75,18 +75,18 @@ def stored_boundary(messages: Messages, revert: RevertState) -> Boundary | None:
 
 
 def last_turn(messages: Messages) -> str:
-    """Return the id of the newest request that the person made, passing by what the program said in their name.
+    """Return the id of the newest request of the user, skipping synthetic ones.
 
     Raises NothingToRevertError when there is none.
     """
     for index in range(len(messages) - 1, -1, -1):
         if isinstance(messages[index].info, UserMessage) and _is_from_user(messages, index):
             return messages[index].info.id
-    raise NothingToRevertError("there is nothing to undo: the session has no request any more")
+    raise NothingToRevertError("there is nothing to undo: the session has no user message")
 
 
 def scope_of(messages: Messages, boundary: Boundary) -> UndoScope:
-    """Return what goes, as it is told."""
+    """Return the scope of an undo for its report."""
     gone = hidden_messages(messages, boundary)
     first = messages[boundary.message]
     return UndoScope(
@@ -100,18 +100,18 @@ def scope_of(messages: Messages, boundary: Boundary) -> UndoScope:
 
 
 def hidden_messages(messages: Messages, boundary: Boundary) -> list[MessageWithParts]:
-    """Return the messages that go as a whole."""
+    """Return the messages that are hidden as a whole."""
     return list(messages[boundary.message + (boundary.part is not None) :])
 
 
 def hidden_parts(messages: Messages, boundary: Boundary) -> list[AnyPart]:
-    """Return all parts that go, in order."""
+    """Return all hidden parts, in order."""
     first = messages[boundary.message].parts[boundary.part or 0 :]
     return [*first, *(part for message in messages[boundary.message + 1 :] for part in message.parts)]
 
 
 def visible(messages: Messages, revert: RevertState | None) -> list[MessageWithParts]:
-    """Return what stays of a conversation while an undo is in force: what the model is to be given."""
+    """Return the messages and parts that an active undo does not hide: what is sent to the model."""
     boundary = None if revert is None else stored_boundary(messages, revert)
     if boundary is None:
         return list(messages)
@@ -123,7 +123,7 @@ def visible(messages: Messages, revert: RevertState | None) -> list[MessageWithP
 
 
 def changes_of(parts: Sequence[AnyPart]) -> Iterator[PatchPart | ChildCall]:
-    """Yield what changed files, in order: steps, and the calls for which a child session worked."""
+    """Yield what changed files, in order: patches of steps, and calls that started a child session."""
     for part in parts:
         if isinstance(part, PatchPart):
             yield part
@@ -132,7 +132,7 @@ def changes_of(parts: Sequence[AnyPart]) -> Iterator[PatchPart | ChildCall]:
 
 
 def child_call(part: ToolPart) -> ChildCall | None:
-    """Return the child session's work of a call, None for a call that started no agent."""
+    """Return the child session's work of a call, None for a call without one."""
     state = part.state
     if part.tool != "task" or isinstance(state, ToolStatePending):
         return None
@@ -141,7 +141,7 @@ def child_call(part: ToolPart) -> ChildCall | None:
 
 
 def work_of(call: ChildCall, messages: Messages) -> list[MessageWithParts]:
-    """Return the messages of a child session that were made for a call."""
+    """Return the messages of a child session that belong to a call."""
     end = call.end
     return [
         message
@@ -169,7 +169,7 @@ def _index(messages: Messages, message_id: str) -> int:
 
 
 def _place(names: Sequence[str], name: str) -> int:
-    """Return where a name stands, else where it would; at the end when names do not tell their order."""
+    """Return the index of a name, or its insertion index; the length when names do not give the order."""
     if name in names:
         return list(names).index(name)
     if spans_wrap([*names, name]):
@@ -178,7 +178,7 @@ def _place(names: Sequence[str], name: str) -> int:
 
 
 def _is_from_user(messages: Messages, index: int) -> bool:
-    """Tell whether the person made a request: by words, by asking for a summary, or by a command line of their own."""
+    """Return whether a request is the user's: a text, a request for a summary, or a command line."""
     parts = messages[index].parts
     if any(isinstance(part, CompactionPart) for part in parts):
         return not any(isinstance(part, CompactionPart) and part.auto for part in parts)

@@ -1,4 +1,4 @@
-"""Drops, once a day, the snapshots that are older than a month and that no session needs for its undo."""
+"""Delete, once a day, the snapshots that are older than a month and that no session needs for its undo."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 PAUSE_S = 60.0
-"""Seconds from the first change of a file to the cleaning, which must not slow down the step that makes the change."""
+"""Seconds from the first change of a file to the cleaning, so that it does not slow down that step."""
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _ID = re.compile(rb'"([0-9a-f]{40})"')
@@ -29,7 +29,7 @@ _MARKS = (b'"patch"', b'"step-start"', b'"step-finish"', b'"snapshot"')
 
 
 class SnapshotRetention:
-    """Keeps the store of one folder small."""
+    """Cleans the snapshot store of one folder."""
 
     def __init__(self, *, snapshots: "Lazy[Snapshots]", background: Background, clock: Clock) -> None:
         self._snapshots = snapshots
@@ -50,9 +50,9 @@ class SnapshotRetention:
 
 
 async def clean_unneeded(snapshots: "Snapshots", *, is_dry_run: bool = False) -> "Usage":
-    """Drop old snapshots that no session of the folder needs, and return what is left; raises SnapshotError, StorageError.
+    """Delete old snapshots that no session of the folder needs, and return what is left; raises SnapshotError, StorageError.
 
-    A dry run drops nothing and estimates what would be left. Nothing is read of the sessions while no snapshot is old.
+    A dry run deletes nothing and estimates what would be left. The sessions are read only when there are old snapshots.
     """
     usage = await snapshots.size()
     if not snapshots.has_outdated(usage):
@@ -64,7 +64,7 @@ async def clean_unneeded(snapshots: "Snapshots", *, is_dry_run: bool = False) ->
 
 
 def needed_snapshots(reader: RecordReader, worktree: Path, project_id: str) -> set[str]:
-    """Return the ids that the sessions of a folder, or of its project, name in their records. Blocks; reads all their parts.
+    """Return the ids of snapshots in the records of a folder's or its project's sessions. Blocks; reads all their parts.
 
     Skips records that cannot be read. Raises StorageError when a folder cannot be.
     """
@@ -77,7 +77,7 @@ def needed_snapshots(reader: RecordReader, worktree: Path, project_id: str) -> s
 
 
 def _records_of(reader: RecordReader, key: Key, worktree: str, project_id: str) -> Iterator[bytes]:
-    """Yield a session's record and those of its parts that mention snapshots; nothing for a session of another folder."""
+    """Yield a session's record and its parts that mention snapshots; nothing for a session of another folder."""
     try:
         data = reader.read(key)
     except StorageError:

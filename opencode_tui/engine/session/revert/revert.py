@@ -1,7 +1,7 @@
-"""Undo of a conversation and of what it did to files: preview, revert, unrevert, and the cleanup that makes it final.
+"""Undo of a conversation and of its changes of files: preview, revert, unrevert, and the cleanup that makes it final.
 
-Crash-safe: the act is noted in the session's record before a file changes; the files' change is one act, done or taken back as a
-whole; then the record tells what was done. Whoever next works on the session completes a note that was left.
+Crash-safe: the pending undo is stored in the session's record before a file changes; the files change in one transaction, which
+is completed or rolled back; then the record stores the result. The next use of the session completes a pending undo.
 Source: SPEC, rows 19 and section 5; seed 000.
 """
 
@@ -41,7 +41,7 @@ _RANDOM_BYTES = 8
 
 
 class SessionRevert:
-    """The verbs. Each but `cleanup` takes the session's run lock and raises BusyError while somebody else has it."""
+    """Undo of sessions. Each method but `cleanup` acquires the session's run lock; raises BusyError while it is held."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class SessionRevert:
         cleanup: Cleanup,
         recover_session: Callable[[str], Awaitable[object]],
     ) -> None:
-        """`recover_session` closes what a dead process left open in a session, and records what its last step did to files."""
+        """`recover_session` closes what a dead process left open in a session, and records the last changes of files."""
         self._store = store
         self._lock = lock
         self._files = files
@@ -76,25 +76,25 @@ class SessionRevert:
             return await self._files.preview(await self._unrecorded_files(info), read_note(info).report, is_redo=True)
 
     async def revert(self, session_id: str, message_id: str | None = None, part_id: str | None = None) -> RevertReport:
-        """Undo everything from a message on, or from a part of it; without one the person's last turn. Returns what was done.
+        """Undo everything from a message on, or from a part of it; without one the user's last turn. Returns the report.
 
-        While an undo is in force it takes its place: files in between come back. Raises NoSuchMessageError, NothingToRevertError,
-        BusyError, SnapshotError; then everything is as it was.
+        It replaces an active undo: files in between are restored. Raises NoSuchMessageError, NothingToRevertError,
+        BusyError, SnapshotError; then nothing has changed.
         """
         async with self._locked(session_id) as info:
             state, _ = await self._target(info, message_id, part_id)
             return await self._apply(info, state, await self._work(info, state))
 
     async def unrevert(self, session_id: str) -> RevertReport:
-        """Bring back what the undo in force undid; raises NothingToRevertError without one, else as `revert`.
+        """Restore what the active undo undid; raises NothingToRevertError without one, else as `revert`.
 
-        Where the disk refuses files the undo stays in force for these, so that it can be tried again.
+        For files that could not be written the undo stays active, so that it can be retried.
         """
         async with self._locked(session_id) as info:
             return await self._apply(info, None, await self._unrecorded_files(info))
 
     async def cleanup(self, session_id: str) -> bool:
-        """Make the undo in force final before the conversation goes on, and tell whether there was one. Needs the run lock."""
+        """Make the active undo final before the conversation continues; returns whether there was one. Needs the run lock."""
         info = await self._recovered(await self._store.get(session_id))
         if info.revert is None:
             return False
@@ -112,9 +112,9 @@ class SessionRevert:
         return True
 
     async def recover_all(self) -> None:
-        """Bring to its end what dead processes began with the files of this worktree: taken back, or done and written down.
+        """Complete or roll back the undos that dead processes started in this worktree.
 
-        Sessions that are worked on see to it themselves. Raises SnapshotError, StorageError.
+        Skips running sessions, which recover themselves. Raises SnapshotError, StorageError.
         """
         for key in await self._files.unwritten():
             try:
@@ -126,13 +126,13 @@ class SessionRevert:
                 await self._files.delete_record(key)
 
     async def recover(self, session_id: str) -> None:
-        """Bring to its end what a dead process left open in a session. Raises as `revert`."""
+        """Recover a session after a crash. Raises as `revert`."""
         async with self._locked(session_id):
             pass
 
     @asynccontextmanager
     async def _locked(self, session_id: str) -> AsyncGenerator[SessionInfo]:
-        """Hold the run lock and yield the record, with what a dead process began brought to its end."""
+        """Hold the run lock and yield the record of the recovered session."""
         async with self._lock.hold(session_id):
             await self._recover_session(session_id)
             yield await self._recovered(await self._store.get(session_id))
@@ -151,18 +151,18 @@ class SessionRevert:
         return await self._files.collect(info, [] if boundary is None else hidden_parts(messages, boundary))
 
     async def _unrecorded_files(self, info: SessionInfo) -> RevertablePatches:
-        """Return the files of which the undo in force knows nothing, because another program made it."""
+        """Return the files of an active undo that another program made, and that has no snapshots here."""
         if info.revert is None:
-            raise NothingToRevertError(f"there is nothing to bring back: no undo is in force in session {info.id}")
+            raise NothingToRevertError(f"there is nothing to redo: there is no active undo in session {info.id}")
         if read_note(info).report is not None:
             return RevertablePatches([], {})
         work = await self._work(info, info.revert)
-        reason = "another program undid this; what it kept of the files is not here"
+        reason = "another program undid this; its snapshots are not available here"
         files = [*work.lost, *(file for patch in work.patches for file in patch.files)]
         return RevertablePatches([], dict.fromkeys(files, reason))
 
     async def _apply(self, info: SessionInfo, state: RevertState | None, work: RevertablePatches) -> RevertReport:
-        """Note the act, do it to the files, write down what was done."""
+        """Store the pending undo, apply it to the files, store the result."""
         pending = PendingUndo(key=_key_of(info.id) + secrets.token_hex(_RANDOM_BYTES), to=state)
         active = read_note(info).report
         if not work.patches and (active is None or active.before is None):
@@ -177,7 +177,7 @@ class SessionRevert:
         return await self._conclude(info, pending, report, work)
 
     async def _recovered(self, info: SessionInfo) -> SessionInfo:
-        """Bring an act that was cut short to its end: done when its files were, not begun otherwise."""
+        """Complete a pending undo when its files were reverted, drop it otherwise."""
         pending = read_note(info).pending
         if pending is None:
             return info
@@ -221,14 +221,14 @@ class SessionRevert:
 
 
 def _key_of(session_id: str) -> str:
-    """Return the beginning of a key, which tells the session again."""
+    """Return the prefix of a key that identifies the session."""
     return "".join(letter for letter in session_id.removeprefix(_PREFIX) if letter.isalnum())
 
 
 def _remaining_undo(
     info: SessionInfo, done: RevertReport, active: RevertReport | None
 ) -> tuple[RevertState | None, RevertReport | None]:
-    """Return the undo that stays in force after it was taken back: one of the files that the disk refused."""
+    """Return the undo that stays active after a redo: that of the files that could not be written."""
     if active is None or not done.failed:
         return None, None
     failed = {file.path for file in done.failed}

@@ -1,6 +1,6 @@
-"""What a session and each of its turns changed in files: totals, texts, the event. Source: reference, section 21.
+"""The changes of files by a session and by each of its turns: counts, texts, the event. Source: reference, section 21.
 
-A turn's changes are those of its own steps and of the agents that worked for it; what others did meanwhile is not among them.
+A turn's changes are those of its own steps and of the agents that it started, not those of others in the meantime.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 TITLE_LENGTH = 100
 NOTES = "diffNotes"
-"""The key of `session.metadata` for what texts cannot say of changes, by file."""
+"""The key of `session.metadata` for notes on changes, by file."""
 
 
 class SessionSummaries:
-    """Sums up sessions; needs the session's run lock. Raises StorageError, SnapshotError."""
+    """Summarizes the changes of sessions; needs the session's run lock. Raises StorageError, SnapshotError."""
 
     def __init__(self, *, store: SessionStore, snapshots: "Lazy[Snapshots]", publish: Callable[[Event], None]) -> None:
         self._store = store
@@ -35,21 +35,21 @@ class SessionSummaries:
         self._publish = publish
 
     async def refresh(self, session_id: str, *, anew: Collection[str] = ()) -> None:
-        """Sum up the turns that nobody has summed up yet and those of the requests `anew`, then the session, and tell."""
+        """Summarize the turns without a summary and those of the requests `anew`, then the session, and publish it."""
         info = await self._store.get(session_id)
         change = await self.prepare(info, info.revert, anew=anew)
         if change(info) != info:
             await self._store.update(session_id, change, touch=False)
 
     async def refresh_last(self, session_id: str) -> None:
-        """Do what `refresh` does after a run: the last turn is summed up anew."""
+        """Summarize the last turn again, then the session; after a run."""
         turns = turns_of(await self._store.messages(session_id))
         await self.refresh(session_id, anew=[turns[-1][0].id] if turns else [])
 
     async def prepare(
         self, info: SessionInfo, revert: RevertState | None, *, anew: Collection[str] = ()
     ) -> Callable[[SessionInfo], SessionInfo]:
-        """Sum up as `refresh` does, with this undo in force, and return what is to be changed in the session's record."""
+        """Summarize as `refresh` does, with this undo active, and return the change of the session's record."""
         messages = await self._store.messages(info.id)
         kept = visible(messages, revert)
         groups: list[Sequence[FileDiff]] = []
@@ -65,17 +65,17 @@ class SessionSummaries:
         return lambda old: _summed_up(old, diffs)
 
     async def diff(self, session_id: str, message_id: str | None = None) -> list[FileDiff]:
-        """Return what a session, or the turn of one of its messages, changed in files."""
+        """Return the changes of files by a session, or by the turn of one of its messages."""
         if message_id is None:
             return await self.session(session_id)
         return await self.turn(session_id, message_id)
 
     async def session(self, session_id: str) -> list[FileDiff]:
-        """Return what a session changed, as it was last summed up."""
+        """Return the changes of a session as last summarized."""
         return with_notes(await self._store.diff(session_id), await self._store.get(session_id))
 
     async def turn(self, session_id: str, message_id: str) -> list[FileDiff]:
-        """Return what the turn of a request, or the one that an answer belongs to, changed."""
+        """Return the changes of the turn of a request or an answer."""
         messages = await self._store.messages(session_id)
         for user, parts in reversed(turns_of(messages)):
             if user.id == message_id or any(part.message_id == message_id for part in parts):
@@ -105,13 +105,13 @@ class SessionSummaries:
 
 
 def with_notes(diffs: Sequence[FileDiff], info: SessionInfo) -> list[FileDiff]:
-    """Return stored changes with what their texts cannot say."""
+    """Return stored changes with their notes."""
     notes: JsonObject = (info.metadata or {}).get(NOTES) or {}
     return [diff.changed(note=notes.get(diff.file)) for diff in diffs]
 
 
 def title_of(parts: Sequence[AnyPart], message_id: str) -> str | None:
-    """Return the first line of what the person wrote in a request, cut to 100 characters."""
+    """Return the first line of the user's text in a request, cut to 100 characters."""
     for part in parts:
         if isinstance(part, TextPart) and part.message_id == message_id and not part.synthetic and not part.ignored:
             lines = [line.strip() for line in part.text.splitlines() if line.strip()]
@@ -126,7 +126,7 @@ def _stored(diffs: Sequence[FileDiff]) -> list[FileDiff]:
 
 def _summed_up(info: SessionInfo, diffs: Sequence[FileDiff]) -> SessionInfo:
     metadata = {key: value for key, value in (info.metadata or {}).items() if key != NOTES}
-    # Stored turns have no notes: what was said of a file holds as long as it is among the changed ones.
+    # Stored turns have no notes: the note on a file is kept while the file is among the changed ones.
     old_notes = {diff.file: diff.note for diff in with_notes(diffs, info)}
     notes = {diff.file: note for diff in diffs if (note := diff.note or old_notes[diff.file])}
     if notes:

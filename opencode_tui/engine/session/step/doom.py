@@ -1,6 +1,6 @@
-"""Pure: whether a turn goes in circles. Source: seeds 000 and 002; SPEC row 11.
+"""Pure: whether a turn repeats itself. Source: seeds 000 and 002; SPEC row 11.
 
-Looked at is the whole turn, whatever message a call stands in: the third equal call in a row, or the third round of a cycle of two
+Checks the calls of the whole turn, across messages: the third equal call in a row, or the third round of a cycle of two
 to four calls.
 """
 
@@ -20,12 +20,12 @@ CallKey = tuple[str, str]
 
 
 def call_key(tool: str, given: JsonObject) -> CallKey:
-    """Return what makes two calls equal."""
+    """Return the key by which two calls are equal."""
     return (tool, json.dumps(given, sort_keys=True, ensure_ascii=False, default=str))
 
 
 def calls_of_turn(messages: Sequence[MessageWithParts], after: int) -> list[CallKey]:
-    """Return the calls of all messages behind index `after`, in order; those that never ran are left out."""
+    """Return the calls of all messages after index `after`, in order, without those that never ran."""
     return [
         call_key(part.tool, part.state.input)
         for message in messages[after + 1 :]
@@ -35,7 +35,7 @@ def calls_of_turn(messages: Sequence[MessageWithParts], after: int) -> list[Call
 
 
 def is_doom_loop(calls: Sequence[CallKey]) -> bool:
-    """Tell whether the newest call completes the third round of a cycle of one to four calls."""
+    """Return whether the newest call completes the third round of a cycle of one to four calls."""
     for period in range(1, LONGEST_CYCLE + 1):
         length = period * DOOM_LOOP_THRESHOLD
         if len(calls) < length:

@@ -1,8 +1,8 @@
-"""What a step changes in files: recorded while its tools work, stored as its one patch part.
+"""The changes of files by a step: recorded while its tools run, stored as its one patch part.
 
-Nothing is loaded or looked at for a step that changes nothing. The patch part is there, with what the files are to become, before
-the first of them changes, and grows with the step; so it outlives a crash. What cannot be recorded never stops a step: the call
-says in its metadata then, as `unprotected`, why undo will not bring its changes back. Source: SPEC, section 5.
+Nothing is loaded or scanned for a step that changes nothing. The patch part is stored, with the planned content, before
+the first file changes, and grows with the step; so it survives a crash. A failure to record never stops a step: the call
+then stores in its metadata, as `unprotected`, why undo will not revert its changes. Source: SPEC, section 5.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class StepRecorder:
-    """Begins the records of the steps of one folder's sessions."""
+    """Creates the change records of the steps of one folder's sessions."""
 
     def __init__(
         self,
@@ -46,12 +46,12 @@ class StepRecorder:
         self._families: dict[str, CommandWindow] = {}
 
     def begin(self, message: AssistantMessage) -> "StepChanges":
-        """Return the record of a step, empty."""
+        """Return an empty record for a step."""
         return StepChanges(self, message)
 
     async def recording(self, message: AssistantMessage) -> "StepRecording":
         """Return a new recording for a step; raises SnapshotError when there are no snapshots here."""
-        from opencode_tui.engine.snapshot.record.recording import (  # only for steps that change something
+        from opencode_tui.engine.snapshot.record.recording import (  # only for steps with changes
             CommandWindow,
             StepRecording,
         )
@@ -64,10 +64,10 @@ class StepRecorder:
         return StepRecording(snapshots.lock, session=message.session_id, message=message.id, window=family)
 
     async def recover(self, session_id: str) -> None:
-        """Name what commands changed whose process died, in this session or in one that worked for it. Needs its run lock.
+        """Record the changes of commands whose process died, in this session or its child sessions. Needs its run lock.
 
-        Each such step gets a patch part without a state after it: nobody saw that, so undo names its files and leaves them alone.
-        Where that is not possible the log tells.
+        Each such step gets a patch part without a snapshot after it, so undo lists its files and does not change them.
+        A failure is logged.
         """
         try:
             await self._recover(session_id)
@@ -75,7 +75,7 @@ class StepRecorder:
             logger.warning("session %s: what a killed command changed is not known: %s", session_id, error)
 
     async def _recover(self, session_id: str) -> None:
-        from opencode_tui.engine.snapshot.record.recording import (  # after a crash alone
+        from opencode_tui.engine.snapshot.record.recording import (  # only after a crash
             collect_orphaned_steps,
             sessions_of_steps,
         )
@@ -103,7 +103,7 @@ class StepRecorder:
                 )
 
     async def _root_session(self, session_id: str) -> str:
-        """Return the session at whose request all its children and theirs work."""
+        """Return the top-level session of a session's tree."""
         seen = {session_id}
         while True:
             try:
@@ -117,7 +117,7 @@ class StepRecorder:
 
 
 class StepChanges:
-    """The record of one step. Nothing here raises, except a cancel."""
+    """The changes of one step. No method raises, except for cancellation."""
 
     def __init__(self, recorder: StepRecorder, message: AssistantMessage) -> None:
         self._recorder = recorder
@@ -130,37 +130,37 @@ class StepChanges:
 
     @property
     def is_stored(self) -> bool:
-        """Tell whether everything that is known of the step's changes is stored."""
+        """Return whether all known changes of the step are stored."""
         return self._recording is None or not self._recording.is_open
 
     @property
     def snapshot(self) -> str | None:
-        """Return the state of the files after the step; None where nothing was looked at."""
+        """Return the snapshot after the step; None without one."""
         return self._recording.after if self._recording is not None else None
 
     def begin(self, start: StepStartPart) -> None:
-        """Let the part get the state of the files before the step, once something is about to change."""
+        """Set the part that gets the snapshot before the step, once a change is about to start."""
         self._start = start
 
     def watch(self) -> "FileChangeRecorder":
-        """Return the watch over one call of the step."""
+        """Return the recorder of one call of the step."""
         return FileChangeRecorder(self)
 
     async def store_interrupted(self) -> None:
-        """Record and store what commands changed that were interrupted; they have ended."""
+        """Record and store the changes of interrupted commands, after they have ended."""
         recording = self._recording
         if recording is not None and recording.is_open:
             await self.attempt(recording.finalize)
 
     async def open(self) -> "StepRecording":
-        """Return the step's recording, made by the first call that changes something; raises SnapshotError."""
+        """Return the step's recording, created by the first call that changes something; raises SnapshotError."""
         async with self._opening:
             if self._recording is None:
                 self._recording = await self._recorder.recording(self._message)
             return self._recording
 
     async def attempt(self, act: Callable[[], Awaitable[object]]) -> str | None:
-        """Do something with the recording, store the patch as it is then, and return why it could not be done."""
+        """Run an action on the recording and store the patch; returns the reason of a failure, None on success."""
         reason = None
         try:
             await act()
@@ -204,7 +204,7 @@ class StepChanges:
 
 
 class FileChangeRecorder:
-    """Sees what one call does to files; `unprotected` says why undo will not bring back its changes."""
+    """Records the changes of files by one call; `unprotected` is the reason why undo will not revert them."""
 
     def __init__(self, changes: StepChanges) -> None:
         self.unprotected: str | None = None
@@ -215,7 +215,7 @@ class FileChangeRecorder:
         """Record the files as they are and as they will be."""
 
         async def act() -> None:
-            from opencode_tui.engine.snapshot.record.recording import Write  # only for steps that change something
+            from opencode_tui.engine.snapshot.record.recording import Write  # only for steps with changes
 
             recording = await self._changes.open()
             given = [Write(write.path, write.content, write.mode) for write in writes]
@@ -230,7 +230,7 @@ class FileChangeRecorder:
             raise
 
     async def after_write(self, *, done: bool) -> None:
-        """Note that the files are written, or as before."""
+        """Record that the files are written, or unchanged when `done` is false."""
         number, self._number = self._number, None
         if number is None:
             return
@@ -242,7 +242,7 @@ class FileChangeRecorder:
         await self._attempt(act)
 
     def commands(self) -> AbstractAsyncContextManager[None]:
-        """Return a context around a command of the call."""
+        """Return a context for the duration of a command of the call."""
         return self._commands()
 
     @asynccontextmanager
@@ -251,7 +251,7 @@ class FileChangeRecorder:
         try:
             yield
         except asyncio.CancelledError:
-            # What it changed is recorded when the run is closed: an interruption must not wait for it.
+            # Its changes are recorded when the run is closed: an interruption must not wait for that.
             is_joined = False
             raise
         finally:

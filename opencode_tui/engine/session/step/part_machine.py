@@ -1,6 +1,6 @@
-"""Pure: what the events of a stream make of a message's parts.
+"""Pure: apply the events of a stream to the parts of a message.
 
-Events go in (`apply`), changes come out in the order in which they are to be stored and published. The machine knows no disk and no
+`apply` takes an event and returns changes in the order in which they must be stored and published. The machine uses no disk and no
 bus; ids and times come from its arguments. Source: seed 000's event table; reference, section 10.
 """
 
@@ -31,7 +31,7 @@ from opencode_tui.schema.session.tool_state import ToolStatePending
 
 
 class Stored(Struct, frozen=True):
-    """A part was made or changed its state: write it, then tell."""
+    """A part is new or has a new state: write it, then publish it."""
 
     part: AnyPart
 
@@ -47,7 +47,7 @@ PartChange = Stored | Grew
 
 
 def merge_growth(changes: Iterable[PartChange]) -> list[PartChange]:
-    """Return the changes in their order, with text that was appended to one part several times in a row as one growth."""
+    """Return the changes in order, with consecutive growths of one part merged."""
     merged: list[PartChange] = []
     for grown, group in groupby(changes, _grown_part):
         if grown is None:
@@ -62,7 +62,7 @@ def _grown_part(change: PartChange) -> LiveText | None:
 
 
 class PartMachine:
-    """The parts of one answer. `calls` and `finish` hold what the stream asked for once it has ended."""
+    """The parts of one answer. `calls` and `finish` are the tool calls and the finish reason at the end of the stream."""
 
     def __init__(self, *, session_id: str, message_id: str, identifier: Identifier, clock: Clock) -> None:
         self._session_id = session_id
@@ -76,7 +76,7 @@ class PartMachine:
         self.part_ids: list[str] = []
 
     def apply(self, event: StreamEvent) -> list[PartChange]:
-        """Take in one event and return what follows from it; empty for events that only prepare something."""
+        """Apply one event and return the changes; empty for events without any."""
         match event:
             case TextDelta():
                 return self._append("text", event.id, event.text)
@@ -99,11 +99,11 @@ class PartMachine:
                 assert_never(event)
 
     def close_open(self) -> list[PartChange]:
-        """Return the closing of every text that is still open, for a stream that ended early."""
+        """Close every open text, for a stream that ended early, and return the changes."""
         return [change for kind, block in tuple(self._open) for change in self._close(kind, block, None)]
 
     def unfinished_tools(self) -> list[ToolPart]:
-        """Return the calls that the model began; none of them has run yet."""
+        """Return the calls that the model started to write; none of them has run."""
         return list(self._tools.values())
 
     def _append(self, kind: str, block: str, text: str) -> list[PartChange]:

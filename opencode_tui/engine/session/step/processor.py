@@ -1,8 +1,8 @@
 """One step: an assistant message from the model call to its last part.
 
-The stream's parts are stored and published as they come; the tools of the step start together after the stream has ended well; of a
+The stream's parts are stored and published as they arrive; the tools of the step start together after a complete stream; of an
 broken answer nothing runs, and its text is dropped when it is tried again. `finalize` closes whatever an interruption or a failure
-left open; it is called by the run's supervisor, never inside the dying task. Source: seeds 000 and 002; SPEC rows 8 and 10.
+left open; the run's supervisor calls it after the body has ended. Source: seeds 000 and 002; SPEC rows 8 and 10.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ from opencode_tui.schema.session.session import RetryStatus
 from opencode_tui.schema.session.tool_state import ABORTED_TOOL, ToolStatePending, ToolStateRunning, fail
 
 Outcome = Literal["continue", "stop"]
-NOT_RUN = "Not run: the answer that asked for it broke off"
+NOT_RUN = "Not run: the answer with this call is incomplete"
 
 
 class _Ids(TypedDict):
-    """What identifies a new part of the message."""
+    """The ids of a new part of the message."""
 
     id: str
     session_id: str
@@ -47,7 +47,7 @@ class _Ids(TypedDict):
 
 
 class StepServices(Struct, frozen=True):
-    """What every step works with."""
+    """The services of every step."""
 
     store: SessionStore
     statuses: SessionStatuses
@@ -60,7 +60,7 @@ class StepServices(Struct, frozen=True):
 
 
 class StepProcessor:
-    """Works one assistant message; made anew for each."""
+    """Processes one assistant message."""
 
     def __init__(self, services: StepServices, message: AssistantMessage) -> None:
         self._services = services
@@ -71,20 +71,20 @@ class StepProcessor:
 
     @property
     def has_calls(self) -> bool:
-        """Tell whether the answer asked for tools."""
+        """Return whether the answer has tool calls."""
         return self._machine is not None and bool(self._machine.calls)
 
     async def run(self, llm: Llm, request: LlmRequest, scope: CallScope) -> Outcome:
-        """Ask the model, run its tools, store what came of it.
+        """Call the model, run its tools and store the results.
 
-        Returns `stop` when the person rejected a call. Raises ProviderError when the model call has failed for good.
+        Returns `stop` when the user rejected a call. Raises ProviderError when the model call has failed permanently.
         """
         await self._services.store.update_message(self.message)
         await self._start_step()
         machine, request = await self._answer(llm, request)
         finish = machine.finish
         if finish is None:
-            raise ProviderError("the answer had no end", provider_id=self.message.provider_id)
+            raise ProviderError("the answer is incomplete", provider_id=self.message.provider_id)
         blocked = await self._services.calls.run(machine.calls, replace(scope, changes=self._changes))
         tokens, cost = to_tokens(finish.usage), to_cost(finish.usage, request.model)
         await self._services.store.update_part(
@@ -103,7 +103,7 @@ class StepProcessor:
         return "stop" if blocked else "continue"
 
     async def run_calls(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> Outcome:
-        """Run calls that no model has asked for, as an answer that goes on; returns `stop` when the person rejected one."""
+        """Run calls that no model made, as an answer that continues; returns `stop` when the user rejected one."""
         await self._services.store.update_message(self.message)
         for part, _ in calls:
             await self._services.store.update_part(part)
@@ -118,9 +118,9 @@ class StepProcessor:
         await self._services.store.update_message(self.message)
 
     async def finalize(self, error: StoredError) -> Cleanup | None:
-        """Close what is still open with this error: texts, tool calls, the message. Does nothing to a completed message.
+        """Close open texts, tool calls and the message with this error. Does nothing to a completed message.
 
-        Returns what is left to do: to look for what interrupted commands did to files.
+        Returns the remaining cleanup: recording the changes of interrupted commands.
         """
         if self.message.time.completed is not None:
             return None
@@ -143,7 +143,7 @@ class StepProcessor:
         return None if self._changes.is_stored else self._changes.store_interrupted
 
     async def _answer(self, llm: Llm, request: LlmRequest) -> tuple[PartMachine, LlmRequest]:
-        """Return the whole answer, and the request that it answers: its media are left out when the provider refused them."""
+        """Return the complete answer, and its request: without media when the provider rejected them."""
         attempt, waited = 1, 0
         while True:
             machine = self._machine = PartMachine(
@@ -183,14 +183,14 @@ class StepProcessor:
         await self._apply(changes)
 
     async def _completed(self, change: PartChange) -> PartChange:
-        """Return a text that is whole as the plugins want it."""
+        """Return the change with a completed text as plugins changed it."""
         part = change.part if isinstance(change, Stored) else None
         if isinstance(part, TextPart) and part.time is not None and part.time.end is not None:
             return Stored(await change_text(self._services.hooks, self.message, part))
         return change
 
     async def _apply(self, changes: Sequence[PartChange]) -> None:
-        """Store the changes; those that an interruption leaves over are kept for `finalize`, the one under way included."""
+        """Store the changes; after an interruption `finalize` stores the rest, the current one included."""
         store, self._unstored = self._services.store, list(changes)
         for change in changes:
             if isinstance(change, Grew):
@@ -237,7 +237,7 @@ class StepProcessor:
 
 
 def _without_refused_media(request: LlmRequest, error: ProviderError) -> LlmRequest | None:
-    """Return the request without the media that the provider refuses; None when that is not what is wrong with it."""
+    """Return the request without the media that the provider rejects; None for any other error."""
     if error.failure.kind != MEDIA:
         return None
     messages = without_media(request.messages)
@@ -245,7 +245,7 @@ def _without_refused_media(request: LlmRequest, error: ProviderError) -> LlmRequ
 
 
 def _explained(error: ProviderError, reason: str) -> OpencodeError:
-    """Return the error with the clause that tells why it is not tried again."""
+    """Return the error with the reason why it is not retried."""
     if not reason:
         return error
     failure = Failure(kind=error.failure.kind, status=error.failure.status, body=error.failure.body)

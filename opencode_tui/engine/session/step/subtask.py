@@ -1,7 +1,7 @@
-"""Subtasks of a request: work that the loop gives to agents by itself before it asks the model. Source: reference, section 29.
+"""Subtasks of a request: the loop starts agents itself before it calls the model. Source: reference, section 29.
 
-They run as task calls of an assistant message, side by side; their reports stand there as results. After those of a slash command
-the model is asked, in the person's name, to tell what came of them.
+They run as parallel task calls of an assistant message; their reports are the results. After those of a slash command
+a synthetic user message asks the model to report the results.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from opencode_tui.schema.session.tool_state import ToolStatePending
 
 
 def find_request_with_subtasks(messages: Sequence[MessageWithParts]) -> MessageWithParts | None:
-    """Return the oldest request whose subtasks nobody has begun, None without one."""
+    """Return the oldest request whose subtasks have not been started, None without one."""
     answered = {message.info.parent_id for message in messages if isinstance(message.info, AssistantMessage)}
     for message in messages:
         if isinstance(message.info, UserMessage) and message.info.id not in answered and subtasks_of(message):
@@ -34,7 +34,7 @@ def subtasks_of(request: MessageWithParts) -> list[SubtaskPart]:
 async def run_subtasks(
     step: StepProcessor, request: MessageWithParts, scope: CallScope, services: StepServices
 ) -> Outcome:
-    """Run the subtasks of a request in the step's message; returns `stop` when the person rejected something."""
+    """Run the subtasks of a request in the step's message; returns `stop` when the user rejected a call."""
     tasks = subtasks_of(request)
     outcome = await step.run_calls([_call(task, step, services.identifier) for task in tasks], scope)
     if outcome == "continue" and any(task.command for task in tasks) and isinstance(request.info, UserMessage):

@@ -1,7 +1,7 @@
-"""The title of a new session, by the small model beside the first turn. Source: reference, section 22; SPEC row 20.
+"""The title of a new session, by the small model during the first turn. Source: reference, section 22; SPEC row 20.
 
-Only a session of the person's that nobody has named gets one, from its first request. Nothing waits for it; a failure is named in
-the log. What the call costs is counted in `session.metadata`.
+Only a top-level session without a title gets one, from its first request. Nothing waits for it; a failure is written to
+the log. The cost of the call is added to `session.metadata`.
 """
 
 import re
@@ -22,20 +22,20 @@ from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import AnyPart, FilePart, SubtaskPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
 
-# Pure: titles: a message's from its own words, a session's from the answer of a model. Source: reference, sections 21 and
+# Pure: titles of messages, from their text, and of sessions, from the answer of a model. Source: reference, sections 21 and
 # 22.
 
 MAX_TITLE = 100
-"""Characters of a title."""
+"""Maximum characters of a title."""
 
 _MAX_WORDS = 4_000
-"""Characters of a request that a title is made from."""
+"""Maximum characters of a request in the request for a title."""
 
 _THOUGHTS = re.compile(r"<think>.*?</think>\s*", re.DOTALL)
 
 
 def clean_title(text: str) -> str | None:
-    """Return the title in a model's answer: its first line that is not empty, thoughts left out; None without one."""
+    """Return the title in a model's answer: its first line that is not blank, without reasoning; None without one."""
     line = _first_line(_THOUGHTS.sub("", text))
     if not line:
         return None
@@ -43,7 +43,7 @@ def clean_title(text: str) -> str | None:
 
 
 def words_for_title(parts: Sequence[AnyPart]) -> str:
-    """Return what a title can be made from: the person's words, else the subtasks', else the names of the attachments."""
+    """Return the text for a title: the user's, else the subtasks', else the names of the attachments."""
     texts = [part.text for part in parts if isinstance(part, TextPart) and not part.synthetic and not part.ignored]
     tasks = [part.prompt for part in parts if isinstance(part, SubtaskPart)]
     names = [part.filename or part.mime for part in parts if isinstance(part, FilePart)]
@@ -55,7 +55,7 @@ def words_for_title(parts: Sequence[AnyPart]) -> str:
 
 
 def is_real_request(parts: Sequence[AnyPart]) -> bool:
-    """Tell whether a user message is one of the person's, not one that the program wrote for the model."""
+    """Return whether a user message is the user's, not a synthetic one."""
     return bool(words_for_title(parts))
 
 
@@ -64,14 +64,14 @@ def _first_line(text: str) -> str:
 
 
 MAX_OUTPUT = 1_000
-"""Tokens of the answer."""
+"""Maximum tokens of the answer."""
 
 MAX_THINKING = 8_000
-"""Tokens of the answer of a model that thinks first."""
+"""Maximum tokens of the answer of a reasoning model."""
 
 
 class SessionTitles:
-    """Names the sessions of one folder."""
+    """Generates the titles of one folder's sessions."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class SessionTitles:
         self._background = background
 
     def schedule(self, session: SessionInfo, messages: Sequence[MessageWithParts]) -> None:
-        """Begin to name the session if it waits for a name and this is its first request; returns at once."""
+        """Start to generate a title if the session has none and this is its first request; returns at once."""
         if session.parent_id is not None or not is_default_title(session.title):
             return
         requests = [one for one in messages if isinstance(one.info, UserMessage) and is_real_request(one.parts)]

@@ -1,6 +1,6 @@
-"""Runs the calls of one step, all at the same time, and stores what each gives.
+"""Run the calls of one step concurrently and store their results.
 
-Each call is kept from taking down the others: whatever a tool raises becomes its error state. A cancelled step cancels its calls;
+A failing call does not affect the others: its exception becomes its error state. A canceled step cancels its calls;
 their records are then closed by `StepProcessor.finalize`.
 """
 
@@ -56,10 +56,10 @@ NO_STEP_LEFT = "Not run: this was the agent's last step of the turn"
 
 
 class CallScope(Struct, frozen=True):
-    """Where and for whom a step's calls run.
+    """The context of a step's calls.
 
-    `layers` are the rulesets of the session and of its ancestors, `earlier` the calls of the turn before this step, in order.
-    In the last step that an agent has (`is_last`) no call runs, whatever the model asks for; nor does a tool in `switched_off`.
+    `layers` are the rulesets of the session and its ancestors, `earlier` the calls of the turn before this step, in order.
+    In the last step of an agent (`is_last`) no call runs, nor does a tool in `switched_off`.
     `changes` records what the step does to files.
     """
 
@@ -101,7 +101,7 @@ class ToolCalls:
         self._clock = clock
 
     async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> bool:
-        """Run all calls at once; returns whether the person rejected one, so that the turn must end."""
+        """Run all calls concurrently; returns whether the user rejected one, so that the turn must end."""
         if not calls:
             return False
         tasks: list[asyncio.Task[bool]] = []
@@ -145,7 +145,7 @@ class ToolCalls:
         await self._store.update_part(live.part)
         problem = form.submit(call.input)
         if problem is None:
-            await self._end_well(live, ToolResult("Answer", "The answer was taken."))
+            await self._end_well(live, ToolResult("Answer", "The answer was accepted."))
         else:
             await self._end_badly(live, problem)
 
@@ -262,7 +262,7 @@ class ToolCalls:
 
 
 async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext) -> None:
-    """Ask whether a loop of calls may continue. Raises PermissionRefused with a text that names the loop."""
+    """Ask whether a loop of calls may continue. Raises PermissionRefused with a description of the loop."""
     try:
         await context.ask("doom_loop", [tool], always=[tool], metadata={"tool": tool, "input": given})
     except RejectedError as error:
@@ -271,15 +271,15 @@ async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext)
 
 
 def _note(watch: FileChangeRecorder | None) -> dict[str, Any]:
-    """Return what a call's metadata says of changes that undo will not bring back."""
+    """Return the metadata of a call about changes that undo will not revert."""
     return {} if watch is None or watch.unprotected is None else {"unprotected": watch.unprotected}
 
 
-# The completed tool calls of a session as the recall tool reads them, cleared ones and those before a summary too.
+# The completed tool calls of a session for the recall tool, including pruned ones and those before a summary.
 
 
 class SessionOutputs:
-    """Reads them from the store."""
+    """Reads the completed calls from the store."""
 
     def __init__(self, *, store: SessionStore) -> None:
         self._store = store

@@ -1,6 +1,6 @@
-"""Pure: the coarse size of a text in tokens, four characters each. Source: seeds 000 and 001; reference, section 14.
+"""Pure: the approximate size of a text in tokens, four characters each. Source: seeds 000 and 001; reference, section 14.
 
-Pruning counts by this rule, so that it does the same as OpenCode; `estimate.py` gives what a request really takes.
+Pruning uses this rule to behave like OpenCode; `estimate.py` estimates requests more exactly.
 """
 
 CHARACTERS = 4

@@ -37,8 +37,8 @@ logger = logging.getLogger(__name__)
 
 KINDS = ("words", "numbers", "signs", "cjk", "scripts", "frame", "thinking", "media")
 _WORDS, _NUMBERS, _SIGNS, _CJK, _SCRIPTS, _FRAME, _THINKING, _MEDIA = range(len(KINDS))
-"""What has a ratio: ASCII words, digits, all other ASCII; Chinese, Japanese and Korean; all other scripts; message frames and the
-definitions of tools; earlier reasoning; pictures and documents.
+"""The kinds that have a ratio: ASCII words, digits, all other ASCII; Chinese, Japanese and Korean; all other scripts; frames
+of messages and definitions of tools; earlier reasoning; pictures and documents.
 """
 
 Counts = tuple[float, ...]
@@ -48,27 +48,27 @@ Block = TextBlock | MediaBlock | ThinkingBlock | CallBlock | ResultBlock
 """A piece of a message."""
 
 PLAUSIBLE = 3.0
-"""A report that is so many times more or less than the estimate says nothing about the tokenizer."""
+"""A report that differs from the estimate by more than this factor is ignored."""
 
 _SPREADS = (0.1, 0.4, 0.4, 0.4, 0.4, 0.2, 0.5, 0.5)
-"""How far each ratio is expected to be off; a report moves the ratios in proportion to the square."""
+"""Expected error of each ratio; a report moves the ratios in proportion to its square."""
 _NOISE = 0.02
-"""How far a request is expected to be off when the ratios are right, as a share of it."""
+"""Expected error of a request with correct ratios, as a share of it."""
 _LEAST, _MOST = 0.25, 4.0
-"""Bounds of a ratio, so that no report makes an estimate absurd."""
+"""Bounds of a ratio, so that a wrong report cannot ruin the estimates."""
 
 _REQUEST, _MESSAGE, _CALL, _TOOL = 10.0, 4.0, 6.0, 12.0
-"""Tokens around a request, a message, a call or its result, and the definition of a tool."""
+"""Overhead in tokens of a request, a message, a call or its result, and the definition of a tool."""
 _BOUND = 3.0
-"""Tokens that a character beyond ASCII takes at most; one of ASCII takes one."""
+"""Maximum tokens of a non-ASCII character; an ASCII character takes at most one."""
 _UNBOUNDED = float(1 << 60)
 
 _LAYOUT = 2
 """The version of the file; files of other versions are ignored."""
 _CACHED = 20_000
-"""Texts whose counts stay in memory; each takes some 250 bytes."""
+"""Maximum texts whose counts stay in memory; each takes about 250 bytes."""
 _SHORT = 64
-"""Texts of up to so many characters are counted faster than looked up."""
+"""Characters up to which counting a text is faster than looking it up."""
 
 
 def _table(*groups: tuple[bytes, str]) -> bytes:
@@ -89,7 +89,7 @@ _RULES = (
     (_SIGNS, _table((_SIGN_BYTES, "x")), (b" x", 0.45), (b"x", 0.13)),  # runs of signs, and each sign
     (_SIGNS, _table((b"\n", "n"), (_VISIBLE_BYTES, "x")), (b"xn", 1.6), (b"n ", 0.4)),  # ends of lines, indents
 )
-"""The kind, a table, and what the patterns in the translated text stand for, in tokens."""
+"""The kind, a table, and the tokens of each occurrence of a pattern in the translated text."""
 
 _FOLLOWERS = bytes(range(0x80, 0xC0))
 """The second to fourth bytes of characters in UTF-8; without them each character is its first byte."""
@@ -117,7 +117,7 @@ def count_text(text: str) -> Counts:
 
 
 class Ratios(Struct, frozen=True):
-    """The tokens of one model for each token by the fixed rules, by kind, and from how many reports they come."""
+    """The tokens of one model per token by the fixed rules, by kind, and the number of reports behind them."""
 
     values: tuple[float, ...] = (1.0,) * len(KINDS)
     reports: int = 0
@@ -127,7 +127,7 @@ class Ratios(Struct, frozen=True):
         return sum(map(mul, self.values, counts))
 
     def learned(self, counts: Counts, reported: int) -> "Ratios":
-        """Return the ratios after a report that these counts took so many tokens; the same when it is not plausible."""
+        """Return the ratios after a report of the tokens of these counts; unchanged when it is implausible."""
         expected = self.tokens(counts)
         if reported <= 0 or not expected / PLAUSIBLE <= reported <= expected * PLAUSIBLE:
             return self
@@ -160,7 +160,7 @@ class ModelEstimate:
         self._ratios = ratios or Ratios()
         self._scale = scale
         self.reports = self._ratios.reports
-        """How many reports the ratios come from."""
+        """The number of reports that the ratios are based on."""
         self.request_frame = self._tokens(_only(_FRAME, _REQUEST + _MESSAGE))
         """Tokens of a request without content; its system prompt counts as a message."""
         self.message_frame = self._tokens(_only(_FRAME, _MESSAGE))
@@ -236,11 +236,11 @@ def _most_of_text(text: str) -> Counts:
 
 
 _UPPER = ModelEstimate(of_text=_most_of_text, of_media=lambda _: _UNBOUNDED)
-"""Gives more tokens than a request takes; it costs far less than an estimate."""
+"""An upper bound of the tokens of a request; far cheaper than an estimate."""
 
 
 class TokenEstimator:
-    """Estimates and learns for all models; `folder` keeps what was learned. May be used from several threads.
+    """Estimates requests and learns the ratios of all models, which `folder` stores. Thread-safe.
 
     Blocks for a file of some 300 bytes when a model is first used.
     """
@@ -255,7 +255,7 @@ class TokenEstimator:
     def estimate(self, request: LlmRequest, *, beyond: int | None = None) -> int:
         """Return the tokens that a request will take, without the answer; 25 ms for a million new characters, 3 ms for known ones.
 
-        With `beyond` only sizes above it matter: a request that cannot be larger, however it is counted, gives 0.
+        With `beyond` only sizes above it matter: a request that cannot be larger returns 0.
         """
         if beyond is not None and _UPPER.request(request) <= beyond:
             return 0
@@ -266,7 +266,7 @@ class TokenEstimator:
         return round(self.of_model(model).text(text))
 
     def of_model(self, model: Model) -> ModelEstimate:
-        """Return the estimate for the pieces of requests to a model, as far as it has learned now."""
+        """Return the estimate for the pieces of requests to a model, with its current ratios."""
         known = self._ratios.get(model.ref)
         if known is None:
             known = self._ratios[model.ref] = self._read(self._path(model.ref))
@@ -275,11 +275,11 @@ class TokenEstimator:
         )
 
     async def observe(self, request: LlmRequest, tokens: Tokens) -> None:
-        """Learn from what the provider reported of a request, in a thread."""
+        """Learn from the tokens that the provider reported for a request, in a thread."""
         await asyncio.to_thread(self.learn, request, tokens)
 
     def learn(self, request: LlmRequest, tokens: Tokens) -> None:
-        """Learn from what the provider reported of a request. Blocks for two small files."""
+        """Learn from the tokens that the provider reported for a request. Blocks for two small files."""
         reported = tokens.input + tokens.cache.read + tokens.cache.write
         if reported <= 0:
             return
@@ -297,7 +297,7 @@ class TokenEstimator:
     def _count_text(self, text: str) -> Counts:
         if len(text) <= _SHORT:
             return count_text(text)
-        # By hash, so that no text is kept alive; two texts of one hash would only make an estimate worse.
+        # By hash, so that no text is kept alive; a collision would only make an estimate worse.
         key = hash(text), len(text)
         known = self._texts.get(key)
         if known is None:
@@ -320,7 +320,7 @@ class TokenEstimator:
         return self._folder / f"{plain}-{sha256(name.encode()).hexdigest()[:8]}.json"
 
     def _read(self, path: Path) -> tuple[int, Ratios]:
-        """Return when a file was written, and its ratios; those of the start when it cannot be used."""
+        """Return the modification time of a file, and its ratios; the initial ones when it cannot be used."""
         seen = _modified(path)
         try:
             stored = json.loads(path.read_bytes())
@@ -334,7 +334,7 @@ class TokenEstimator:
         return seen, Ratios(values, reports) if is_usable else Ratios()
 
     def _write(self, path: Path, ref: ModelRef, ratios: Ratios) -> int:
-        """Write the ratios of a model and return when the file was written."""
+        """Write the ratios of a model and return the modification time."""
         stored = {
             "layout": _LAYOUT,
             "model": str(ref),
@@ -348,7 +348,7 @@ class TokenEstimator:
             spare.chmod(0o600)
             spare.replace(path)
         except OSError as error:
-            logger.warning("the token ratios of %s could not be kept in %s: %s", ref, path, error.strerror)
+            logger.warning("the token ratios of %s could not be written to %s: %s", ref, path, error.strerror)
         return _modified(path)
 
 

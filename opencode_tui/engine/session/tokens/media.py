@@ -1,9 +1,9 @@
-"""Pure: what pictures and documents take of a context, by the rules that providers publish.
+"""Pure: the tokens of pictures and documents, by the rules that providers publish.
 
 Pictures. Anthropic (docs, "Vision"): width × height / 750 after scaling to an edge of 1568 at most, about 1,600 at most. OpenAI
 (docs, "Images and vision", high detail): scaled to fit 2048 × 2048, then to a short edge of 768, 85 and 170 for each tile of
 512 × 512. Others are counted like OpenAI's. Documents. Anthropic (docs, "PDF support"): each page its text, 1,500 to 3,000, and its
-picture. Whatever a provider really counts, its model's ratio corrects.
+picture. The model's ratio corrects the difference to the real count.
 """
 
 import re
@@ -17,14 +17,14 @@ PDF_PAGE = 3_000
 """Tokens of a page with text."""
 
 UNKNOWN_PICTURE = 1_600
-"""Tokens of a picture whose size cannot be read: about the largest."""
+"""Tokens of a picture of unknown size: about the maximum."""
 
 _HEAD = 65_536
-"""Base64 characters in which the size of a picture stands; JPEG files may have a preview before it."""
+"""Base64 characters that contain the size of a picture; JPEG files may have a preview before it."""
 _PAGE = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _COUNT = re.compile(rb"/Count\s+(\d{1,4})")
 _FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
-"""JPEG markers behind which the size stands."""
+"""JPEG markers that precede the size."""
 
 
 def media_tokens(block: MediaBlock, model: Model) -> int:
@@ -75,7 +75,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
 
 
 def _pages(data: bytes) -> int:
-    """Return the pages of a document: those that can be seen, else what its page tree says, else one."""
+    """Return the pages of a document: its page objects, else the count in its page tree, else one."""
     seen = len(_PAGE.findall(data))
     counts = [int(found) for found in _COUNT.findall(data)]
     return max(1, seen, *counts)
@@ -97,7 +97,7 @@ def _is_anthropic(model: Model) -> bool:
 
 
 def _decoded(data: str) -> bytes:
-    """Return what base64 text stands for, as far as it can be read."""
+    """Return decoded base64 data, as far as it is valid."""
     try:
         return b64decode(data[: len(data) // 4 * 4])
     except ValueError:

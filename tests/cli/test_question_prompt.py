@@ -103,5 +103,5 @@ def test_without_a_terminal_the_model_is_told(line, server, option):
     server.script(CALL, Answer(text="I take red"))
     done = line.run("run", "-m", line.model, option, "go")
     assert (done.code, "I take red" in done.stdout) == (0, True)
-    assert "nobody is there to answer" in result(server)
+    assert "no user is present" in result(server)
     assert "permission" not in done.stderr

@@ -15,15 +15,15 @@ def test_a_look_says_what_would_stay_and_changes_nothing(commands, session_id):
     before = commands.run("export", session_id).stdout
     done = commands.run("session", "compact", session_id, "--dry-run")
     assert done.code == 0 and "would summarize 3 messages" in done.stderr
-    assert "## The person's last request\nlist this folder\n" in done.stdout
+    assert "## The user's last request\nlist this folder\n" in done.stdout
     assert commands.run("export", session_id).stdout == before
 
 
-def test_nothing_to_summarise_is_one_line_that_says_so(commands, session_id):
+def test_nothing_to_summarize_is_one_line_that_says_so(commands, session_id):
     assert commands.run("session", "compact", session_id).code == 0
     again = commands.run("session", "compact", session_id)
     assert (again.code, again.stdout, again.stderr.count("\n")) == (1, "", 1)
-    assert "nothing to summarise since its last compaction" in again.stderr
+    assert "nothing to summarize since its last compaction" in again.stderr
 
 
 def test_a_model_that_is_none_is_refused(commands, session_id):

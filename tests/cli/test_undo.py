@@ -70,7 +70,7 @@ def test_the_changes_of_a_session_and_of_a_turn_are_shown(commands, session):
 
 def test_what_cannot_be_undone_is_one_line(commands, session):
     for arguments, code, words in (
-        (["unrevert", session], 1, "nothing to bring back"),
+        (["unrevert", session], 1, "nothing to redo"),
         (["revert", session, "--message", "msg_none"], 1, "msg_none"),
         (["revert", session, "--part", "prt_1"], 2, "--message"),
         (["revert", "ses_unknown"], 1, "ses_unknown"),

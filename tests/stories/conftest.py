@@ -1,4 +1,4 @@
-"""A scripted model, a project in git, and the command in it; afterwards no process may be left and no record open."""
+"""A scripted model, a project in git, and the command in it; afterwards no process and no open record may be left."""
 
 from collections.abc import Iterator
 from pathlib import Path

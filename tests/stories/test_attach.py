@@ -20,7 +20,7 @@ HELLO = {"model": MODEL, "parts": [{"type": "text", "text": "hi"}]}
 
 @pytest.fixture
 def attach(environ, tmp_path):
-    """Runs the command far from the project."""
+    """Runs the command outside of the project."""
 
     async def run(face, *words: str, stdin: str = "", password: str = PASSWORD):
         variables = {**environ, "OPENCODE_SERVER_PASSWORD": password}
@@ -57,7 +57,9 @@ async def test_files_travel_with_the_request(project, environ, server, attach, t
     assert "a fact from here" in json.dumps(server.bodies[-1])
 
 
-async def test_without_a_terminal_what_asks_is_refused_and_the_model_is_told(project, environ, server, attach):
+async def test_without_a_terminal_what_needs_approval_is_denied_and_reported_to_the_model(
+    project, environ, server, attach
+):
     rules = {"permission": {"bash": "ask"}}
     async with served(project.path, environ, provider=server.config(), settings=rules) as face:
         code, _, _ = await attach(face, 'do <<tool bash {"command":"echo no","description":"d"}>>')
@@ -89,9 +91,7 @@ async def test_a_wrong_password_is_one_line(project, environ, server, attach):
     assert (code, out) == (1, "") and "OPENCODE_SERVER_PASSWORD" in err and "Traceback" not in err
 
 
-async def test_two_clients_are_told_the_same_turn_and_the_one_that_sent_it_leaves_and_ends_nothing(
-    project, environ, server
-):
+async def test_two_clients_receive_the_same_turn_and_the_sender_may_disconnect(project, environ, server):
     both_look, one_is_gone = threading.Event(), threading.Event()
     server.script(Answer(text="begun both end", holds=(("both", both_look), ("end", one_is_gone))))
     async with (
@@ -121,7 +121,7 @@ async def test_two_clients_are_told_the_same_turn_and_the_one_that_sent_it_leave
 
 
 async def grown(reader) -> str:
-    """Wait until text grows and return what came."""
+    """Wait until text grows and return the new text."""
     async for envelope in reader:
         if isinstance(envelope.event, PartGrowth):
             return envelope.event.delta.strip()

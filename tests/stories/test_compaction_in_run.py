@@ -1,4 +1,4 @@
-"""`run` where the context fills: the answer stands on stdout alone, the summary is told of beside it."""
+"""`run` with a full context: stdout has only the answer, stderr reports the summary."""
 
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer

@@ -1,4 +1,4 @@
-"""kill -9 while a summary is written: the history is as it was, and nothing looks busy afterwards."""
+"""kill -9 while a summary is written: the history has not changed, and nothing is busy afterwards."""
 
 import json
 import signal
@@ -17,7 +17,7 @@ def session_record(paths: Paths, session_id: str) -> dict[str, Any]:
     return json.loads(file.read_bytes())
 
 
-def test_a_killed_compaction_leaves_the_history_and_is_mended(
+def test_a_killed_compaction_keeps_the_history_and_is_repaired(
     line: CommandLine, server: ModelServer, paths: Paths
 ) -> None:
     session_id = line.turn("remember the pineapple").session_id

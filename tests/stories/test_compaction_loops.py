@@ -1,4 +1,4 @@
-"""Contexts that cannot be made smaller: each ends with a message that says what to do, after two attempts at the most."""
+"""Contexts that cannot be compacted: each ends with a message that says what to do, after at most two attempts."""
 
 import base64
 from pathlib import Path
@@ -74,7 +74,7 @@ async def test_hi_after_an_overflow_compacts_once_then_ends_at_once(environ: dic
     assert summaries(world) <= 2
 
 
-async def test_a_summary_longer_than_what_it_stands_for_is_refused_twice_and_named(
+async def test_a_summary_longer_than_its_messages_is_rejected_twice_and_reported(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     endless = Answer(text="and then " * 6_000, is_burst=True)
@@ -82,7 +82,7 @@ async def test_a_summary_longer_than_what_it_stands_for_is_refused_twice_and_nam
     async with opened(environ, tmp_path, *answers, limit=(100_000, 8_000)) as world:
         session = await named(world)
         await world.prompt("begin", session=session)
-        with pytest.raises(ProviderError, match=r"longer than what it stands for.*agent\.compaction\.model"):
+        with pytest.raises(ProviderError, match=r"longer than the summarized messages.*agent\.compaction\.model"):
             await world.prompt("go on", session=session)
         messages = await world.messages(session)
     assert summaries(world) == 2
@@ -109,12 +109,12 @@ async def test_a_provider_that_refuses_even_the_summary_is_asked_twice(environ: 
     answers: list[Any] = [Answer(text="word " * 8_000), *[TOO_LONG] * 5]
     async with opened(environ, tmp_path, *answers) as world:
         session = await world.prompt("begin", session=await named(world))
-        with pytest.raises(ContextOverflowError, match=r"refuses even its shortened form.*new session"):
+        with pytest.raises(ContextOverflowError, match=r"rejects even the shortened conversation.*new session"):
             await world.prompt("go on", session=session)
     assert (len(world.server.requests), summaries(world)) == (4, 2)
 
 
-async def test_where_compacting_is_switched_off_a_refusal_says_how_to_do_it(
+async def test_with_automatic_compaction_off_the_error_says_how_to_compact(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     settings = {"compaction": {"auto": False}}
@@ -124,7 +124,7 @@ async def test_where_compacting_is_switched_off_a_refusal_says_how_to_do_it(
             await world.prompt("go on", session=session)
 
 
-async def test_a_history_too_large_to_be_summarised_at_once_is_shortened_first(
+async def test_a_history_too_large_to_be_summarized_at_once_is_shortened_first(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     for number in range(4):

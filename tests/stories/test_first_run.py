@@ -1,4 +1,4 @@
-"""The first minute on a fresh machine: no key, no settings, an empty home, and real work in the folder."""
+"""The first run on a new machine: no key, no settings, an empty home, and real work in the folder."""
 
 from tests.support.world.cli import CommandLine
 

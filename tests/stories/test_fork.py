@@ -1,4 +1,4 @@
-"""Forks over several processes: killed while they copy, and with a source that another process deletes meanwhile."""
+"""Forks with several processes: killed while they copy, and with a source that another process deletes meanwhile."""
 
 import json
 import time
@@ -26,7 +26,7 @@ def copied(paths, fork_id):
 
 
 def killed_fork(line, paths, source, *, at):
-    """Kill the forking process when so many messages are copied; returns the fork's id."""
+    """Kill the forking process when so many messages are copied; return the fork's id."""
     process = line.start("session", "fork", source)
     fork_id = process.stdout.readline().decode().strip()
     while copied(paths, fork_id) < at:
@@ -42,7 +42,7 @@ def texts(line, session_id):
 
 
 @pytest.mark.parametrize("at", [0, 1, 400])
-def test_a_fork_whose_copying_was_killed_is_whole_to_its_reader(line, paths, source, at):
+def test_a_fork_whose_copying_was_killed_is_complete_to_its_reader(line, paths, source, at):
     fork_id = killed_fork(line, paths, source, at=at)
     assert at <= copied(paths, fork_id) < 800
     assert texts(line, fork_id) == texts(line, source)

@@ -15,7 +15,7 @@ TEXT = "abc " * 8_000
 
 
 async def answer_of(line: CommandLine, files: LoggedFiles, message: str = "hello") -> TextPart:
-    """Hold a turn in this process and return the text of its last answer."""
+    """Run a turn in this process and return the text of its last answer."""
     request = PromptInput(model=ModelRef(provider_id="fake", model_id="fake-model"), parts=[TextInput(text=message)])
     async with open_engine(line.variables(), files=files) as engine:
         client = LocalClient(engine, await engine.instance(Path(line.folder)))

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a run in order, whatever it is doing; `bench_interrupt` measures how long that takes."""
+"""Ctrl-C ends a run cleanly at any time; `bench_interrupt` measures how long that takes."""
 
 import pytest
 

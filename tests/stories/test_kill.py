@@ -1,4 +1,4 @@
-"""kill -9 at ten random points of a run: nothing that was told is lost, and the next run works. `bench_crash` does it 200 times."""
+"""kill -9 at ten random points of a run: nothing published is lost, and the next run works. `bench_crash` does it 200 times."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,7 +8,7 @@ from tests.support.world.cli import kill_session, read_events
 KILLS = 5
 
 
-def test_a_kill_at_any_point_loses_nothing_that_was_told(tmp_path, server):
+def test_a_kill_at_any_point_loses_nothing_that_was_published(tmp_path, server):
     def work(number: int) -> list[str]:
         lane = make_lane(tmp_path / f"lane{number}", server.config(), seed=number)
         for turn in range(KILLS):
@@ -20,7 +20,7 @@ def test_a_kill_at_any_point_loses_nothing_that_was_told(tmp_path, server):
         assert list(pool.map(work, range(2))) == [[], []]
 
 
-def test_the_run_after_a_kill_tells_of_its_own_work_alone(line):
+def test_the_run_after_a_kill_reports_only_its_own_work(line):
     killed = line.start_turn('wait <<tool bash {"command":"sleep 5","description":"wait"}>> <<slow 5>>')
     told = read_events(killed, 2)
     killed.kill()

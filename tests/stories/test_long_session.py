@@ -1,4 +1,4 @@
-"""Long work in a small window goes on without the person noticing; the whole of it: `python -m tests.benchmarks context`."""
+"""Long work in a small context continues without a visible break; the full test: `python -m tests.benchmarks context`."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ async def test_long_work_in_a_small_window_meets_no_refusal_and_keeps_what_it_mu
     assert 2 <= len(course.after) <= course.allowed
 
 
-async def test_without_preparation_it_goes_on_too(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_without_precomputation_it_continues_too(environ: dict[str, str], tmp_path: Path) -> None:
     plan = LongSession(turns=4, steps=8, size=1_400, rules=4)
     settings = {"compaction": {"prepare": False}}
     async with opened(environ, tmp_path, window=WINDOW, limit=(32_000, 8_000), settings=settings) as world:

@@ -1,4 +1,4 @@
-"""What a person has of a provider that fails: it is tried again, or one line says why not."""
+"""Failures of a provider: the call is retried, or one line says why not."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def test_the_text_of_a_broken_answer_is_dropped_and_its_call_never_runs(line, se
     assert len(server.requests) == 2 and len(stored.parts("retry")) == 1
 
 
-def test_a_refused_key_is_told_with_the_remedy(line, server, paths):
+def test_a_rejected_key_is_reported_with_the_remedy(line, server, paths):
     server.script(failure(401, "invalid key"))
     done = line.turn("hello")
     errors = [event["error"]["name"] for event in done.events if event["type"] == "error"]

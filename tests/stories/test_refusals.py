@@ -1,4 +1,4 @@
-"""What the command refuses, and how: one line that names the thing and the remedy, on stderr, and an exit code."""
+"""Errors of the command: one line on stderr with the cause and the remedy, and an exit code."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def last_result(server) -> str:
     return content_text(server.bodies[-1]["messages"][-1]["content"])
 
 
-def test_without_a_terminal_what_would_ask_is_refused_and_told_to_all(line, project, server):
+def test_without_a_terminal_what_needs_approval_is_denied_and_published(line, project, server):
     done = with_rule(line, "ask").turn(EDIT)
     state = done.parts("tool_use")[-1]["state"]
     assert state["status"] == "error" and "--auto" in state["error"]
@@ -59,7 +59,7 @@ def test_auto_allows_what_would_ask(line, project):
     assert (project.path / "a.py").read_text() == "x = 2\n"
 
 
-def test_a_denied_tool_is_not_offered_and_a_denied_pattern_is_told_to_the_model(line, project, server):
+def test_a_denied_tool_is_not_sent_and_a_denied_pattern_is_reported_to_the_model(line, project, server):
     denied = with_rule(line, "deny").turn("hello")
     assert denied.code == 0
     assert "edit" not in {tool["function"]["name"] for tool in server.bodies[0]["tools"]}

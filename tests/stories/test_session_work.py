@@ -1,4 +1,4 @@
-"""A conversation that goes on, what is attached to it, and the commands that look after sessions."""
+"""Continued conversations, attachments, and the commands for sessions."""
 
 import json
 
@@ -52,7 +52,7 @@ def test_sessions_are_listed_shown_renamed_exported_and_deleted(line):
     assert titles(line) == []
 
 
-def test_deleting_leaves_no_record_behind(line, paths):
+def test_deleting_leaves_no_record(line, paths):
     done = line.turn('plan <<tool todowrite {"todos":[{"id":"1","content":"a","status":"pending","priority":"low"}]}>>')
     assert done.parts("tool_use")[0]["state"]["status"] == "completed"
     line.run("session", "delete", done.session_id, "--yes")

@@ -1,4 +1,4 @@
-"""A person at the keyboard: the question of permission at the prompt, and Ctrl-C."""
+"""A terminal session: the permission prompt, and Ctrl-C."""
 
 import os
 import sys
@@ -56,7 +56,7 @@ def test_a_is_remembered_by_the_next_run(at_terminal, project):
     assert (project.path / "note.txt").read_text() == "hello"
 
 
-def test_the_model_gets_the_word_that_comes_with_a_no(at_terminal, server, project):
+def test_the_model_gets_the_feedback_of_a_rejection(at_terminal, server, project):
     with at_terminal(WRITE) as terminal:
         terminal.expect("n reject")
         terminal.send("n\n")
@@ -67,7 +67,7 @@ def test_the_model_gets_the_word_that_comes_with_a_no(at_terminal, server, proje
     assert not (project.path / "note.txt").exists()
 
 
-def test_a_no_without_a_word_ends_the_turn(at_terminal, server):
+def test_a_rejection_without_feedback_ends_the_turn(at_terminal, server):
     with at_terminal(WRITE) as terminal:
         terminal.expect("n reject")
         terminal.send("n\n")
@@ -77,7 +77,7 @@ def test_a_no_without_a_word_ends_the_turn(at_terminal, server):
     assert len(server.requests) == 1
 
 
-def test_ctrl_c_ends_a_stream_and_keeps_what_was_said(at_terminal, paths):
+def test_ctrl_c_ends_a_stream_and_keeps_its_text(at_terminal, paths):
     with at_terminal("count <<slow 30>> <<words 500>>") as terminal:
         terminal.expect("word3 ")
         terminal.send("\x03")
@@ -88,7 +88,7 @@ def test_ctrl_c_ends_a_stream_and_keeps_what_was_said(at_terminal, paths):
     assert read_store(paths.storage).parts("text")[-1]["text"].startswith("word1 word2 word3")
 
 
-def test_a_question_waits_as_long_as_the_person_thinks(at_terminal):
+def test_a_question_waits_for_the_user_without_a_limit(at_terminal):
     with at_terminal(WRITE) as terminal:
         terminal.expect("n reject")
         assert terminal.stays_silent(0.5, "Done")

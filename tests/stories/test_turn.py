@@ -1,4 +1,4 @@
-"""The main job: one command, and the agent reads, edits and runs things in the folder."""
+"""The main use: one command, and the agent reads, edits and runs code in the folder."""
 
 import pytest
 
@@ -62,13 +62,13 @@ def test_calls_of_one_step_run_at_the_same_time(line):
     assert max(state["time"]["start"] for state in states) < min(state["time"]["end"] for state in states)
 
 
-def test_a_person_reads_the_answer_on_stdout_and_the_work_on_stderr(line):
+def test_the_answer_is_on_stdout_and_the_progress_on_stderr(line):
     done = line.run("run", "-m", line.model, 'look <<tool read {"filePath":"a.py"}>>')
     assert done.stdout.splitlines()[-1].startswith("Done: look | tool:")
     assert "read" in done.stderr.lower() and "a.py" in done.stderr and "Done" in done.stderr
 
 
-def test_a_broken_call_is_told_to_the_model_and_the_turn_goes_on(line, server):
+def test_an_invalid_call_is_reported_to_the_model_and_the_turn_continues(line, server):
     done = line.turn('look <<tool read {"nonsense":1}>> <<tool fly {}>>')
     errors = [part["state"]["error"] for part in done.parts("tool_use")]
     assert done.code == 0 and "filePath" in errors[0] and "'fly'" in errors[1]

@@ -1,4 +1,4 @@
-"""Two requests for one session: in one process they wait for the same answer, a second process is told who works on it."""
+"""Two requests for one session: in one process they get the same answer, a second process gets an error."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ async def test_two_prompts_in_one_process_queue_and_get_the_same_answer(line, se
     assert [part.text for part in messages[-1].parts if isinstance(part, TextPart)] == ["Echo: two"]
 
 
-def test_a_second_process_is_told_who_works_on_the_session(line, server):
+def test_a_second_process_reports_the_process_that_has_the_session(line, server):
     session_id = line.turn("begin").session_id
     working = line.start_turn('wait <<tool bash {"command":"sleep 3","description":"wait"}>>', "-s", session_id)
     try:

@@ -1,4 +1,4 @@
-"""Undo in whole turns: what the agent did goes, what anybody else did stays, and the conversation goes on without it."""
+"""Undo of whole turns: the agent's changes are reverted, all others are kept, and the conversation continues."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ async def test_after_an_undo_the_model_never_hears_of_it(environ, tmp_path):
         assert texts == ["user", "assistant", "user", "assistant"]
 
 
-async def test_what_the_person_writes_while_the_model_streams_stays(environ, tmp_path):
+async def test_edits_by_the_user_while_the_model_streams_are_kept(environ, tmp_path):
     folder = make_project(tmp_path)
     async with opened(environ, folder) as world:
         session = await world.new_session()
@@ -45,7 +45,7 @@ async def test_what_the_person_writes_while_the_model_streams_stays(environ, tmp
         assert (folder / "b.txt").read_text() == (folder / "own.txt").read_text() == "mine\n"
 
 
-async def test_a_command_line_of_the_person_can_be_undone(environ, tmp_path):
+async def test_a_command_line_of_the_user_can_be_undone(environ, tmp_path):
     folder = make_project(tmp_path)
     async with opened(environ, folder) as world:
         session = await world.prompt("hello")
@@ -81,7 +81,7 @@ async def test_two_sessions_that_edit_one_file_in_turn_overwrite_nothing(environ
         ]
 
 
-async def test_the_files_of_an_agent_go_with_the_turn_that_started_it(environ, tmp_path):
+async def test_the_files_of_a_subagent_are_undone_with_the_turn_that_started_it(environ, tmp_path):
     folder = make_project(tmp_path)
     order = {"description": "Write", "prompt": "make the file", "subagent_type": "general"}
     write = Call("write", {"filePath": str(folder / "made.txt"), "content": "x\n"})

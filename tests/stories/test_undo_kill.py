@@ -1,4 +1,4 @@
-"""kill -9 at random points of undo and redo: the next start finds record and files in step. `stress_undo` does it 300 times."""
+"""kill -9 at random points of undo and redo: the next start makes record and files consistent. `stress_undo` does it 300 times."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Undo by the command beside other work in the folder: another process's session, the same file in turn, the person's own edits."""
+"""Undo by the command during other work in the folder: another process's session, the same file in turn, the user's own edits."""
 
 import time
 
@@ -45,7 +45,7 @@ def test_two_sessions_that_edit_a_file_in_turn_are_a_conflict_and_nothing_is_ove
     assert "a.py" in undone.stdout and "somebody else" in undone.stdout
 
 
-def test_what_the_person_edits_while_the_model_streams_stays(line, project):
+def test_edits_of_the_user_while_the_model_streams_are_kept(line, project):
     turn = line.start_turn(f"go <<slow 40>> <<words 25>> {edit(1, 2)}")
     time.sleep(0.8)
     (project.path / "own.py").write_text("mine\n")

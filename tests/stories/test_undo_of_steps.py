@@ -1,4 +1,4 @@
-"""Undo after the worst: a kill in the middle of a step, two processes in one folder."""
+"""Undo after a kill in the middle of a step, and with two processes in one folder."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ def test_what_a_killed_step_wrote_with_file_tools_can_be_undone(line, project, p
     recorded, unseen = stored_parts(paths)
     assert (names_in(recorded), names_in(unseen), unseen.after) == ({"new.py"}, {"made.txt"}, None)
     [call] = [part for part in stored_parts(paths, "tool") if part.tool == "bash"]
-    assert "undo names what it changed" in call.state.metadata["unprotected"]
+    assert "undo lists its changes" in call.state.metadata["unprotected"]
 
     report = asyncio.run(undo(environ, project.path, [recorded, unseen]))
     assert [os.path.basename(remark.path) for remark in report.conflicts] == ["made.txt"]

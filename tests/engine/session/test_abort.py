@@ -11,7 +11,7 @@ from tests.support.sessions.stored import read_store
 from tests.support.world.engine import opened
 
 EVENTS = 14
-"""More than a turn tells before its tool runs."""
+"""More events than a turn publishes before its tool runs."""
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.02, 0.1, 0.3, 0.6, 1.0])
@@ -22,7 +22,7 @@ async def test_abort_wins_at_any_moment(environ, tmp_path, moment):
 
 
 async def abort_at(world, number):
-    """Abort a turn when it tells its event of this number; returns what is then unfinished."""
+    """Abort a turn at its event of this number; return the records that are unfinished afterwards."""
     session = await world.new_session()
     with world.client.events() as events:
         turn = asyncio.create_task(world.prompt("go", session=session))

@@ -1,4 +1,4 @@
-"""Claims about what is attached to a request: files, ranges of lines, folders, images, PDF, data."""
+"""Attachments of a request: files, ranges of lines, folders, images, PDF, data."""
 
 import base64
 
@@ -20,7 +20,7 @@ async def parts_of(world, *given):
     return message.parts
 
 
-async def test_a_file_that_is_not_there_is_told_and_the_request_stands(environ, tmp_path):
+async def test_a_missing_file_is_reported_and_the_request_is_sent(environ, tmp_path):
     async with opened(environ, tmp_path) as world:
         note, file = await parts_of(world, file_input(tmp_path / "gone.txt"))
         assert (note.synthetic, file.filename) == (True, "gone.txt")
@@ -38,7 +38,7 @@ async def test_an_address_that_is_none_costs_itself_alone(environ, tmp_path, url
 
 
 @pytest.mark.parametrize("url", ["data:image/png;base64,a!b=", "data:image/png;base64,", "data:image/png,abc"])
-async def test_a_picture_that_no_provider_could_read_is_told_and_not_sent(environ, tmp_path, url):
+async def test_an_unreadable_picture_is_reported_and_not_sent(environ, tmp_path, url):
     async with opened(environ, tmp_path) as world:
         (note,) = await parts_of(world, FileInput(mime="image/png", filename="a.png", url=url))
         assert note.text.startswith("Attachment a.png could not be read: ")
@@ -66,7 +66,7 @@ async def test_a_folder_is_listed(environ, tmp_path):
 @pytest.mark.parametrize(
     ("name", "data", "mime"), [("a.png", PNG, "image/png"), ("a.pdf", b"%PDF-1.7", "application/pdf")]
 )
-async def test_images_and_pdf_go_as_they_are(environ, tmp_path, name, data, mime):
+async def test_images_and_pdf_are_sent_unchanged(environ, tmp_path, name, data, mime):
     (tmp_path / name).write_bytes(data)
     async with opened(environ, tmp_path) as world:
         _, file = await parts_of(world, file_input(tmp_path / name))
@@ -74,12 +74,12 @@ async def test_images_and_pdf_go_as_they_are(environ, tmp_path, name, data, mime
         assert (file.mime, file.url) == (mime, f"data:{mime};base64,{base64.b64encode(data).decode()}")
 
 
-async def test_too_large_an_image_is_left_out_and_told(environ, tmp_path):
+async def test_a_too_large_image_is_not_sent_and_reported(environ, tmp_path):
     with (tmp_path / "a.png").open("wb") as file:
         file.truncate(MAX_BYTES + 1)
     async with opened(environ, tmp_path) as world:
         note, _ = await parts_of(world, file_input(tmp_path / "a.png"))
-        assert isinstance(note, TextPart) and f"more than {MAX_BYTES} can be attached" in note.text
+        assert isinstance(note, TextPart) and f"at most {MAX_BYTES} can be attached" in note.text
 
 
 @pytest.mark.parametrize("mime", ["text/markdown", "application/json", "image/svg+xml", "application/ld+json"])
@@ -97,7 +97,7 @@ async def test_text_that_comes_as_data_is_read(environ, tmp_path):
         assert [part.text for part in (await parts_of(world, given))[:2]][1] == "one two"
 
 
-async def test_what_nobody_can_read_is_named_and_not_dropped_in_silence(environ, tmp_path):
+async def test_unreadable_attachments_are_reported(environ, tmp_path):
     text = {"value": "@notes", "start": 0, "end": 6}
     source = FilePartSource.model_validate(
         {"type": "resource", "text": text, "clientName": "wiki", "uri": "wiki://notes"}

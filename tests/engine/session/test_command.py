@@ -39,7 +39,7 @@ async def test_arguments_without_a_place_are_appended(environ, tmp_path):
         assert await texts(world, await world.command("plain", "to a.py")) == ["Do it.\n\nto a.py"]
 
 
-async def test_a_command_is_told_with_the_message_that_answers_it(environ, tmp_path):
+async def test_a_command_is_published_with_the_message_that_answers_it(environ, tmp_path):
     async with opened(environ, tmp_path, Answer(text="ok"), settings=commands(plain="Do it.")) as world:
         with world.client.events() as reader:
             session = await world.command("plain", "now")
@@ -57,7 +57,7 @@ async def test_nothing_that_a_snippet_prints_attaches_or_runs(environ, tmp_path)
         assert not (tmp_path / "x").exists()
 
 
-async def test_a_failing_snippet_leaves_what_it_said(environ, tmp_path):
+async def test_a_failing_snippet_keeps_its_output(environ, tmp_path):
     async with opened(environ, tmp_path, Answer(text="ok"), settings=commands(bad="[!`echo no >&2; exit 3`]")) as world:
         assert await texts(world, await world.command("bad")) == ["[no\n]"]
 
@@ -130,7 +130,7 @@ async def test_subtasks_of_a_request_run_side_by_side_once(environ, tmp_path):
         assert len(await world.client.sessions.children(session.id)) == 2
 
 
-async def test_a_subtask_that_fails_is_told_to_the_model(environ, tmp_path):
+async def test_a_failed_subtask_is_reported_to_the_model(environ, tmp_path):
     async with opened(environ, tmp_path, Answer(text="sorry")) as world:
         session = await world.prompt(SubtaskInput(prompt="x", description="x", agent="nobody"))
         (call,) = await world.calls(session)
@@ -156,7 +156,7 @@ async def test_an_agent_that_is_named_is_hinted_at_and_needs_no_further_question
         parts = (await world.messages(session))[0].parts
         assert isinstance(parts[1], AgentPart)
         assert parts[2].synthetic
-        assert parts[2].text.startswith("<system-reminder>\nThe person wants the agent explore")
+        assert parts[2].text.startswith("<system-reminder>\nThe user wants the agent explore")
         (made,) = await world.calls(session)
         assert made.state.status == "completed"
 
@@ -205,7 +205,7 @@ async def test_a_skills_text_neither_runs_nor_attaches_anything(environ, tmp_pat
         assert not (world.project / "made").exists()
 
 
-async def test_a_template_of_the_repository_attaches_only_what_lies_in_it(environ, tmp_path):
+async def test_a_template_of_the_repository_attaches_only_files_in_it(environ, tmp_path):
     world = SettingsWorld(tmp_path, environ)
     (world.paths.home / "key").write_text("secret")
     world.repository('See @"~/key" and @a.txt: $1', ".opencode/command/theirs.md")

@@ -1,4 +1,4 @@
-"""Compaction through the engine: by hand, at the limit, when a provider refuses; and what it keeps."""
+"""Compaction through the engine: manual, at the limit, after a rejection by a provider; and what it preserves."""
 
 import asyncio
 from itertools import groupby
@@ -26,7 +26,7 @@ async def compact(world: World, session: SessionInfo, **wish: Any):
 
 
 def kinds(messages: list[Any]) -> list[str]:
-    """Return each message in a word: what the person or program asked, what the model gave."""
+    """Return a word for each message: a request of the user or the program, an answer of the model."""
     return [_kind(one) for one in messages]
 
 
@@ -38,7 +38,7 @@ def _kind(message: Any) -> str:
     return "continue" if all(part.synthetic for part in message.parts if isinstance(part, TextPart)) else "request"
 
 
-async def test_a_summary_takes_the_place_of_the_older_messages(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_a_summary_replaces_the_older_messages(environ: dict[str, str], tmp_path: Path) -> None:
     answers = (Answer(text="one"), Answer(text="the summary"), Answer(text="two"))
     async with opened(environ, tmp_path, *answers) as world:
         session = await world.prompt("first")
@@ -58,7 +58,7 @@ async def test_a_summary_takes_the_place_of_the_older_messages(environ: dict[str
     )
 
 
-async def test_a_request_for_a_summary_has_no_tools_and_says_what_it_is(
+async def test_a_request_for_a_summary_has_no_tools_and_names_its_purpose(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     answers = (Answer(calls=(Call("read", {"filePath": "a.py"}),)), Answer(text="done"), Answer(text="sum"))
@@ -73,7 +73,7 @@ async def test_a_request_for_a_summary_has_no_tools_and_says_what_it_is(
     assert "NEEDLE" in content_text(body["messages"][3]["content"])
 
 
-async def test_compacting_is_told_and_shown_while_it_lasts(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_compaction_is_published_and_shown_while_it_runs(environ: dict[str, str], tmp_path: Path) -> None:
     async with opened(environ, tmp_path) as world:
         session = await world.client.sessions.create(CreateSession(title="named"))
         await world.prompt("first", session=session)
@@ -169,7 +169,7 @@ async def test_a_failed_summary_ends_the_turn_with_its_cause(environ: dict[str, 
     answers = (Answer(text="one"), failure(401, "bad key"))
     async with opened(environ, tmp_path, *answers) as world:
         session = await world.prompt("first")
-        with pytest.raises(OpencodeError, match="could not be summarised"):
+        with pytest.raises(OpencodeError, match="could not be summarized"):
             await compact(world, session)
         assert (await world.client.sessions.get(session.id)).time.compacting is None
 
@@ -182,10 +182,10 @@ async def test_an_empty_summary_is_tried_once_more_then_named(environ: dict[str,
     assert len(world.server.requests) == 3
 
 
-async def test_nothing_to_summarise_is_said(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_nothing_to_summarize_is_an_error(environ: dict[str, str], tmp_path: Path) -> None:
     async with opened(environ, tmp_path) as world:
         session = await world.new_session()
-        with pytest.raises(SessionError, match="nothing to summarise"):
+        with pytest.raises(SessionError, match="nothing to summarize"):
             await compact(world, session)
         await world.prompt("first", session=session)
         await compact(world, session)
@@ -226,7 +226,7 @@ async def test_another_model_can_write_the_summary_and_the_conversation_keeps_it
     assert (messages[3].info.provider_id, messages[2].info.model) == ("fake-anthropic", MODEL)
 
 
-async def test_a_wish_to_go_on_is_answered_after_the_summary(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_a_request_to_continue_is_answered_after_the_summary(environ: dict[str, str], tmp_path: Path) -> None:
     answers = (Answer(text="one"), Answer(text="the summary"), Answer(text="going on"))
     async with opened(environ, tmp_path, *answers) as world:
         session = await world.prompt("first")
@@ -251,7 +251,7 @@ async def test_a_request_that_comes_while_the_summary_is_written_is_answered_aft
     assert sent[1:] == ["slow summary", "second"]
 
 
-async def test_the_settings_can_name_who_summarises(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_the_settings_can_name_who_summarizes(environ: dict[str, str], tmp_path: Path) -> None:
     settings = {"agent": {"compaction": {"model": "fake-anthropic/fake-model", "prompt": "Sum it up my way."}}}
     async with opened(environ, tmp_path, settings=settings) as world:
         session = await world.prompt("first")
@@ -260,7 +260,7 @@ async def test_the_settings_can_name_who_summarises(environ: dict[str, str], tmp
         assert "Sum it up my way." in str(world.server.bodies[-1]["system"])
 
 
-async def test_calls_that_a_summarising_model_makes_are_not_run(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_calls_that_a_summarizing_model_makes_are_not_run(environ: dict[str, str], tmp_path: Path) -> None:
     call = Call("bash", {"command": "touch ran"})
     answers = (Answer(text="one"), Answer(text="the summary", calls=(call,)), Answer(text="two"))
     async with opened(environ, tmp_path, *answers) as world:
@@ -276,7 +276,7 @@ async def test_calls_that_a_summarising_model_makes_are_not_run(environ: dict[st
 
 
 @pytest.mark.parametrize("limit", [(32_000, 32_000), (34_000, 34_000)])
-async def test_where_the_limits_leave_no_room_beside_the_answer_the_answer_gets_what_is_left(
+async def test_without_space_for_a_full_answer_the_answer_is_limited_to_what_is_left(
     environ: dict[str, str], tmp_path: Path, limit: tuple[int, int]
 ) -> None:
     answers = [Answer(text="word " * 4_000)] * 4

@@ -7,39 +7,39 @@ from tests.support.sessions.records import MODEL, assistant, call, compaction, u
 USED = Tokens(input=900, output=50, cache=CacheTokens(read=50))
 
 
-def test_the_newest_finished_step_tells_how_full_it_is() -> None:
+def test_the_newest_finished_step_gives_the_use_of_the_context() -> None:
     messages = [user("a"), assistant("b", tokens=Tokens(input=1)), assistant("c", tokens=USED), user("d")]
     assert reported_use(messages, MODEL) == 1_000
 
 
-def test_a_broken_answer_tells_nothing() -> None:
+def test_an_incomplete_answer_gives_no_use() -> None:
     messages = [user("a"), assistant("b", tokens=USED), assistant("c", finish=None)]
     assert reported_use(messages, MODEL) == 1_000
 
 
-def test_what_was_reported_before_a_compaction_says_nothing_even_of_its_tail() -> None:
+def test_a_report_before_a_compaction_does_not_apply_even_to_its_tail() -> None:
     tail = assistant("b", tokens=USED)
     marker = user(compaction(tail_id=tail.info.id))
     messages = [user("a"), tail, marker, assistant("sum", parent=marker, summary=True, tokens=USED), user("go on")]
     assert reported_use(messages, MODEL) == 0
 
 
-def test_what_another_model_reported_says_nothing() -> None:
+def test_a_report_of_another_model_does_not_apply() -> None:
     assert reported_use([user("a"), assistant("b", tokens=USED)], MODEL.changed(model_id="other")) == 0
 
 
-def test_what_was_reported_before_a_prune_says_nothing() -> None:
+def test_a_report_before_a_prune_does_not_apply() -> None:
     messages = [user("a"), assistant(call("1", pruned=True), tokens=USED)]
     assert reported_use(messages, MODEL) == 0
 
 
-def test_requests_that_wait_for_an_answer_are_found_whole() -> None:
+def test_all_requests_without_an_answer_are_found() -> None:
     assert pending_from([user("a"), assistant("b"), user("c"), user("d")]) == 2
     assert pending_from([user("a"), assistant("b")]) == 2
     assert pending_from([user(compaction())]) == 1
 
 
-def test_only_what_no_summary_stands_for_can_become_smaller() -> None:
+def test_only_messages_without_a_summary_can_be_shortened() -> None:
     marker, later = user(compaction()), user("b")
     assert new_messages([marker, assistant("s", parent=marker, summary=True), later]) == [later]
 

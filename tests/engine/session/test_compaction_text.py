@@ -50,7 +50,7 @@ def blocks(entries: tuple[ModelMessage, ...]) -> list[object]:
     return [block for entry in entries if not isinstance(entry, ToolEntry) for block in entry.content]
 
 
-def test_calls_and_results_are_told_as_text_and_thoughts_left_out() -> None:
+def test_calls_and_results_become_text_without_reasoning() -> None:
     user, answer, last = talk([said("hi"), *step("a.py", "x = 1")])
     assert user == said("hi")
     assert answer == AssistantEntry((TextBlock('looking\n[called read {"filePath": "a.py"}]'),))
@@ -63,7 +63,7 @@ def test_roles_alternate_and_the_request_comes_last() -> None:
     assert isinstance(entries[-1], UserEntry) and entries[-1].content[-1] == TextBlock(ASK)
 
 
-def test_media_are_the_first_to_go() -> None:
+def test_media_are_removed_first() -> None:
     picture = MediaBlock("image/png", "iVBOR", "a.png")
     entries = [said("look"), *step("1", "output " * 100, picture)]
     assert any(isinstance(block, MediaBlock) for block in blocks(talk(entries)))
@@ -77,7 +77,7 @@ def test_then_the_oldest_outputs_are_shortened_the_newest_stay() -> None:
     assert short.count("new ") == 1_000 and short.count("old ") < 100 and "characters left out" in short
 
 
-def test_at_last_the_beginning_is_left_out_and_said_to_be() -> None:
+def test_at_last_the_beginning_is_omitted_and_marked() -> None:
     entries: list[ModelMessage] = []
     for number in range(40):
         entries += [said(f"request {number} " + "w" * 400), AssistantEntry((TextBlock("answer " + "w" * 400),))]
@@ -85,7 +85,7 @@ def test_at_last_the_beginning_is_left_out_and_said_to_be() -> None:
     assert texts(short).startswith(OMITTED) and "request 39" in texts(short) and "request 0 " not in texts(short)
 
 
-def test_an_earlier_summary_stays_whole() -> None:
+def test_an_earlier_summary_is_not_shortened() -> None:
     entries: list[ModelMessage] = [said("so far?"), AssistantEntry((TextBlock("the summary " * 200),))]
     for number in range(40):
         entries += [said(f"request {number} " + "w" * 400), AssistantEntry((TextBlock("answer " + "w" * 400),))]

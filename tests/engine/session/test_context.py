@@ -1,4 +1,4 @@
-"""The next request item by item: every token has an owner, everything that is left out has a reason."""
+"""The next request item by item: every token belongs to an item, everything that is not sent has a reason."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -91,7 +91,7 @@ def test_the_items_make_up_the_whole_request() -> None:
     assert abs(sum(item.share for item in found) - 1) < 0.01
 
 
-def test_a_pruned_call_says_what_it_was_and_how_it_comes_back() -> None:
+def test_a_pruned_call_states_its_size_and_how_to_restore_it() -> None:
     large = "line\n" * 2_000
     whole = items([user("ask"), assistant(call("c", output=large))])[-1]
     gone = items([user("ask"), assistant(call("c", output=large, pruned=True))])[-1]
@@ -99,29 +99,29 @@ def test_a_pruned_call_says_what_it_was_and_how_it_comes_back() -> None:
     assert abs((whole.frees or 0) - (whole.tokens - gone.tokens)) <= 1 and "restore" in (gone.why or "")
 
 
-def test_a_restored_call_says_so() -> None:
+def test_a_restored_call_is_marked() -> None:
     part = call("c", output="line\n" * 100)
     (found,) = [item for item in items([user("ask"), assistant(part.changed(state=restore(part.state)))]) if item.tool]
-    assert found.state == "live" and found.why == "restored by you; pruning passes it by"
+    assert found.state == "live" and found.why == "restored by you; pruning skips it"
 
 
-def test_a_summary_stands_before_what_it_stands_for() -> None:
+def test_a_summary_precedes_the_messages_that_it_replaces() -> None:
     tail = user("tail")
     old = [user("old" * 40), assistant("older" * 40)]
-    marker = user(compaction(tail_id=tail.info.id), text("Kept word for word", synthetic=True))
+    marker = user(compaction(tail_id=tail.info.id), text("Kept verbatim", synthetic=True))
     summary = assistant("the summary", parent=marker, summary=True)
     found = items([*old, tail, marker, summary, user("go on")])
     assert told(found) == [
         ("marker", "live"),
         ("marker", "kept"),
         ("summary", "live"),
-        ("request", "summarised"),
-        ("answer", "summarised"),
+        ("request", "summarized"),
+        ("answer", "summarized"),
         ("request", "live"),
         ("request", "live"),
     ]
-    assert [item.tokens for item in found if item.state == "summarised"] == [0, 0]
-    assert all(item.was for item in found if item.state == "summarised")
+    assert [item.tokens for item in found if item.state == "summarized"] == [0, 0]
+    assert all(item.was for item in found if item.state == "summarized")
 
 
 def test_a_failed_compaction_is_left_out_and_named() -> None:
@@ -129,7 +129,7 @@ def test_a_failed_compaction_is_left_out_and_named() -> None:
     failed = assistant("half a summary", parent=marker, summary=True, finish=None)
     found = items([user("ask"), assistant("answer"), marker, failed, user("again")])
     left = [item for item in found if item.state == "ignored"]
-    assert [item.kind for item in left] == ["marker", "summary"] and "came to nothing" in (left[0].why or "")
+    assert [item.kind for item in left] == ["marker", "summary"] and "that failed" in (left[0].why or "")
 
 
 def test_undone_messages_and_parts_come_last() -> None:
@@ -140,7 +140,7 @@ def test_undone_messages_and_parts_come_last() -> None:
     assert [item.name for item in found][-2:] == ["drop", "undone"]
 
 
-def test_what_the_model_is_not_given_says_why() -> None:
+def test_what_is_not_sent_has_a_reason() -> None:
     other = ModelRef(provider_id="other", model_id="m")
     stored = [
         user("ask", text("note", ignored=True), text("  ")),
@@ -153,14 +153,14 @@ def test_what_the_model_is_not_given_says_why() -> None:
     assert reasons == [
         "only for you",
         "empty",
-        "its provider takes no thoughts back",
-        "thought by another model, other/m",
+        "its provider accepts no reasoning back",
+        "reasoning of another model, other/m",
     ]
 
 
-def test_an_attachment_that_cannot_be_sent_says_why() -> None:
+def test_an_attachment_that_cannot_be_sent_has_a_reason() -> None:
     found = items([user("look", image())])[-1]
-    assert (found.kind, found.state, found.why) == ("file", "live", "fake/fake-model takes no images or documents")
+    assert (found.kind, found.state, found.why) == ("file", "live", "fake/fake-model accepts no images or documents")
 
 
 def test_what_the_program_adds_is_an_item_of_its_own() -> None:
@@ -169,7 +169,7 @@ def test_what_the_program_adds_is_an_item_of_its_own() -> None:
     assert (found.kind, found.name) == ("added", "plan mode is on")
 
 
-def test_plugins_are_named_for_what_they_put_in_and_take_out() -> None:
+def test_additions_and_removals_by_plugins_are_marked() -> None:
     agent, rest = system_prompt(LAYERS)
     system = (agent, rest.replace("Always test.", "Never test.") + "\n\nA plugin wrote this.")
     found = items([user("ask")], system=system)

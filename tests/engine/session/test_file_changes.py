@@ -41,7 +41,7 @@ def write(path: str, content: str) -> Call:
 
 @contextmanager
 def worktree_held(environ, folder):
-    """Hold the lock of the worktree, so that nothing can be recorded of it, as a slow scan of another process would."""
+    """Hold the lock of the worktree, as a slow scan of another process would, so that nothing can be recorded."""
     snapshots = open_snapshots(environ, folder)
     paths = snapshots.lock.paths
     place = find_store(paths, project_id=snapshots.lock.project_id, worktree=Path(os.path.realpath(folder)))
@@ -89,7 +89,7 @@ async def test_a_step_names_no_state_where_undo_is_switched_off(environ, folder)
         assert states_in(await world.parts(await world.prompt("work"))) == [(None, None)] * 2
 
 
-async def test_a_patch_stands_before_the_end_of_its_step(environ, folder):
+async def test_a_patch_precedes_the_end_of_its_step(environ, folder):
     async with opened(environ, folder, Answer(calls=(write("new.txt", "n\n"),)), DONE, policy=AUTO) as world:
         parts = await world.parts(await world.prompt("write"))
     kinds = [part.type for part in parts]
@@ -125,7 +125,7 @@ async def test_an_edit_and_a_command_on_one_file_in_one_step_are_undone_together
     assert (sorted(os.listdir(folder)), report.conflicts) == ([".git", "a.txt", "b.txt"], [])
 
 
-async def test_what_the_person_writes_while_the_model_streams_survives_undo(environ, folder):
+async def test_edits_by_the_user_while_the_model_streams_survive_undo(environ, folder):
     answer = Answer(text="wait a little " * 10, delay_ms=10, calls=(bash("echo agent >> a.txt"),))
     async with opened(environ, folder, answer, DONE, policy=AUTO) as world:
 
@@ -226,7 +226,7 @@ async def test_of_a_patch_in_and_out_of_the_project_the_outer_file_is_named_unpr
     assert names_in(patch) == {"in.txt"} and outside.read_text() == "o\n"
 
 
-async def test_a_childs_changes_stand_in_its_own_steps_only(environ, folder):
+async def test_changes_of_a_child_session_are_in_its_own_steps_only(environ, folder):
     task = Call("task", {"description": "d", "prompt": "p", "subagent_type": "general"})
     answers = (Answer(calls=(task,)), Answer(calls=(write("child.txt", "c"), bash("echo x > made.txt"))), DONE, DONE)
     async with opened(environ, folder, *answers, policy=AUTO) as world:
@@ -287,7 +287,7 @@ async def test_where_commands_of_two_sessions_overlap_the_paths_are_named_and_le
     assert (folder / "one.txt").exists() and (folder / "two.txt").exists()
 
 
-async def test_the_persons_own_command_line_has_a_patch(environ, folder):
+async def test_the_users_own_command_line_has_a_patch(environ, folder):
     async with opened(environ, folder) as world:
         session = await world.new_session()
         await world.client.prompts.shell(session.id, ShellInput(agent="build", command="echo x >> b.txt", model=MODEL))

@@ -18,7 +18,7 @@ TODO = Call("todowrite", {"todos": [{"content": "a", "status": "pending", "prior
 
 
 def plain(messages):
-    """Return what stays the same in a fork: everything but the ids."""
+    """Return what is the same in a fork: everything but the ids."""
     return [json.dumps(_without_ids([one.to_dict() for one in messages]), sort_keys=True)]
 
 
@@ -49,7 +49,7 @@ async def fork(world, session, message_id=None):
     return await world.client.sessions.fork(session.id, ForkSession(message_id=message_id))
 
 
-async def test_a_fork_takes_over_what_stands_before_each_boundary(environ, tmp_path, paths):
+async def test_a_fork_copies_the_messages_before_each_boundary(environ, tmp_path, paths):
     session_id = write_session(paths, turns=3, directory=str(tmp_path))
     async with opened(environ, tmp_path) as world:
         session = await world.client.sessions.get(session_id)
@@ -106,7 +106,7 @@ async def test_rules_and_todos_are_carried(environ, tmp_path):
         assert await world.client.sessions.todos(made.id) == await world.client.sessions.todos(session.id) != []
 
 
-async def test_only_the_fork_itself_is_told(environ, tmp_path, paths):
+async def test_only_the_fork_itself_is_published(environ, tmp_path, paths):
     session_id = write_session(paths, turns=3, directory=str(tmp_path))
     async with opened(environ, tmp_path) as world:
         session = await world.client.sessions.get(session_id)
@@ -117,7 +117,7 @@ async def test_only_the_fork_itself_is_told(environ, tmp_path, paths):
         assert told == ["session.created", "session.updated", "session.updated"]
 
 
-async def test_the_fork_and_its_source_go_on_by_themselves(environ, tmp_path):
+async def test_the_fork_and_its_source_continue_independently(environ, tmp_path):
     answers = [Answer(text="first"), Answer(text="in the fork"), Answer(text="in the source")]
     async with opened(environ, tmp_path, *answers) as world:
         session = await world.prompt("one")
@@ -155,7 +155,7 @@ async def test_a_session_at_work_is_forked_before_its_present_turn_only(environ,
         turn = asyncio.create_task(world.prompt("second", session=session))
         while len(messages := await world.messages(session)) < 4:
             await asyncio.sleep(0.01)
-        with pytest.raises(BusyError, match="before the present turn"):
+        with pytest.raises(BusyError, match="before the current turn"):
             await fork(world, session)
         made = await fork(world, session, messages[2].info.id)
         await turn
@@ -172,7 +172,7 @@ async def test_the_agents_of_the_source_are_referred_to(environ, tmp_path):
         assert call.state.metadata["sessionId"] == child.id and not await world.client.sessions.children(made.id)
 
 
-async def test_the_event_of_the_fork_has_its_whole_record(environ, tmp_path):
+async def test_the_event_of_the_fork_has_its_complete_record(environ, tmp_path):
     async with opened(environ, tmp_path, Answer(text="one")) as world:
         session = await world.prompt("first")
         seen = []

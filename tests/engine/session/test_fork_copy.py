@@ -1,4 +1,4 @@
-"""Copies that are broken off, forks of forks, and sources that change or go."""
+"""Interrupted copies, forks of forks, and sources that change or are deleted."""
 
 import asyncio
 import errno
@@ -51,7 +51,7 @@ async def is_whole(client, session_id):
     return origin is not None and origin.copying is None
 
 
-async def test_a_copy_that_was_broken_off_goes_on_at_the_next_opening(environ, folder, paths):
+async def test_an_interrupted_copy_resumes_when_the_fork_is_opened(environ, folder, paths):
     session_id = write_session(paths, turns=120, directory=str(folder))
     fork_id = await broken_off(environ, folder, session_id, after_s=0.05)
     assert copied(paths, fork_id) < 240
@@ -64,7 +64,7 @@ async def test_a_copy_that_was_broken_off_goes_on_at_the_next_opening(environ, f
         assert await texts(client, fork_id) == before == await texts(client, session_id)
 
 
-async def test_reading_alone_makes_the_copy_go_on(environ, folder, paths):
+async def test_reading_resumes_the_copy(environ, folder, paths):
     session_id = write_session(paths, turns=20, directory=str(folder))
     fork_id = await broken_off(environ, folder, session_id)
     async with open_client(environ, folder) as client:
@@ -147,7 +147,7 @@ async def test_a_damaged_record_of_the_source_costs_itself_alone(environ, folder
 
 
 class FullDisk(FileSystem):
-    """Has no room for more messages."""
+    """A store without space for more messages."""
 
     def replace(self, source, target):
         if "/message/" in target:
@@ -168,7 +168,7 @@ async def test_a_full_disk_refuses_the_change_and_loses_nothing(environ, folder,
         assert len(await texts(client, fork_id)) == 40
 
 
-async def test_what_an_active_revert_hides_is_not_taken_over(environ, folder, paths):
+async def test_what_an_active_revert_hides_is_not_copied(environ, folder, paths):
     session_id = write_session(paths, turns=4, directory=str(folder))
     ids = sorted(path.stem for path in (paths.storage / "message" / session_id).glob("*.json"))
     async with open_client(environ, folder) as client:
@@ -195,7 +195,7 @@ def set_revert(paths, session_id, revert):
     path.write_text(json.dumps({**json.loads(path.read_text()), "revert": revert.to_dict()}))
 
 
-async def test_states_of_files_do_not_go_into_another_work_tree(environ, tmp_path, paths):
+async def test_snapshots_are_not_copied_into_another_worktree(environ, tmp_path, paths):
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     there.mkdir()
@@ -210,7 +210,7 @@ async def test_states_of_files_do_not_go_into_another_work_tree(environ, tmp_pat
     assert kinds["there"] == [("step-start", True), ("text", False), ("patch", False)]
 
 
-def test_a_note_without_a_fork_holds_up_nobody(environ, folder, paths):
+def test_a_registration_without_a_fork_blocks_no_change(environ, folder, paths):
     session_id = write_session(paths, turns=1, directory=str(folder))
     PendingCopies(paths, locks=Locks(paths)).add(session_id, "ses_000000000000neverwritten00")
 
@@ -223,7 +223,7 @@ def test_a_note_without_a_fork_holds_up_nobody(environ, folder, paths):
 
 
 class NthFails(FileSystem):
-    """Its n-th replacing of a record fails, as if the disk had gone for a moment."""
+    """Its n-th replacement of a record fails, as if the disk had been unavailable for a moment."""
 
     def __init__(self, n):
         self.left = n

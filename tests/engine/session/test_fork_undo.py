@@ -1,4 +1,4 @@
-"""Undo in a fork, in its source, and in a fork's own work tree: the three states of a path decide, not whose change it was."""
+"""Undo in a fork, in its source, and in a fork's own worktree: the three states of a path decide, not the owner of a change."""
 
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ async def edited(world, path, *contents, session=None) -> tuple[Any, list[str]]:
 
 
 def careful(path, content):
-    """Read first: a fork has seen no file yet."""
+    """Read the file first: a fork has read none yet."""
     return [Answer(calls=(Call("read", {"filePath": str(path)}),)), write(path, content), Answer(text="done")]
 
 
@@ -40,7 +40,7 @@ def script(path, *contents):
     return [answer for content in contents for answer in (write(path, content), Answer(text="done"))]
 
 
-async def test_undo_over_what_was_taken_over_restores_the_files(environ, folder):
+async def test_undo_of_copied_messages_restores_the_files(environ, folder):
     path = folder / "a.txt"
     async with opened(environ, folder, *script(path, "one", "two"), settings=ALLOWED) as world:
         session, _ = await edited(world, path, "one", "two")
@@ -63,7 +63,7 @@ async def test_what_the_source_did_since_is_a_conflict_for_the_fork(environ, fol
         assert path.read_text() == "three" and [Path(one.path).name for one in report.kept] == ["a.txt"]
 
 
-async def test_a_fork_of_a_reverted_session_goes_on_from_what_is_visible(environ, folder):
+async def test_a_fork_of_a_reverted_session_continues_from_the_visible_messages(environ, folder):
     path = folder / "a.txt"
     async with opened(environ, folder, *script(path, "one", "two"), *careful(path, "other"), settings=ALLOWED) as world:
         session, requests = await edited(world, path, "one", "two")

@@ -1,4 +1,4 @@
-"""Forks in a git worktree of their own; the repository, its hooks and filters, and the person's changes."""
+"""Forks in a separate git worktree; the repository, its hooks and filters, and the user's changes."""
 
 import os
 from pathlib import Path
@@ -42,7 +42,7 @@ def source(paths, repo):
 
 
 def tree(folder):
-    """Return what is in a folder: bytes and modes by path, `.git` left out."""
+    """Return the content of a folder: bytes and modes by path, without `.git`."""
     return {
         str(path.relative_to(folder)): (
             os.readlink(path) if path.is_symlink() else path.read_bytes(),
@@ -54,7 +54,7 @@ def tree(folder):
 
 
 def state(repo):
-    """Return what of the repository must stay: HEAD, index, stash, settings, its own branches."""
+    """Return what must not change in the repository: HEAD, index, stash, settings, its own branches."""
     branches = [line for line in repo.git("for-each-ref").splitlines() if "opencode-tui/" not in line]
     files = [(repo.path / ".git" / name).read_bytes() for name in ("HEAD", "index", "config")]
     return files, branches, repo.git("rev-parse", "HEAD")
@@ -118,7 +118,9 @@ async def test_the_preview_makes_nothing(environ, repo, source, tmp_path):
         assert len(await client.sessions.list()) <= 1
     assert preview.directory == str(tmp_path / "project-brave-otter") and not Path(preview.directory).exists()
     assert preview.branch == "opencode-tui/brave-otter" not in repo.git("branch")
-    assert "not committed included" in preview.notes[0] and preview.notes[1].startswith("big.bin stays behind: larger")
+    assert "uncommitted changes included" in preview.notes[0] and preview.notes[1].startswith(
+        "big.bin is not copied: larger"
+    )
     assert "git worktree remove" in preview.notes[-1]
 
 
@@ -126,7 +128,10 @@ async def test_what_cannot_be_done_is_refused_and_leaves_nothing(environ, tmp_pa
     bare = tmp_path / "bare"
     bare.mkdir()
     unborn = make_repo(tmp_path / "unborn")
-    for folder, error, words in [(bare, ConfigError, "no git repository"), (unborn.path, ConfigError, "no commit yet")]:
+    for folder, error, words in [
+        (bare, ConfigError, "not in a git repository"),
+        (unborn.path, ConfigError, "no commit yet"),
+    ]:
         session_id = write_session(paths, turns=1, directory=str(folder))
         async with open_client(environ, folder) as client:
             with pytest.raises(error, match=words):
@@ -140,7 +145,7 @@ async def test_what_cannot_be_done_is_refused_and_leaves_nothing(environ, tmp_pa
     assert "opencode-tui/" not in repo.git("branch") and not (tmp_path / "project-brave-otter").exists()
 
 
-async def test_a_worktree_that_cannot_be_filled_is_taken_away_again(environ, repo, source, tmp_path, monkeypatch):
+async def test_a_worktree_that_cannot_be_filled_is_removed(environ, repo, source, tmp_path, monkeypatch):
     monkeypatch.setattr("opencode_tui.engine.snapshot.revert.restore.Disk.open", _refuse, raising=False)
     async with open_client(environ, repo.path) as client:
         with pytest.raises(SnapshotError, match="cannot be written"):
@@ -153,7 +158,7 @@ def _refuse(_disk, _folder):
     raise OSError(28, "No space left on device")
 
 
-async def test_gits_own_refusal_is_told(environ, repo, source):
+async def test_an_error_of_git_is_reported(environ, repo, source):
     repo.git("pack-refs", "--all")
     repo.git("update-ref", "refs/heads/opencode-tui", "HEAD")
     async with open_client(environ, repo.path) as client:

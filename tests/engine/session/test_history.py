@@ -6,7 +6,7 @@ from opencode_tui.schema.error import aborted
 from tests.support.sessions.records import assistant, compaction, user
 
 
-def test_history_without_a_compaction_is_whole():
+def test_history_without_a_compaction_is_complete():
     messages = [user("a"), assistant("b"), user("c")]
     assert filter_compacted(messages) == messages
 
@@ -97,7 +97,7 @@ def _with_position(messages):
     return messages, position(messages)
 
 
-def test_a_request_that_came_while_an_answer_was_begun_stands_behind_it_and_is_not_answered():
+def test_a_request_that_came_while_an_answer_started_follows_it_and_is_not_answered():
     one, two, late = user("one"), user("two"), user("three")
     messages = filter_compacted([one, two, late, assistant("For one and two.", parent=two)])
     assert messages[-1] is late

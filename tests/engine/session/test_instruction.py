@@ -37,7 +37,7 @@ def test_the_search_stops_at_the_worktree(tree):
     assert project_files(tree / "a" / "b", tree / "a") == [tree / "a" / "b" / "CLAUDE.md"]
 
 
-def test_the_persons_own_file_is_the_first_that_exists(tmp_path):
+def test_the_users_own_file_is_the_first_that_exists(tmp_path):
     home, config, extra = tmp_path / "home", tmp_path / "config", tmp_path / "extra"
     for folder in (home / ".claude", config, extra):
         folder.mkdir(parents=True)
@@ -96,7 +96,7 @@ class Page(BaseHTTPRequestHandler):
         """Quiet."""
 
 
-async def test_rules_by_address_are_fetched_once_and_a_failure_is_told():
+async def test_instructions_by_address_are_fetched_once_and_a_failure_is_reported():
     server = HTTPServer(("127.0.0.1", 0), Page)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

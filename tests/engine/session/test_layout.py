@@ -17,7 +17,7 @@ PROMPT = """work <<reason why>> <<tool read {"filePath":"a.txt"}>>
 <<tool edit {"filePath":"a.txt","oldString":"one","newString":"two"}>>
 <<tool todowrite {"todos":[{"content":"x","status":"pending","priority":"high","id":"1"}]}>> <<tool read {"filePath":"gone"}>>"""
 LATER = {"snapshot"}
-"""Keys that come with undo."""
+"""Keys that undo adds."""
 
 
 def kind_of(path: str, record) -> str | None:

@@ -1,4 +1,4 @@
-"""Claims about turns: how they go on, what they may do, when they end."""
+"""Turns: how they continue, what they may do, when they end."""
 
 import asyncio
 from typing import Any
@@ -64,7 +64,7 @@ async def test_the_last_step_runs_no_tool_whatever_the_model_asks_for(environ, t
         assert "This is the last step" not in str(await world.parts(session))
 
 
-async def test_tools_that_a_request_switches_off_are_not_offered_and_stay_denied(environ, tmp_path):
+async def test_tools_that_a_request_switches_off_are_not_sent_and_stay_denied(environ, tmp_path):
     async with opened(environ, tmp_path) as world:
         session = await world.new_session()
         await world.client.prompts.prompt(session.id, request("go", tools={"bash": False}))
@@ -112,7 +112,7 @@ async def test_the_third_equal_call_of_a_turn_is_asked_for(environ, tmp_path, si
         assert await world.answer(session) == "ok"
 
 
-async def test_a_loop_that_the_person_stops_ends_the_turn_and_says_so(environ, tmp_path):
+async def test_a_loop_that_the_user_stops_ends_the_turn_with_an_error(environ, tmp_path):
     (tmp_path / "a.txt").write_text("x")
     async with opened(environ, tmp_path, Answer(calls=(READ,) * 3), Answer(text="never")) as world:
 
@@ -153,7 +153,7 @@ async def test_a_loop_is_not_waved_through(environ, tmp_path):
         assert "--auto" not in states[2].error
 
 
-async def test_a_plan_changes_no_file_and_what_it_is_told_is_not_stored(environ, tmp_path):
+async def test_a_plan_changes_no_file_and_its_reminder_is_not_stored(environ, tmp_path):
     write = Call("write", {"filePath": "a.py", "content": "x"})
     note = Call("write", {"filePath": ".opencode/plans/a.md", "content": "# Plan"})
     async with opened(environ, tmp_path, Answer(calls=(write, note)), Answer(text="planned")) as world:
@@ -182,7 +182,7 @@ async def test_a_request_that_comes_during_a_turn_is_answered_by_it_and_wrapped_
         assert len(world.server.bodies) == 2
 
 
-async def test_after_an_abort_the_model_is_told_what_there_was(environ, tmp_path):
+async def test_after_an_abort_the_model_gets_the_partial_answer(environ, tmp_path):
     async with opened(environ, tmp_path, Answer(text="I try", calls=(SLEEP,)), Answer(text="ok")) as world:
         session = await world.new_session()
         turn = asyncio.create_task(world.client.prompts.prompt(session.id, request("go")))
@@ -218,9 +218,9 @@ async def test_an_abort_ends_a_wait_for_the_provider_at_once(environ, tmp_path):
         assert info.error.name == "MessageAbortedError"
 
 
-async def test_a_provider_that_asks_for_too_long_a_wait_ends_the_turn_and_it_is_said(environ, tmp_path):
+async def test_too_long_a_wait_for_the_provider_ends_the_turn_with_an_error(environ, tmp_path):
     async with opened(environ, tmp_path, failure(429, "later", retry_after="900")) as world:
-        with pytest.raises(ProviderError, match="asks to wait 900 s, longer than the 5 minutes"):
+        with pytest.raises(ProviderError, match=r"asks to wait 900 s \(limit: 5 min\)"):
             await world.prompt("go")
         assert len(world.server.bodies) == 1
         (session,) = await world.client.sessions.list()

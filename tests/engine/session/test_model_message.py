@@ -43,12 +43,12 @@ def test_text_and_calls_become_entries_with_their_results_right_after():
     )
 
 
-def test_ignored_text_stays_here_and_synthetic_text_goes():
+def test_ignored_text_is_not_sent_and_synthetic_text_is():
     (entry,) = to_model_messages([user(text("a", ignored=True), text("b", synthetic=True))], MODEL)
     assert entry == UserEntry((TextBlock("b"),))
 
 
-def test_what_the_program_wrote_into_an_answer_goes_too():
+def test_synthetic_text_of_an_answer_is_sent():
     entries = to_model_messages([user("x"), assistant(text("a", synthetic=True)), user("y")], MODEL)
     assert entries[1] == AssistantEntry((TextBlock("a"),))
 
@@ -69,7 +69,7 @@ def test_each_part_of_a_request_is_sent_as_what_it_is():
             TextBlock("hi"),
             MediaBlock("image/png", "iVBOR", "a.png"),
             TextBlock("What did we do so far?"),
-            TextBlock("The person ran this as a subtask of agent explore: look"),
+            TextBlock("The user ran this as a subtask of agent explore: look"),
         )
     )
 
@@ -80,7 +80,7 @@ def with_picture(**fields):
     return assistant(part.changed(state=part.state.changed(attachments=[picture])), finish="tool-calls", **fields)
 
 
-def test_what_a_tool_attached_goes_with_its_result():
+def test_attachments_of_a_tool_are_sent_with_its_result():
     _, asked, given = to_model_messages([user("x"), with_picture()], SEES)
     assert asked == AssistantEntry((CallBlock("c1", "read", {"filePath": "a"}, {"openai": {"k": 1}}),))
     picture = MediaBlock("image/png", "iVBOR", "a.png")
@@ -105,7 +105,7 @@ def test_an_interrupted_call_is_answered_with_an_error():
         )
 
 
-def test_a_failed_answer_is_left_out_and_an_aborted_one_is_kept():
+def test_a_failed_answer_is_not_sent_and_an_aborted_one_is():
     failed = assistant("half", finish=None, error=StoredApiError(data=ApiData(message="500")))
     assert to_model_messages([user("x"), failed, user("y")], MODEL) == (UserEntry((TextBlock("x"), TextBlock("y"))),)
     kept = to_model_messages([user("x"), assistant("half ", error=aborted()), user("y")], MODEL)
@@ -130,7 +130,7 @@ def test_a_pruned_output_is_the_literal_of_the_original():
     assert entries[2] == ToolEntry((ResultBlock("c1", "read", "[Old tool result content cleared]"),))
 
 
-def test_call_ids_are_made_unique_and_plain_over_the_whole_history():
+def test_call_ids_are_unique_and_plain_in_the_whole_history():
     again = [assistant(call("functions.read:0"), finish="tool-calls") for _ in range(2)]
     entries = to_model_messages([user("x"), *again, user("y")], MODEL)
     blocks = [block for entry in entries if isinstance(entry, AssistantEntry) for block in entry.content]
@@ -139,7 +139,7 @@ def test_call_ids_are_made_unique_and_plain_over_the_whole_history():
     assert calls == results == ["functions_read_0", "functions_read_0_2"]
 
 
-def test_thoughts_go_back_only_to_the_model_that_had_them():
+def test_reasoning_is_sent_only_to_the_model_that_produced_it():
     thought = reasoning("hm", metadata={"anthropic": {"signature": "s"}})
     own = to_model_messages([user("x"), assistant(thought, "a"), user("y")], MODEL)
     assert own[1] == AssistantEntry((ThinkingBlock("hm", {"anthropic": {"signature": "s"}}), TextBlock("a")))
@@ -152,7 +152,7 @@ def test_thoughts_without_what_their_provider_needs_are_left_out():
     assert entries[1] == AssistantEntry((TextBlock("a"),))
 
 
-def test_provider_metadata_of_a_call_goes_only_to_its_model():
+def test_provider_metadata_of_a_call_is_sent_only_to_its_model():
     messages = [user("x"), assistant(call("c", metadata={"g": 1}), model_id="other"), user("y")]
     assert to_model_messages(messages, MODEL)[1] == AssistantEntry((CallBlock("c", "read", {"filePath": "a"}),))
 
@@ -171,7 +171,7 @@ def test_a_compaction_marker_asks_what_was_done():
     assert entry == UserEntry((TextBlock("What did we do so far?"),))
 
 
-def test_images_go_to_models_that_see_and_are_told_to_those_that_do_not():
+def test_images_are_sent_to_models_that_accept_them_and_named_to_others():
     seen: Any
     told: Any
     (seen,) = to_model_messages([user("x", image())], SEES)

@@ -1,4 +1,4 @@
-"""Sessions in which OpenCode has an undo in force: shown, taken back and made final here."""
+"""Sessions with an active undo of OpenCode: shown, reverted and made final here."""
 
 import os
 import tarfile
@@ -59,7 +59,7 @@ async def test_a_part_that_is_undone_hides_what_follows_it_only(world: UndoWorld
 
 
 @pytest.mark.parametrize("title", ["Reverted session", "Part reverted session"])
-async def test_taking_it_back_shows_all_messages_and_says_which_files_stay(world: UndoWorld, title):
+async def test_a_redo_shows_all_messages_and_reports_the_unchanged_files(world: UndoWorld, title):
     session = await find(world, title)
     before = await world.messages(session)
     preview = await world.undo.preview_unrevert(session.id)
@@ -83,7 +83,7 @@ async def test_its_sum_is_that_of_all_turns_again(world: UndoWorld):
 
 
 @pytest.mark.parametrize("title", ["Reverted session", "Part reverted session"])
-async def test_made_final_nothing_undone_is_left_and_nothing_else_goes(world: UndoWorld, paths, title):
+async def test_cleanup_deletes_what_is_undone_and_nothing_else(world: UndoWorld, paths, title):
     session = await find(world, title)
     kept = visible(await world.messages(session), session.revert)
     others = {path for path in paths.storage.rglob("*.json") if session.id not in path.read_text()}

@@ -1,4 +1,4 @@
-"""When a conversation no longer fits its model: the rows of the original's tests, then the decisions of ours."""
+"""When a conversation exceeds its model's context: the cases of the original's tests, then our own."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Summaries that are prepared: used at the limit, thrown away when history changes, never in a turn's way."""
+"""Precomputed summaries: used at the limit, discarded when history changes, never delaying a turn."""
 
 import asyncio
 from collections.abc import Callable
@@ -57,7 +57,7 @@ async def compactions(world: World, session: SessionInfo) -> list[tuple[Compacti
 
 
 class Filling:
-    """A session that has passed half of its context, with a summary prepared."""
+    """A session that has passed half of its context, with a precomputed summary."""
 
     def __init__(self, world: World, session: SessionInfo) -> None:
         self.world = world
@@ -76,7 +76,7 @@ class Filling:
         return filling
 
     async def go_on(self) -> None:
-        """Send the request that finds the context full."""
+        """Send the request at which the context is full."""
         self.world.server.script(Answer(text="goes on"))
         await self.world.prompt("request 3", session=self.session)
 
@@ -97,7 +97,7 @@ async def test_a_prepared_summary_is_used_at_the_limit_with_what_came_since(
     assert sent[5].startswith("request 3")
 
 
-async def test_nobody_waits_for_the_preparation(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_no_turn_waits_for_the_precomputation(environ: dict[str, str], tmp_path: Path) -> None:
     slow = Answer(text="prepared " * 20, delay_ms=100)
     async with opened(environ, tmp_path, window=Window(), limit=LIMIT, settings=prepared_at(0.7)) as world:
         filling = await Filling.begun(world, summary=slow)
@@ -156,7 +156,7 @@ async def test_a_preparation_that_fails_is_made_up_for_at_the_limit(
 ) -> None:
     async with opened(environ, tmp_path, window=Window(), limit=LIMIT, settings=prepared_at(0.7)) as world:
         filling = await Filling.begun(world, summary=failure(500, "down"))
-        await until(lambda: "preparing a summary" in caplog.text)
+        await until(lambda: "precomputing a summary" in caplog.text)
         world.server.summary_answers.append(Answer(text="made on demand"))
         await filling.go_on()
         [(_, text)] = await compactions(world, filling.session)

@@ -18,27 +18,27 @@ def touched(tool: str, path: str) -> ToolPart:
     return ToolPart(**owner(), call_id=path, tool=tool, state=state)
 
 
-def test_the_last_request_stays_word_for_word() -> None:
+def test_the_last_request_is_preserved_verbatim() -> None:
     asked = "Fix it:\n  indent   and\ttabs stay\n"
     assert kept([user("old"), assistant("a"), user(asked), assistant("b")]).endswith(asked.strip())
 
 
-def test_what_the_program_said_in_the_persons_name_is_no_request() -> None:
+def test_a_synthetic_message_is_not_a_request() -> None:
     messages = [user("mine"), assistant("a"), user(text("go on", synthetic=True)), user(compaction())]
-    assert kept(messages).endswith("## The person's last request\nmine")
+    assert kept(messages).endswith("## The user's last request\nmine")
 
 
-def test_a_request_that_is_still_sent_is_not_kept_twice() -> None:
+def test_a_request_that_is_still_sent_is_not_preserved_twice() -> None:
     old, pending = user("the old one"), user("the new one")
     told = kept([old, assistant("a"), pending], tail_id=pending.info.id)
     assert "the old one" in told and "the new one" not in told and "last request" not in told
 
 
-def test_attachments_of_the_last_request_are_kept_by_name() -> None:
+def test_attachments_of_the_last_request_are_preserved_by_name() -> None:
     assert kept([user("see", image(name="shot.png"))]).endswith("see\n[attached: shot.png]")
 
 
-def test_open_todos_are_kept_and_closed_ones_are_not() -> None:
+def test_open_todos_are_preserved_and_closed_ones_are_not() -> None:
     statuses = ("pending", "in_progress", "completed", "cancelled")
     told = kept([user("x")], [Todo(content=f"do {status}", status=status) for status in statuses])
     assert "- [pending] do pending\n- [in progress] do in_progress" in told
@@ -56,12 +56,12 @@ def test_open_todos_are_kept_and_closed_ones_are_not() -> None:
         "Ne modifie jamais ce fichier.",
     ],
 )
-def test_rules_of_the_person_are_kept_however_old(rule: str) -> None:
+def test_rules_of_the_user_are_preserved_at_any_age(rule: str) -> None:
     later = [one for n in range(60) for one in (user(f"request {n} " + "words " * 120), assistant("done"))]
     assert rule.strip() in kept([user(f"Build it. {rule} Thanks."), assistant("ok"), *later])
 
 
-def test_files_are_kept_relative_to_the_worktree_changed_ones_before_read_ones() -> None:
+def test_files_are_preserved_relative_to_the_worktree_changed_ones_before_read_ones() -> None:
     patch = PatchPart(**owner(), hash="h", files=["/w/src/a.py", "/elsewhere/b.py"])
     answer = assistant(touched("read", "/w/README.md"), touched("edit", "/w/src/a.py"), patch)
     told = kept([user("x"), answer])
@@ -73,7 +73,7 @@ def test_of_many_changed_files_the_last_ones_are_named_and_the_others_counted() 
     assert "- (and 20 older ones)\n- f20\n" in told and "- f99" in told
 
 
-def test_what_is_kept_leaves_most_of_a_small_context_free() -> None:
+def test_the_preserved_text_leaves_most_of_a_small_context_free() -> None:
     messages = [one for n in range(50) for one in (user("always " + f"w{n} " * 4_000), assistant("a"))]
     assert len(kept(messages, room=8_000)) / 4 < 8_000 * 0.45
 
@@ -83,5 +83,5 @@ def test_a_huge_last_request_is_cut_in_its_middle() -> None:
     assert "BEGIN" in told and told.endswith("END") and "characters left out" in told and len(told) < 10_000
 
 
-def test_nothing_said_keeps_nothing() -> None:
+def test_without_requests_nothing_is_preserved() -> None:
     assert kept([user(text("only the program", synthetic=True))]) == ""

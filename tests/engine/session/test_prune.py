@@ -1,4 +1,4 @@
-"""Which old outputs go: the rows of the original's tests, then each rule by itself."""
+"""Which old outputs are pruned: the cases of the original's tests, then each rule by itself."""
 
 from opencode_tui.engine.session.compaction.prune import output_tokens, prunable, pruned
 from opencode_tui.schema.session.history import MessageWithParts
@@ -26,14 +26,14 @@ def kept(part: ToolPart) -> ToolPart:
     return part.changed(state=restore(part.state))
 
 
-def test_six_large_outputs_go_from_the_third_turn_on() -> None:
+def test_six_large_outputs_are_pruned_from_the_third_turn_on() -> None:
     first = turn(*calls(6))
     assert prunable(first) == []
     assert prunable([*first, *turn()]) == []
     assert names(prunable([*first, *turn(), *turn()])) == ["read2", "read1", "read0"]
 
 
-def test_the_two_newest_turns_are_safe_whatever_they_take() -> None:
+def test_the_two_newest_turns_are_safe_at_any_size() -> None:
     messages = [*turn(), *turn(*calls(10)), *turn(*calls(10))]
     assert prunable(messages) == []
 
@@ -45,7 +45,7 @@ def test_fewer_than_twenty_thousand_tokens_are_not_worth_it() -> None:
         assert names(prunable([*turn(call("old", output=output), protected), *turn(), *turn()])) == expected
 
 
-def test_forty_thousand_tokens_behind_the_safe_turns_stay() -> None:
+def test_forty_thousand_tokens_before_the_safe_turns_are_not_pruned() -> None:
     exactly = [call("old", output=LARGE * 2), call("new", output="x" * 4 * 40_000)]
     assert names(prunable([*turn(*exactly), *turn(), *turn()])) == ["old"]
     more = [call("old", output=LARGE * 2), call("new", output="x" * 4 * 40_001)]
@@ -72,12 +72,12 @@ def test_a_restored_output_stays_and_counts_for_nothing() -> None:
     assert names(prunable([*turn(*parts), *turn(), *turn()])) == ["read2", "read1", "read0"]
 
 
-def test_only_completed_calls_go() -> None:
+def test_only_completed_calls_are_pruned() -> None:
     open_calls = [call(status, status=status, output=LARGE * 9) for status in ("pending", "running", "error")]
     assert prunable([*turn(*open_calls), *turn(), *turn()]) == []
 
 
-def test_texts_never_go() -> None:
+def test_texts_are_never_pruned() -> None:
     messages = [user(text("x" * 900_000)), assistant("y" * 900_000), *turn(), *turn()]
     assert prunable(messages) == []
 

@@ -1,4 +1,4 @@
-"""Pruning in sessions: marks on disk, requests as they go out, and everything back again."""
+"""Pruning in sessions: marks on disk, requests as they are sent, and restoring."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ async def worked(world: World, *, turns: int = 3) -> SessionInfo:
 
 
 def changed_calls(events: EventReader) -> list[str]:
-    """Return the ids of the calls that were told of; late sums of a turn may be among the events."""
+    """Return the ids of the published calls; late summaries of a turn may be among the events."""
     seen: list[str] = []
     while (envelope := events.poll()) is not None:
         if isinstance(envelope.event, PartUpdated) and isinstance(envelope.event.part, ToolPart):
@@ -132,7 +132,7 @@ async def test_the_model_reads_a_pruned_output_with_recall_and_lifts_nothing(
     assert sent.startswith(earlier[:-1])
 
 
-async def test_the_person_prunes_and_restores_single_calls(environ: dict[str, str], folder: Path) -> None:
+async def test_the_user_prunes_and_restores_single_calls(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         session = await worked(world, turns=1)
         parts = await world.calls(session)
@@ -153,7 +153,7 @@ async def test_a_dry_run_changes_nothing(environ: dict[str, str], folder: Path) 
         assert await compacted(world, session) == [False] * 6
 
 
-async def test_every_changed_call_is_told_to_screens(environ: dict[str, str], folder: Path) -> None:
+async def test_every_changed_call_is_published(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
         session = await worked(world)
         with world.client.events() as events:
@@ -193,7 +193,7 @@ async def test_unknown_sessions_parts_and_other_parts_are_named(environ: dict[st
             await world.client.context.prune("ses_0000000000000000000000000")
         with pytest.raises(NoSuchMessageError, match="prt_none"):
             await world.client.context.prune(session.id, ["prt_none"])
-        with pytest.raises(SessionError, match="no finished tool call"):
+        with pytest.raises(SessionError, match="not a finished tool call"):
             await world.client.context.restore(session.id, [other.id])
 
 
@@ -206,7 +206,7 @@ async def test_a_fork_that_still_copies_keeps_the_outputs(environ: dict[str, str
         assert [LINE in part.state.output for part in await world.calls(fork)] == [True] * 6
 
 
-async def test_pruning_that_was_broken_off_goes_on(environ: dict[str, str], folder: Path) -> None:
+async def test_interrupted_pruning_resumes(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
         session = await worked(world)
         chosen = (await world.client.context.prune(session.id, dry_run=True)).parts

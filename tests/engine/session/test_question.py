@@ -19,7 +19,7 @@ CALL = Call(
 
 
 class Desk:
-    """A question service and what it told."""
+    """A question service and its events."""
 
     def __init__(self):
         self.events = []
@@ -50,7 +50,7 @@ async def test_an_answer_ends_the_wait_and_closes_the_question():
     assert desk.events[0].tool == {"messageID": "msg_1", "callID": "c"}
 
 
-async def test_a_dismissal_is_raised_and_told():
+async def test_a_dismissal_is_raised_and_published():
     desk = Desk()
     task = await desk.ask(COLOUR)
     assert desk.service.reject(desk.service.pending()[0].id)
@@ -86,15 +86,15 @@ async def test_answers_that_are_missing_count_as_none_and_further_ones_are_dropp
 
 
 @pytest.mark.parametrize("policy", [RefuseQuestions(), AutoApprove(RefuseQuestions())])
-async def test_where_nobody_is_there_the_model_is_told(policy):
+async def test_without_a_user_the_model_gets_an_error(policy):
     desk = Desk()
     task = await desk.ask(COLOUR, policy=policy)
-    with pytest.raises(ToolError, match="nobody is there to answer"):
+    with pytest.raises(ToolError, match="no user is present"):
         await task
     assert desk.events == []
 
 
-async def test_the_model_reads_the_answers_and_goes_on(environ, tmp_path):
+async def test_the_model_reads_the_answers_and_continues(environ, tmp_path):
     async with opened(environ, tmp_path, Answer(calls=(CALL,)), Answer(text="B it is")) as world:
 
         async def choose(event):

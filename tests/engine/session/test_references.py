@@ -38,12 +38,12 @@ def test_references_are_found(text, names):
 
 
 @given(st.text())
-def test_every_reference_stands_where_it_says(text):
+def test_every_reference_has_its_position(text):
     for one in find_references(text):
         assert text[one.start : one.start + len(one.value)] == one.value
 
 
-def test_a_file_becomes_an_attachment_that_says_where_it_was_named(place):
+def test_a_file_becomes_an_attachment_with_the_position_of_its_name(place):
     path = place.folders[1] / "a.txt"
     assert expand_prompt("see @a.txt.", place) == [
         TextInput(text="see @a.txt."),
@@ -60,7 +60,7 @@ def test_a_file_becomes_an_attachment_that_says_where_it_was_named(place):
     ("text", "query"),
     [("@a.txt#L10-20", "?start=10&end=20"), ("@a.txt#7", "?start=7&end=7"), ("@a.txt#L3-L4,", "?start=3&end=4")],
 )
-def test_a_range_of_lines_goes_into_the_address(place, text, query):
+def test_a_range_of_lines_is_part_of_the_address(place, text, query):
     (part,) = expand_references(text, place)
     assert isinstance(part, FileInput)
     assert part.url.endswith(f"/a.txt{query}")

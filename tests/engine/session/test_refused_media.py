@@ -1,4 +1,4 @@
-"""Images that a provider refused are not sent to it again."""
+"""Images that a provider rejected are not sent to it again."""
 
 from opencode_tui.engine.provider.llm import MediaBlock, TextBlock, UserEntry
 from opencode_tui.engine.session.request.media import REFUSED
@@ -17,7 +17,7 @@ def refusal(kind: str = "media") -> RetryPart:
 
 
 def carried(messages, model=SEES) -> list[bool]:
-    """Return for each request whether it still carries its image."""
+    """Return for each request whether it still contains its image."""
     entries = [entry for entry in to_model_messages(messages, model) if isinstance(entry, UserEntry)]
     return [any(isinstance(block, MediaBlock) for block in entry.content) for entry in entries]
 
@@ -33,10 +33,10 @@ def test_another_failure_leaves_the_image_in():
     assert carried([user("a", image()), assistant(refusal("server"), "ok"), user("b")]) == [True, False]
 
 
-def test_another_model_may_take_it():
+def test_another_model_may_accept_the_media():
     messages = [user("a", image()), assistant(refusal(), "sorry"), user("b")]
     assert carried(messages, SEES.changed(model_id="another")) == [True, False]
 
 
-def test_only_a_retry_part_of_refused_media_tells_of_it():
+def test_only_a_retry_part_of_rejected_media_reports_them():
     assert [reports_refused_media(part) for part in (refusal(), refusal("server"), image())] == [True, False, False]

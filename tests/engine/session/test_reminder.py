@@ -26,14 +26,14 @@ def test_nothing_is_wrapped_before_there_is_an_answer():
     assert wrap_late(messages, None) == messages
 
 
-def test_plan_mode_is_told_with_every_request():
+def test_every_request_has_the_reminder_of_plan_mode():
     sent = remind_of_mode([user("a"), assistant("b"), user("c")], "plan")
     assert "Plan mode is on" in texts(sent[2])[-1]
     assert texts(sent[2])[-1].startswith("<system-reminder>")
     assert texts(sent[0]) == ["a"]
 
 
-def test_the_end_of_plan_mode_is_told_once_build_takes_over():
+def test_the_first_request_after_plan_mode_has_a_reminder_of_its_end():
     planned = assistant("a plan")
     planned = planned.changed(info=planned.info.changed(agent="plan"))
     assert "from plan to build" in texts(remind_of_mode([user("a"), planned, user("go")], "build")[2])[-1]
@@ -41,6 +41,6 @@ def test_the_end_of_plan_mode_is_told_once_build_takes_over():
     assert remind_of_mode(untouched, "build") == untouched
 
 
-def test_a_reminder_stands_at_the_end_of_the_newest_request():
+def test_a_reminder_is_added_at_the_end_of_the_newest_request():
     sent = with_reminder([user("a"), assistant("b"), user("c"), assistant("d")], "mind the gap")
     assert texts(sent[2]) == ["c", "<system-reminder>\nmind the gap\n</system-reminder>"]

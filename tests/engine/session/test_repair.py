@@ -25,7 +25,7 @@ async def test_what_a_dead_process_left_open_is_closed(paths):
     assert [part.state.error for part in mended.parts[1:]] == [INTERRUPTED_TOOL] * 2
 
 
-async def test_a_whole_session_is_left_as_it_is(paths):
+async def test_a_complete_session_is_not_changed(paths):
     async with open_store(paths) as opened:
         await opened.store.create(session_info())
         await put(opened.store, belonging(user("x")))

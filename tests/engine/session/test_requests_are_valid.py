@@ -20,7 +20,7 @@ MODELS = {
 
 
 def request(messages, adapter):
-    """Return the request for a history as a later step of a turn in plan mode would send it: with all that is added."""
+    """Return the request for a history as a later step of a turn in plan mode would send it, with all additions."""
     model = MODELS[adapter]
     history = filter_compacted(messages)
     sent = remind_of_mode(wrap_late(history, position(history).last_finished), "plan")

@@ -26,14 +26,14 @@ def folder(tmp_path):
 
 
 def much_later(environ, folder):
-    """Return the snapshots as they are in some months."""
+    """Return the snapshots with a clock some months later."""
     snapshots = open_snapshots(environ, folder)
     now = snapshots._clock
     snapshots._clock = lambda: now() + MONTHS_MS
     return snapshots
 
 
-async def test_what_a_session_needs_is_kept_at_any_age(environ, folder):
+async def test_a_snapshot_that_a_session_needs_is_kept_at_any_age(environ, folder):
     loose = await open_snapshots(environ, folder).track()
     async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
         parts = await world.parts(await world.prompt("write"))

@@ -48,7 +48,7 @@ async def test_going_forward_brings_the_files_in_between_back(world: UndoWorld):
     assert (await world.info(session)).revert is None
 
 
-async def test_one_file_goes_back_turn_by_turn(world: UndoWorld):
+async def test_one_file_is_reverted_turn_by_turn(world: UndoWorld):
     world.write("a", "a0")()
     session = await world.session()
     turns = [await world.turn(session, world.write("a", f"a{number}")) for number in (1, 2, 3)]
@@ -88,7 +88,7 @@ async def test_without_an_undo_the_cleanup_changes_nothing(world: UndoWorld):
     assert await world.messages(session) == before
 
 
-async def test_a_part_undone_keeps_what_stands_before_it(world: UndoWorld, paths):
+async def test_undoing_a_part_keeps_the_parts_before_it(world: UndoWorld, paths):
     session = await world.session()
     request = await world.request(session, "p1")
     tool = await world.tool(session, request, 1)
@@ -104,7 +104,7 @@ async def test_a_part_undone_keeps_what_stands_before_it(world: UndoWorld, paths
     assert read_store(paths.storage).strays == []
 
 
-async def test_each_removed_message_is_told_once(world: UndoWorld, paths):
+async def test_each_removed_message_is_published_once(world: UndoWorld, paths):
     session, turns = await three_turns(world)
     gone = (await world.ids(session))[2:]
     await world.undo.revert(session.id, turns[1])
@@ -116,7 +116,7 @@ async def test_each_removed_message_is_told_once(world: UndoWorld, paths):
     assert read_store(paths.storage).strays == [] and contents(world) == ["a1", "b0", "c0"]
 
 
-async def test_an_undo_is_told_with_its_diff_and_its_mark(world: UndoWorld):
+async def test_an_undo_is_published_with_its_diff_and_its_state(world: UndoWorld):
     session, turns = await three_turns(world)
     await world.summaries.refresh(session.id)
     with world.engine.bus.subscribe() as events:
@@ -141,7 +141,7 @@ async def test_no_undo_while_the_session_works(world: UndoWorld):
     assert turns[0] in await world.ids(session)
 
 
-async def test_what_the_person_changed_since_stays_and_is_named(world: UndoWorld):
+async def test_files_that_the_user_changed_since_are_kept_and_reported(world: UndoWorld):
     session, turns = await three_turns(world)
     world.write("b", "mine")()
     world.write("new", "mine too")()
@@ -153,7 +153,7 @@ async def test_what_the_person_changed_since_stays_and_is_named(world: UndoWorld
     assert preview.kept == report.kept and preview.restored == report.restored
 
 
-async def test_what_the_person_makes_of_an_undo_stays_when_it_is_taken_back(world: UndoWorld):
+async def test_changes_by_the_user_after_an_undo_are_kept_by_a_redo(world: UndoWorld):
     session, turns = await three_turns(world)
     await world.undo.revert(session.id, turns[0])
     world.write("a", "mine")()
@@ -164,7 +164,7 @@ async def test_what_the_person_makes_of_an_undo_stays_when_it_is_taken_back(worl
     assert (await world.info(session)).revert is None
 
 
-async def test_the_preview_changes_nothing_and_says_what_goes(world: UndoWorld):
+async def test_the_preview_changes_nothing_and_lists_the_changes(world: UndoWorld):
     session = await world.session()
     world.write("old", "1\n2\n")()
     turn = await world.turn(session, world.write("old", "1\n3\n4\n"), world.write("made", "x\n"))
@@ -189,7 +189,7 @@ async def test_without_a_message_turn_after_turn_is_undone(world: UndoWorld):
     assert contents(world) == ["a1", "b2", "c3"]
 
 
-async def test_unknown_messages_and_nothing_to_bring_back_are_said(world: UndoWorld):
+async def test_unknown_messages_and_nothing_to_redo_are_errors(world: UndoWorld):
     session, _ = await three_turns(world)
     with pytest.raises(NoSuchMessageError, match="msg_none"):
         await world.undo.revert(session.id, "msg_none")
@@ -208,7 +208,7 @@ async def test_an_answer_is_undone_with_all_of_its_turn(world: UndoWorld):
     assert report.scope is not None and report.scope.message_id == request
 
 
-async def test_a_part_undone_takes_back_the_steps_from_it_on(world: UndoWorld):
+async def test_undoing_a_part_reverts_the_steps_from_it_on(world: UndoWorld):
     world.write("a", "a0")()
     session = await world.session()
     request = await world.turn(session, world.write("a", "a1"))

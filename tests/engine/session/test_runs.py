@@ -50,7 +50,7 @@ async def test_all_who_wait_get_the_same_answer(paths):
         assert runs.get("ses_1") is None
 
 
-async def test_an_abort_ends_a_run_with_idle_after_its_records_are_settled(paths):
+async def test_an_abort_ends_a_run_with_idle_after_its_records_are_closed(paths):
     async with registry(paths) as (runs, bus):
         settled = []
 
@@ -138,7 +138,7 @@ async def test_the_next_run_can_start_as_soon_as_an_answer_is_there(paths):
 
 
 def concluding(events, *, waits_for=None):
-    """Return a body with a after_run that notes its begin and its end."""
+    """Return a body with work after the run that records its start and end."""
 
     async def conclude():
         events.append("begun")
@@ -153,7 +153,7 @@ def concluding(events, *, waits_for=None):
     return body
 
 
-async def test_a_quick_conclusion_is_done_when_the_answer_is_told(paths):
+async def test_quick_work_after_a_run_is_done_when_the_answer_is_returned(paths):
     async with registry(paths) as (runs, _):
         events = []
         await start(runs, concluding(events)).answer()

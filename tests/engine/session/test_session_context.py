@@ -1,4 +1,4 @@
-"""The next request of real sessions: what is shown is what is sent, counted as the provider counts."""
+"""The next request of real sessions: the view equals what is sent, counted as the provider counts."""
 
 import json
 from pathlib import Path
@@ -90,7 +90,7 @@ async def test_the_items_add_up_to_what_the_provider_counts(environ: dict[str, s
     assert view.learned == 2 and view.reported is not None
 
 
-async def test_the_view_tells_the_limit_the_cost_and_what_pruning_frees(environ: dict[str, str], folder: Path) -> None:
+async def test_the_view_has_the_limit_the_cost_and_what_pruning_frees(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         view = await world.client.context.items(await read_and_answer(world))
     (call,) = [item for item in view.items if item.kind == "call"]
@@ -120,7 +120,7 @@ async def test_an_unknown_session_is_named(environ: dict[str, str], folder: Path
             await world.client.context.items("ses_0000000000000000000000000")
 
 
-async def test_looking_writes_nothing_and_asks_nobody(environ: dict[str, str], folder: Path) -> None:
+async def test_a_view_writes_nothing_and_calls_no_model(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         session_id = await read_and_answer(world)
     before = records(environ)

@@ -1,4 +1,4 @@
-"""Claims about sessions as a whole: what is told of them, what a change moves."""
+"""Whole sessions: their events, and the effects of changes."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.support.sessions.store import drain
 from tests.support.world.engine import opened
 
 
-async def test_a_new_session_is_told_before_anything_else_of_it(environ, tmp_path):
+async def test_a_new_session_is_published_before_its_other_events(environ, tmp_path):
     async with opened(environ, tmp_path) as world:
         with world.client.events() as reader:
             info = await world.client.sessions.create(CreateSession(title="one"))

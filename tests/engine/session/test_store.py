@@ -71,7 +71,7 @@ async def test_a_damaged_message_costs_only_itself(paths):
         assert await opened.store.messages("ses_1") == [kept]
 
 
-async def test_growing_text_is_whole_on_the_disk_when_the_part_has_ended(paths):
+async def test_growing_text_is_complete_on_disk_when_the_part_has_ended(paths):
     start = TextPart(id="prt_1", session_id="ses_1", message_id="msg_1", text="", time=PartTime(start=1))
     async with open_store(paths) as opened:
         live = LiveText(start)
@@ -124,7 +124,7 @@ async def test_updates_of_two_processes_are_both_kept(paths):
         assert (changed.title, changed.metadata, changed.time.updated) == ("renamed", {"a": 1}, 1_000)
 
 
-async def test_removing_a_session_leaves_nothing_behind(paths):
+async def test_removing_a_session_leaves_no_record(paths):
     async with open_store(paths) as opened:
         await opened.store.create(session_info())
         await opened.store.create(session_info("ses_2", parent_id="ses_1"))
@@ -138,13 +138,13 @@ async def test_removing_a_session_leaves_nothing_behind(paths):
     assert [path for path in paths.storage.rglob("*.json") if path.name != "migration.json"] == []
 
 
-async def test_an_unknown_session_is_told_by_name(paths):
+async def test_an_unknown_session_is_named_in_the_error(paths):
     async with open_store(paths) as opened:
         with pytest.raises(NotFoundError, match="ses_none"):
             await opened.store.get("ses_none")
 
 
-async def test_a_damaged_session_record_is_told_from_a_missing_one(paths):
+async def test_a_damaged_session_record_is_distinct_from_a_missing_one(paths):
     async with open_store(paths) as opened:
         await opened.store.create(session_info())
         (paths.storage / "session" / "global" / "ses_1.json").write_bytes(b"{}")

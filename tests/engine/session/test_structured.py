@@ -29,7 +29,7 @@ async def test_the_answer_comes_in_the_form_that_was_asked_for(environ, tmp_path
 async def test_an_answer_that_does_not_fit_is_asked_for_again(environ, tmp_path):
     async with opened(environ, tmp_path, Answer(calls=(BAD,)), Answer(calls=(GOOD,))) as (server, client):
         assert (await ask(client)).structured == {"n": 3}
-        assert "does not fit" in str(server.bodies[1]["messages"])
+        assert "does not match" in str(server.bodies[1]["messages"])
 
 
 @pytest.mark.parametrize(("retries", "requests"), [(0, 1), (2, 3)])

@@ -64,7 +64,7 @@ async def test_an_agent_works_in_a_child_session_and_its_report_comes_back(envir
         assert server.bodies[1]["messages"][-1]["content"] in ("look for x", [{"type": "text", "text": "look for x"}])
 
 
-async def test_an_earlier_task_is_gone_on_with(environ, tmp_path):
+async def test_an_earlier_task_is_continued(environ, tmp_path):
     async with opened(environ, tmp_path, Answer(calls=(TASK,)), Answer(text="one"), Answer(text="ok")) as (
         server,
         client,
@@ -140,7 +140,7 @@ async def test_a_denial_holds_in_the_childs_child_too(environ, tmp_path):
         assert "denies read" in part.state.error
 
 
-async def test_an_agent_that_does_not_exist_is_told_with_those_that_do(environ, tmp_path):
+async def test_an_unknown_agent_is_reported_with_the_known_ones(environ, tmp_path):
     wrong = Call("task", {**FIND, "subagent_type": "wizard"})
     async with opened(environ, tmp_path, Answer(calls=(wrong,)), Answer(text="ok")) as (_, client):
         (part,) = await tool_parts(client, (await prompt(client, "go")).id)
@@ -179,7 +179,7 @@ async def test_what_an_agent_used_counts_for_its_parent(environ, tmp_path):
         assert totals.cost == pytest.approx((1_300 * 1 + 60 * 2) / 1_000_000)
 
 
-async def test_a_tool_for_primary_agents_is_not_offered_to_the_agents_that_they_start(environ, tmp_path):
+async def test_subagents_do_not_get_tools_for_primary_agents(environ, tmp_path):
     work = Call("task", {**FIND, "subagent_type": "general"})
     answers = [Answer(calls=(work,)), Answer(text="x is in a.py"), Answer(text="Found.")]
     settings = {"primary_tools": ["bash", "write"]}

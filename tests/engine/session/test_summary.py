@@ -23,7 +23,7 @@ def change(file: str, before: str, after: str, status) -> FileDiff:
     return whole
 
 
-def test_changes_of_one_file_are_told_from_the_first_to_the_last():
+def test_changes_of_one_file_are_merged_from_the_first_to_the_last():
     grown = merge([[change("a", "1\n", "2\n", "modified")], [change("a", "2\n", "2\n3\n", "modified")]])
     assert [(diff.before, diff.after, diff.additions, diff.deletions) for diff in grown] == [("1\n", "2\n3\n", 2, 1)]
 
@@ -39,7 +39,7 @@ def test_a_file_that_came_back_is_changed_not_new():
     assert (back.status, back.additions, back.deletions) == ("modified", 1, 1)
 
 
-def test_a_mode_that_changed_is_kept_although_the_text_is_the_same():
+def test_a_changed_mode_is_kept_although_the_text_is_the_same():
     mode = FileDiff(file="a", before="x\n", after="x\n", status="modified", note="mode 644 → 755")
     [kept] = merge([[mode], [change("a", "x\n", "x\ny\n", "modified")]])
     assert (kept.note, kept.additions) == ("mode 644 → 755", 1)
@@ -71,7 +71,7 @@ async def summary_of(world: UndoWorld, session: SessionInfo):
     return info.summary and (info.summary.additions, info.summary.deletions, info.summary.files)
 
 
-async def test_a_session_and_its_turns_are_summed_up_and_told(world: UndoWorld):
+async def test_a_session_and_its_turns_are_summarized_and_published(world: UndoWorld):
     world.write("a", "1\n")()
     session = await world.session()
     first = await world.turn(session, world.write("a", "1\n2\n"), text="Add a line\nplease")
@@ -92,7 +92,7 @@ async def test_a_session_and_its_turns_are_summed_up_and_told(world: UndoWorld):
     assert [diff.after for diff in await world.summaries.session(session.id)] == ["2\n", "x\n"]
 
 
-async def test_a_second_sum_of_the_same_tells_nothing(world: UndoWorld):
+async def test_a_second_equal_summary_publishes_nothing(world: UndoWorld):
     session = await world.session()
     await world.turn(session, world.write("a", "1\n"))
     await world.summaries.refresh(session.id)
@@ -101,7 +101,7 @@ async def test_a_second_sum_of_the_same_tells_nothing(world: UndoWorld):
         assert events.poll() is None
 
 
-async def test_undo_takes_the_sum_with_it_and_gives_it_back(world: UndoWorld):
+async def test_undo_removes_the_summary_and_redo_restores_it(world: UndoWorld):
     session = await world.session()
     await world.turn(session, world.write("a", "1\n"))
     await world.turn(session, world.write("b", "1\n2\n"))
@@ -130,7 +130,7 @@ async def test_a_part_undone_counts_what_stays_of_its_turn(world: UndoWorld):
     assert isinstance(user, UserMessage) and user.summary and [diff.file for diff in user.summary.diffs] == ["a"]
 
 
-async def test_what_texts_cannot_say_is_told_and_stored_with_the_session_only(world: UndoWorld, paths):
+async def test_notes_on_changes_are_published_and_stored_with_the_session_only(world: UndoWorld, paths):
     world.write("tool", "x\n")()
     world.write("way", "x\n")()
     session = await world.session()

@@ -10,7 +10,7 @@ from tests.support.world.engine import MODEL, World, opened
 
 
 async def titled(world: World, session: SessionInfo) -> SessionInfo:
-    """Wait until the session has been named."""
+    """Wait until the session has a title."""
     for _ in range(500):
         info = await world.client.sessions.get(session.id)
         if not is_default_title(info.title):
@@ -59,7 +59,7 @@ async def test_named_sessions_and_those_of_agents_are_left_alone(
     assert world.server.titles == []
 
 
-async def test_a_name_that_the_person_gives_meanwhile_stays(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_a_title_that_the_user_sets_meanwhile_is_kept(environ: dict[str, str], tmp_path: Path) -> None:
     async with opened(environ, tmp_path) as world:
         world.server.title_answers.append(Answer(text="late name", delay_ms=100))
         session = await world.prompt("hello")

@@ -21,7 +21,7 @@ def subtask(prompt: str) -> SubtaskPart:
         ("<think>nothing else</think>", None),
     ],
 )
-def test_a_title_is_the_first_line_of_what_the_model_said(said: str, title: str | None) -> None:
+def test_a_title_is_the_first_line_of_the_models_answer(said: str, title: str | None) -> None:
     assert clean_title(said) == title
 
 

@@ -1,4 +1,4 @@
-"""The work of agents belongs to the turn that started them, once."""
+"""The work of subagents belongs to the turn that started them, once."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ async def delegate(world: UndoWorld, session: SessionInfo, request: str, child: 
     return message
 
 
-async def test_a_childs_files_go_with_the_turn_that_started_it(world: UndoWorld):
+async def test_the_files_of_a_child_session_are_undone_with_the_turn_that_started_it(world: UndoWorld):
     session = await world.session()
     child = await world.session(parent=session, title="one")
     request = await world.request(session, "delegate")
@@ -69,7 +69,7 @@ async def test_a_child_that_was_called_twice_loses_only_the_later_work(world: Un
     assert await world.ids(child) == kept
 
 
-async def test_what_the_person_asked_of_a_child_is_none_of_the_turns(world: UndoWorld):
+async def test_a_request_of_the_user_to_a_child_session_is_not_part_of_the_turn(world: UndoWorld):
     session = await world.session()
     child = await world.session(parent=session, title="one")
     request = await world.request(session, "delegate")
@@ -103,7 +103,7 @@ async def test_a_session_of_which_a_copied_call_speaks_is_not_deleted(world: Und
     assert len(await world.ids(child)) == 2 and world.read("x") is None
 
 
-async def test_a_child_that_is_gone_is_passed_by(world: UndoWorld):
+async def test_a_deleted_child_session_is_skipped(world: UndoWorld):
     session = await world.session()
     child = await world.session(parent=session, title="one")
     request = await world.request(session, "delegate")

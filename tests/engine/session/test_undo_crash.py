@@ -1,4 +1,4 @@
-"""A death anywhere in an undo, in its taking back and in its cleanup leaves record and files in step, or the next one mends it."""
+"""A crash anywhere in an undo, a redo or a cleanup leaves record and files consistent, or the next process repairs them."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ async def play(world: UndoWorld) -> SessionInfo:
 
 
 async def die_at(owner: type, name: str, at: int, act: Callable[[], Awaitable[object]]) -> bool:
-    """Do an act whose call number `at` of a method is the last thing that happens; tells whether it came to that."""
+    """Run an action that dies at call number `at` of a method; return whether it got that far."""
     with pytest.MonkeyPatch.context() as dying:
         whole = getattr(owner, name)
         calls = 0

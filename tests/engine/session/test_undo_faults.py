@@ -1,4 +1,4 @@
-"""Every n-th file call of an undo failing: what was done and what was not is told, and a second undo completes it."""
+"""Failure of the n-th file call of an undo: the report lists what was done and what was not, and a second undo completes it."""
 
 import errno
 import os
@@ -71,7 +71,7 @@ def leaves(facts: Facts) -> Facts:
 
 
 def check_told(world: UndoWorld, report: RevertReport | None, *, begun: Facts, wanted: Facts) -> None:
-    """Each file is as it was to be, or as it was and, when there is a report, named with the reason; folders follow in silence."""
+    """Check that each file is reverted, or unchanged and, with a report, listed with the reason; folders are not listed."""
     files = world.files()
     left = [] if report is None else [*report.failed, *report.kept, *report.unprotected]
     named = begun | wanted if report is None else {str(Path(file.path).relative_to(world.root)) for file in left}

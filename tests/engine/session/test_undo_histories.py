@@ -1,4 +1,4 @@
-"""Random histories of a session: nothing is lost, undo is exact, redo gives everything back."""
+"""Random histories of a session: nothing is lost, undo is exact, redo restores everything."""
 
 from hypothesis import HealthCheck, settings
 

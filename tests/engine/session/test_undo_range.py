@@ -41,12 +41,12 @@ def test_a_request_is_its_own_boundary():
     assert (scope.messages, scope.requests, scope.answers) == (ids(messages)[2:], 1, 2)
 
 
-def test_an_answer_stands_for_its_request():
+def test_an_answer_counts_as_its_request():
     messages = conversation()
     assert find_boundary(messages, messages[4].info.id) == Boundary(2)
 
 
-def test_a_part_with_words_before_it_keeps_them():
+def test_a_part_with_text_before_it_keeps_the_text():
     messages = conversation()
     part = messages[3].parts[2]
     boundary = find_boundary(messages, messages[3].info.id, part.id)
@@ -57,7 +57,7 @@ def test_a_part_with_words_before_it_keeps_them():
     assert scope_of(messages, boundary).messages == [messages[4].info.id]
 
 
-def test_the_first_part_of_an_answer_stands_for_the_request():
+def test_the_first_part_of_an_answer_counts_as_the_request():
     messages = conversation()
     assert find_boundary(messages, messages[4].info.id, messages[4].parts[1].id) == Boundary(2)
 
@@ -79,21 +79,21 @@ def test_without_an_undo_all_is_visible():
     assert visible(conversation(), None)[0].info.role == "user"
 
 
-def test_a_boundary_whose_message_is_gone_is_found_by_its_place():
+def test_a_boundary_of_a_deleted_message_is_found_by_its_position():
     messages = conversation()
     gone = messages.pop(2)
     assert stored_boundary(messages, RevertState(message_id=gone.info.id)) == Boundary(2)
     assert stored_boundary(messages[:2], RevertState(message_id=gone.info.id)) is None
 
 
-def test_across_a_wrap_of_the_ids_no_message_is_taken_for_a_later_one():
+def test_across_an_overflow_of_the_ids_no_message_is_mistaken_for_a_later_one():
     messages = [user("old"), assistant("answer")]
     for message, name in zip(messages, ("ffffffffff00", "ffffffffff01"), strict=True):
         object.__setattr__(message, "info", message.info.changed(id=f"msg_{name}00000000000000"))
     assert stored_boundary(messages, RevertState(message_id="msg_00000000000100000000000000")) is None
 
 
-def test_the_last_turn_is_what_the_person_asked_for_last():
+def test_the_last_turn_is_the_last_request_of_the_user():
     u1, marker = user("first"), user(compaction())
     summary = assistant(step_start(), "summary", parent=marker, summary=True)
     go_on = user(text("go on", synthetic=True))

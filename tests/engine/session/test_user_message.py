@@ -1,4 +1,4 @@
-"""Claims about requests of the person: who answers them, with which model and variant."""
+"""User messages: their agent, model and variant."""
 
 import pytest
 

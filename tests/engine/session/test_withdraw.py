@@ -1,4 +1,4 @@
-"""A queued request is taken back or answered, never both: whatever the moment."""
+"""A queued request is withdrawn or answered, never both, at any moment."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ def request(text: str) -> PromptInput:
 
 
 @pytest.mark.parametrize("delay_ms", [0, 20, 60, 100, 110, 120, 130, 140, 150, 160, 180, 220, 300])
-async def test_what_was_taken_back_is_never_sent(environ: dict[str, str], tmp_path, delay_ms: int) -> None:
+async def test_a_withdrawn_request_is_never_sent(environ: dict[str, str], tmp_path, delay_ms: int) -> None:
     answer = Answer(text="one two three four five", delay_ms=20)
     async with opened(environ, tmp_path, answer, settings={"model": "fake/fake-model"}) as world:
         session = await world.client.sessions.create(CreateSession())

@@ -1,4 +1,4 @@
-"""The coarse estimate of a text's tokens."""
+"""The approximate estimate of a text's tokens."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The estimate of tokens: how it counts, what it learns, and that the ratios are kept."""
+"""The estimate of tokens: how it counts, what it learns, and that the ratios are stored."""
 
 import json
 import random
@@ -85,7 +85,7 @@ def test_a_damaged_file_counts_as_absent_and_is_replaced(damage: bytes, tmp_path
     assert trained(tmp_path).estimate(request("word " * 500)) > fresh
 
 
-def test_a_second_process_goes_on_from_what_the_first_has_learned(tmp_path: Path) -> None:
+def test_a_second_process_continues_from_the_ratios_of_the_first(tmp_path: Path) -> None:
     second = TokenEstimator(folder=tmp_path)
     before = second.estimate(request("word " * 5_000))
     trained(tmp_path)
@@ -112,7 +112,7 @@ def test_a_step_that_reported_nothing_teaches_nothing(tmp_path: Path) -> None:
     assert estimator.of_model(MODEL).reports == 0 and not list(tmp_path.iterdir())
 
 
-def test_processes_that_learn_at_once_leave_a_whole_file(tmp_path: Path) -> None:
+def test_concurrent_processes_leave_a_valid_file(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.engine.session.tokens.test_estimate import trained; "
         "[trained(Path(sys.argv[1])) for _ in range(5)]"
@@ -181,7 +181,7 @@ def test_a_request_that_cannot_exceed_a_size_is_not_counted(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("text", ["中" * 400, "🙂" * 400])
-def test_texts_beyond_ascii_may_take_more_than_a_token_a_character(text: str, tmp_path: Path) -> None:
+def test_non_ascii_text_may_take_more_than_a_token_per_character(text: str, tmp_path: Path) -> None:
     assert TokenEstimator(folder=tmp_path).estimate(request(text), beyond=1_000) > 0
 
 

@@ -1,4 +1,4 @@
-"""What pictures and documents take, by the providers' rules."""
+"""The tokens of pictures and documents, by the providers' rules."""
 
 import base64
 import struct
@@ -36,7 +36,7 @@ def block(data: bytes, mime: str = "image/png") -> MediaBlock:
         (4000, 100, 765, 82),
     ],
 )
-def test_a_picture_takes_what_its_provider_publishes(width: int, height: int, openai: int, claude: int) -> None:
+def test_a_picture_counts_by_the_rule_of_its_provider(width: int, height: int, openai: int, claude: int) -> None:
     picture = block(png(width, height))
     assert (media_tokens(picture, OPENAI), media_tokens(picture, CLAUDE)) == (openai, claude)
 
@@ -52,7 +52,7 @@ def test_a_picture_takes_what_its_provider_publishes(width: int, height: int, op
         b"RIFF\x00\x00\x00\x00WEBPVP8L\x00\x00\x00\x00\x2f" + (639 | 479 << 14).to_bytes(4, "little") + b"\x00" * 5,
     ],
 )
-def test_the_size_stands_in_the_head_of_each_format(data: bytes) -> None:
+def test_the_size_is_read_from_the_header_of_each_format(data: bytes) -> None:
     assert picture_size(data) == (640, 480)
 
 
@@ -73,5 +73,5 @@ def test_data_that_is_no_base64_counts_as_a_large_picture() -> None:
         (b"%PDF-1.7 compressed", 1),
     ],
 )
-def test_a_document_takes_its_pages(content: bytes, pages: int) -> None:
+def test_a_document_counts_by_its_pages(content: bytes, pages: int) -> None:
     assert media_tokens(block(content, "application/pdf"), CLAUDE) == pages * PDF_PAGE

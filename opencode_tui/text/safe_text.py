@@ -64,7 +64,7 @@ def screen_lines(text: str) -> list[str]:
 
 
 def output_line(text: str) -> str:
-    """Return a line that a command printed: without its colours, and of a line drawn anew only the last form."""
+    """Return a line that a command printed: without its colors, and of a line drawn anew only the last form."""
     if text.isascii() and text.isprintable():
         return text
     plain = _SEQUENCE.sub("", text).rstrip("\r")

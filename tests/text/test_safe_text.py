@@ -49,7 +49,7 @@ def test_screen_line_writes_out_what_steers(text: str, shown: str) -> None:
     assert screen_line(text) == shown
 
 
-def test_output_loses_its_colours_and_keeps_what_was_drawn_last() -> None:
+def test_output_loses_its_colors_and_keeps_what_was_drawn_last() -> None:
     assert output_line("\x1b[32mok\x1b[0m  ") == "ok"
     assert output_line("10 %\r50 %\r100 %") == "100 %"
     assert output_line("\x1b]0;title\x07done") == "done"

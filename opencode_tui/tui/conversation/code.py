@@ -1,43 +1,43 @@
-"""Source text with its colours: pieces of each line with a token of the palette."""
+"""Source text with its colors: pieces of each line with a token of the palette."""
 
 from functools import lru_cache
 from typing import Any
 
 MAX_LETTERS = 24_000
-"""Above this a text has no colours: finding them would hold up the screen."""
+"""Above this a text has no colors: finding them would hold up the screen."""
 
 CodeLine = list[tuple[str, str]]
 """Pieces of one line: text, palette token."""
 
 
-def colour_lines(lines: list[str], language: str) -> list[CodeLine]:
-    """Return the lines (safe texts) with the colours of a language's name; `text` alone when it is unknown."""
+def color_lines(lines: list[str], language: str) -> list[CodeLine]:
+    """Return the lines (safe texts) with the colors of a language's name; `text` alone when it is unknown."""
     lexer = _lexer_by_name(language) if language else None
-    return _colour(lines, lexer)
+    return _color(lines, lexer)
 
 
-def colour_file(lines: list[str], path: str) -> list[CodeLine]:
-    """Return the lines with the colours that the file's name asks for."""
+def color_file(lines: list[str], path: str) -> list[CodeLine]:
+    """Return the lines with the colors that the file's name asks for."""
     name = path.rpartition("/")[2]
     ending = name.rpartition(".")[2] if "." in name else name
-    return _colour(lines, _lexer_by_ending(name if "." not in name else f"x.{ending}"))
+    return _color(lines, _lexer_by_ending(name if "." not in name else f"x.{ending}"))
 
 
-def _colour(lines: list[str], lexer: Any) -> list[CodeLine]:
+def _color(lines: list[str], lexer: Any) -> list[CodeLine]:
     plain: list[CodeLine] = [[(line, "text")] if line else [] for line in lines]
     if lexer is None or sum(map(len, lines)) > MAX_LETTERS:
         return plain
-    coloured: list[CodeLine] = [[]]
+    colored: list[CodeLine] = [[]]
     for kind, value in lexer.get_tokens("\n".join(lines)):
         token = _token(kind)
         first, *rest = value.split("\n")
         if first:
-            _append(coloured[-1], first, token)
+            _append(colored[-1], first, token)
         for text in rest:
-            coloured.append([(text, token)] if text else [])
-    coloured = coloured[: len(lines)]
-    whole = ["".join(text for text, _ in line) for line in coloured]
-    return coloured if whole == lines else plain
+            colored.append([(text, token)] if text else [])
+    colored = colored[: len(lines)]
+    whole = ["".join(text for text, _ in line) for line in colored]
+    return colored if whole == lines else plain
 
 
 def _append(line: CodeLine, text: str, token: str) -> None:

@@ -1,11 +1,11 @@
-"""Draws the rows of a diff: number, sign, code with its colours, tones for changed lines and words."""
+"""Draws the rows of a diff: number, sign, code with its colors, tones for changed lines and words."""
 
 from collections.abc import Sequence
 
 from opencode_tui.text.diff_rows import DiffRow
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.conversation.code import CodeLine, colour_file
+from opencode_tui.tui.conversation.code import CodeLine, color_file
 from opencode_tui.tui.conversation.render import BODY, SIGN, Line, LineBuilder, RenderContext, Span, clip_spans
 
 MAX_LINE = 2_000
@@ -15,18 +15,18 @@ MAX_LINE = 2_000
 def draw_diff(rows: Sequence[DiffRow], path: str, page: RenderContext) -> list[Line]:
     """Return one line for each row; `path` tells the language."""
     texts = [screen_line(row.text[:MAX_LINE]) for row in rows]
-    coloured = colour_rows(rows, texts, path)
-    return [_row(row, code, page) for row, code in zip(rows, coloured, strict=True)]
+    colored = color_rows(rows, texts, path)
+    return [_row(row, code, page) for row, code in zip(rows, colored, strict=True)]
 
 
-def colour_rows(rows: Sequence[DiffRow], texts: list[str], path: str) -> list[CodeLine]:
-    """Return the code of each row with its colours; the old lines and the new ones are each read as one text."""
-    coloured: list[CodeLine] = [[(text, "text")] for text in texts]
+def color_rows(rows: Sequence[DiffRow], texts: list[str], path: str) -> list[CodeLine]:
+    """Return the code of each row with its colors; the old lines and the new ones are each read as one text."""
+    colored: list[CodeLine] = [[(text, "text")] for text in texts]
     for kinds in ("-", "+ "):
         places = [index for index, row in enumerate(rows) if row.kind in kinds]
-        for place, line in zip(places, colour_file([texts[place] for place in places], path), strict=True):
-            coloured[place] = line
-    return coloured
+        for place, line in zip(places, color_file([texts[place] for place in places], path), strict=True):
+            colored[place] = line
+    return colored
 
 
 def diff_spans(row: DiffRow, code: CodeLine, page: RenderContext, tone: str) -> list[Span]:

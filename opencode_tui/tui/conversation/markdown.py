@@ -69,7 +69,7 @@ CODE_LINES = 40
 """Lines after which an open fence's lines are a block of their own."""
 
 WHOLE_FENCE = 400
-"""Lines up to which a fence becomes one block when it closes, so that its colours are those of the whole."""
+"""Lines up to which a fence becomes one block when it closes, so that its colors are those of the whole."""
 
 CUT = 4_000
 """Letters after which a line, or a paragraph, is cut into blocks."""

@@ -1,7 +1,7 @@
 """Draws the blocks of an answer: paragraphs with their marks, headings, code on its own tone, quotes behind a bar."""
 
 from opencode_tui.text.cells import breaks, hard_breaks, width
-from opencode_tui.tui.conversation.code import colour_lines
+from opencode_tui.tui.conversation.code import color_lines
 from opencode_tui.tui.conversation.inline import inline_spans
 from opencode_tui.tui.conversation.markdown import Block, Code, Paragraph, Rule, Table
 from opencode_tui.tui.conversation.render import TEXT, Line, LineBuilder, RenderContext, Span, joints, slice_spans
@@ -92,7 +92,7 @@ def _code(block: Code, page: RenderContext) -> list[Line]:
     column = TEXT + 2 * block.quote + block.indent
     room = max(MIN_ROOM, page.edge - 1 - column - CODE_INDENT)
     lines: list[Line] = []
-    for pieces in colour_lines(block.lines, block.language):
+    for pieces in color_lines(block.lines, block.language):
         spans: list[Span] = [
             (text, page.style(token, "surface", italic=token == "code_comment")) for text, token in pieces
         ]

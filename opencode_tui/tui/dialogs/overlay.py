@@ -83,7 +83,7 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
 
 
 class Flatten(LineFilter):
-    """Draws everything behind an overlay in the colour of lines on the page's tone."""
+    """Draws everything behind an overlay in the color of lines on the page's tone."""
 
     def __init__(self, style: Style) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from opencode_tui.text.diff_rows import DiffRow, read_diff
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.code import CodeLine
-from opencode_tui.tui.conversation.diff import MAX_LINE, colour_rows
+from opencode_tui.tui.conversation.diff import MAX_LINE, color_rows
 from opencode_tui.tui.diff.headings import name_gaps
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, clip, measure, row, strip
@@ -27,7 +27,7 @@ MAX_LETTERS = 2_000_000
 
 
 class CodeRow(Struct, frozen=True):
-    """A row, its code with its colours, and how many cells the code takes."""
+    """A row, its code with its colors, and how many cells the code takes."""
 
     row: DiffRow
     code: CodeLine
@@ -44,7 +44,7 @@ Pair = tuple[CodeRow | None, CodeRow | None]
 
 
 def code_rows(diff: str, path: str, *, after: str = "") -> list[CodeRow]:
-    """The rows of a unified diff, coloured by what `path` says of the language. Takes long for a large one.
+    """The rows of a unified diff, colored by what `path` says of the language. Takes long for a large one.
 
     `after` is the whole new text, from which gaps get the name of what follows them.
     """
@@ -52,8 +52,8 @@ def code_rows(diff: str, path: str, *, after: str = "") -> list[CodeRow]:
     if after:
         rows = name_gaps(rows, after, path)
     texts = [screen_line(one.text[:MAX_LINE]) for one in rows]
-    coloured = zip(rows, texts, colour_rows(rows, texts, path), strict=True)
-    return [CodeRow(one, code, cells.width(text)) for one, text, code in coloured]
+    colored = zip(rows, texts, color_rows(rows, texts, path), strict=True)
+    return [CodeRow(one, code, cells.width(text)) for one, text, code in colored]
 
 
 def unified(diff: FileDiff) -> str:

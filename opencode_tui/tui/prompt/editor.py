@@ -99,7 +99,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
             self.post_message(self.Wondered())
 
     def on_mount(self) -> None:
-        """Draw the cursor and the selection in the colours of the look."""
+        """Draw the cursor and the selection in the colors of the look."""
         self.restyle()
 
     def restyle(self) -> None:

@@ -1,10 +1,10 @@
-"""The built-in theme: dark and light, with a list of its own for 256 and for 16 colours."""
+"""The built-in theme: dark and light, with a list of its own for 256 and for 16 colors."""
 
 from rich.color import Color
 
 from opencode_tui.tui.theme.palette import Depth, Palette, without_hues
 
-FIRST_GREY = 232
+FIRST_GRAY = 232
 
 DARK = Palette(
     name="opencode-tui",
@@ -72,19 +72,19 @@ LIGHT = Palette(
 
 
 def _cube(number: int) -> str:
-    """A colour of the 256 as a value from which the library finds the same number again; its greys stand in 25 equal steps."""
-    if number < FIRST_GREY:
+    """A color of the 256 as a value from which the library finds the same number again; its grays stand in 25 equal steps."""
+    if number < FIRST_GRAY:
         return Color.from_ansi(number).get_truecolor().hex
-    level = round(255 * (number - FIRST_GREY + 1) / 25)
+    level = round(255 * (number - FIRST_GRAY + 1) / 25)
     return f"#{level:02x}{level:02x}{level:02x}"
 
 
 def _palette_256(dark: bool) -> Palette:
-    """Chosen by hand: the nearest colours would turn tones black, areas equal and the selection purple."""
+    """Chosen by hand: the nearest colors would turn tones black, areas equal and the selection purple."""
     areas = (233, 234, 235, 237, 238, 241) if dark else (231, 255, 254, 189, 251, 247)
     colors = (253, 248, 147, 114, 179, 210, 151, 217) if dark else (235, 240, 55, 22, 58, 124, 22, 88)
     code = (183, 150, 180, 111, 116) if dark else (90, 58, 89, 25, 23)
-    # The one dark green leaves muted text at 3.0: in the dark a changed line has a colour, no tone.
+    # The one dark green leaves muted text at 3.0: in the dark a changed line has a color, no tone.
     tones = ("", "", "", "") if dark else (_cube(194), _cube(157), _cube(224), _cube(217))
     background, panel, surface, selection, border, guide = map(_cube, areas)
     text, muted, accent, success, warning, error, add, remove = map(_cube, colors)
@@ -123,7 +123,7 @@ def _palette_256(dark: bool) -> Palette:
 
 
 def _palette_16(dark: bool) -> Palette:
-    """The terminal's own colours. Muted is dim, never bright black, which is the background itself in some terminals' themes."""
+    """The terminal's own colors. Muted is dim, never bright black, which is the background itself in some terminals' themes."""
     accent, error = ("color(13)", "color(9)") if dark else ("color(5)", "color(1)")
     good = "color(10)" if dark else "bold"
     return Palette(

@@ -1,10 +1,10 @@
-"""A theme as its dozen basic colours, and the palette that grows from them."""
+"""A theme as its dozen basic colors, and the palette that grows from them."""
 
 from dataclasses import dataclass
 
 from opencode_tui.tui.theme.palette import Depth, Palette
 
-# Mixing colours, and keeping text readable on what stands behind it.
+# Mixing colors, and keeping text readable on what stands behind it.
 
 Rgb = tuple[int, int, int]
 
@@ -12,42 +12,42 @@ READABLE = 4.5
 """WCAG contrast that text with a meaning has at least."""
 
 
-def parse(colour: str) -> Rgb:
+def parse(color: str) -> Rgb:
     """The parts of `#rrggbb`. Raises ValueError for anything else."""
-    if len(colour) != 7 or colour[0] != "#":
-        raise ValueError(f"{colour!r} is no colour of the form #rrggbb")
-    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+    if len(color) != 7 or color[0] != "#":
+        raise ValueError(f"{color!r} is no color of the form #rrggbb")
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
 
 
-def to_hex(colour: Rgb) -> str:
+def to_hex(color: Rgb) -> str:
     """`#rrggbb`."""
-    return "#{:02x}{:02x}{:02x}".format(*colour)
+    return "#{:02x}{:02x}{:02x}".format(*color)
 
 
 def mix(first: str, second: str, share: float) -> str:
-    """The first colour with so much of the second in it."""
+    """The first color with so much of the second in it."""
     pairs = zip(parse(first), parse(second), strict=True)
     red, green, blue = (round(one + (other - one) * share) for one, other in pairs)
     return to_hex((red, green, blue))
 
 
 def contrast(first: str, second: str) -> float:
-    """The WCAG ratio of two colours, 1 to 21."""
+    """The WCAG ratio of two colors, 1 to 21."""
     one, other = _luminance(first), _luminance(second)
     return (max(one, other) + 0.05) / (min(one, other) + 0.05)
 
 
-def readable(colour: str, areas: tuple[str, ...], towards: str, ratio: float = READABLE) -> str:
-    """The colour, moved towards another one until it can be read on all of the areas."""
+def readable(color: str, areas: tuple[str, ...], towards: str, ratio: float = READABLE) -> str:
+    """The color, moved towards another one until it can be read on all of the areas."""
     for step in range(21):
-        found = mix(colour, towards, step / 20)
+        found = mix(color, towards, step / 20)
         if all(contrast(found, area) >= ratio for area in areas):
             return found
     return towards
 
 
-def _luminance(colour: str) -> float:
-    red, green, blue = (_linear(part / 255) for part in parse(colour))
+def _luminance(color: str) -> float:
+    red, green, blue = (_linear(part / 255) for part in parse(color))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -57,7 +57,7 @@ def _linear(part: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """`#rrggbb` each; `keyword` to `builtin` colour code."""
+    """`#rrggbb` each; `keyword` to `builtin` color code."""
 
     background: str
     text: str
@@ -89,11 +89,11 @@ def derive_palette(name: str, seed: Seed, depth: Depth) -> Palette:
         mix(page, seed.error, 0.28),
     )
 
-    def read(colour: str) -> str:
-        return readable(colour, areas, text)
+    def read(color: str) -> str:
+        return readable(color, areas, text)
 
-    def on_tone(colour: str, tone: str) -> str:
-        return readable(colour, (*areas, tone), text)
+    def on_tone(color: str, tone: str) -> str:
+        return readable(color, (*areas, tone), text)
 
     return Palette(
         name=name,

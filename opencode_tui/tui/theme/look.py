@@ -41,7 +41,7 @@ def look_of(widget: object) -> Look:
 
 
 def find_depth(environ: Mapping[str, str]) -> Depth:
-    """How many colours the terminal says it shows."""
+    """How many colors the terminal says it shows."""
     if "NO_COLOR" in environ:
         return "none"
     term = environ.get("TERM", "").lower()

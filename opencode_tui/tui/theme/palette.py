@@ -1,4 +1,4 @@
-"""The colours of one theme at one colour depth, by the job they do, and the styles made of them."""
+"""The colors of one theme at one color depth, by the job they do, and the styles made of them."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
@@ -17,8 +17,8 @@ AREAS = frozenset(
 class Palette:
     """Words in rich's style language, one for each job: `#979dad`, `color(13)`, `dim`, `bold`, `reverse`; empty means "as it is".
 
-    With 16 colours and with none there are no tones behind text (empty areas), the selection is reverse video and muted text is
-    dim, so a token is a style, not always a colour: ask `style` instead of reading the words.
+    With 16 colors and with none there are no tones behind text (empty areas), the selection is reverse video and muted text is
+    dim, so a token is a style, not always a color: ask `style` instead of reading the words.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Palette:
 
     @property
     def line_tones(self) -> bool:
-        """Whether a changed line has a tone of its own; without, the whole line takes the colour of `diff_add` or `diff_del`."""
+        """Whether a changed line has a tone of its own; without, the whole line takes the color of `diff_add` or `diff_del`."""
         return bool(self.diff_add_line)
 
     def style(

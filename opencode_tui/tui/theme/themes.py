@@ -32,14 +32,14 @@ _NEEDED = {
 
 
 def read_theme(content: object, *, dark: bool) -> Seed:
-    """The basic colours of a theme file's content. Raises ValueError that names what is missing or wrong."""
+    """The basic colors of a theme file's content. Raises ValueError that names what is missing or wrong."""
     document = _mapping(content, "the file")
     theme, defs = _mapping(document.get("theme"), "`theme`"), _mapping(document.get("defs") or {}, "`defs`")
-    found = {field: _colour(field, names, theme, defs, dark=dark) for field, names in _NEEDED.items()}
+    found = {field: _color(field, names, theme, defs, dark=dark) for field, names in _NEEDED.items()}
     return Seed(**found)
 
 
-def _colour(
+def _color(
     field: str, names: tuple[str, ...], theme: Mapping[str, object], defs: Mapping[str, object], *, dark: bool
 ) -> str:
     for name in names:
@@ -57,13 +57,13 @@ def _resolve(
         sides = cast("Mapping[str, object]", value)
         value = sides.get("dark" if dark else "light")
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no colour")
+        raise ValueError(f"{value!r} is no color")
     if value.startswith("#"):
         parse(value)
         return value.lower()
     target = defs.get(value, theme.get(value))
     if target is None:
-        raise ValueError(f"{value!r} is neither a colour of the form #rrggbb nor a name in `defs`")
+        raise ValueError(f"{value!r} is neither a color of the form #rrggbb nor a name in `defs`")
     return _resolve(target, theme, defs, dark=dark, depth=depth + 1)
 
 
@@ -73,7 +73,7 @@ def _mapping(value: object, what: str) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value)
 
 
-# Well-known colour schemes by name: (dark, light), either may be missing. The numbers are their authors'.
+# Well-known color schemes by name: (dark, light), either may be missing. The numbers are their authors'.
 
 SEEDS: Mapping[str, tuple[Seed | None, Seed | None]] = {
     "catppuccin": (
@@ -195,7 +195,7 @@ class Themes:
     def palette(self, name: str, *, dark: bool, depth: Depth) -> Palette:
         """The palette of a theme; one without a light or a dark side comes as it is. Raises ValueError with the reason. Blocks.
 
-        With 16 colours and fewer all themes look like the built-in one: the terminal's own colours.
+        With 16 colors and fewer all themes look like the built-in one: the terminal's own colors.
         """
         fault = theme_fault(name, self._files)
         if fault:

@@ -1,4 +1,4 @@
-"""Lines stand on the grid and shrink in the order of the design; sums and colours are right."""
+"""Lines stand on the grid and shrink in the order of the design; sums and colors are right."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.tui.conversation.body import count_lines, output_tail
-from opencode_tui.tui.conversation.code import MAX_LETTERS, colour_file, colour_lines
+from opencode_tui.tui.conversation.code import MAX_LETTERS, color_file, color_lines
 from opencode_tui.tui.conversation.drawing import draw_item
 from opencode_tui.tui.conversation.failure import words_of
 from opencode_tui.tui.conversation.layout import Fenwick
@@ -112,11 +112,11 @@ def test_lines_are_counted_without_empty_ones_at_the_end() -> None:
     assert [count_lines(text) for text in ("", "a", "a\n", "a\nb\n\n")] == [0, 1, 1, 2]
 
 
-def test_code_has_the_colours_of_its_language_and_loses_no_letter() -> None:
+def test_code_has_the_colors_of_its_language_and_loses_no_letter() -> None:
     lines = ["def f(x: str) -> None:", "", "    return len(x)  # why"]
-    coloured = colour_lines(lines, "python")
-    assert ["".join(text for text, _ in line) for line in coloured] == lines
-    tokens = {text: token for line in coloured for text, token in line}
+    colored = color_lines(lines, "python")
+    assert ["".join(text for text, _ in line) for line in colored] == lines
+    tokens = {text: token for line in colored for text, token in line}
     assert (tokens["def"], tokens["f"], tokens["str"], tokens["# why"]) == (
         "code_keyword",
         "code_function",
@@ -127,11 +127,11 @@ def test_code_has_the_colours_of_its_language_and_loses_no_letter() -> None:
 
 @pytest.mark.parametrize("language", ["", "no-such-language"])
 def test_code_of_an_unknown_language_is_plain(language: str) -> None:
-    assert colour_lines(["a b"], language) == [[("a b", "text")]]
+    assert color_lines(["a b"], language) == [[("a b", "text")]]
 
 
 def test_very_much_code_is_plain() -> None:
-    assert {token for line in colour_file(["x = 1"] * (MAX_LETTERS // 4), "a.py") for _, token in line} == {"text"}
+    assert {token for line in color_file(["x = 1"] * (MAX_LETTERS // 4), "a.py") for _, token in line} == {"text"}
 
 
 @given(st.lists(st.integers(0, 9), max_size=60), st.data())

@@ -38,7 +38,7 @@ def test_an_answer_that_comes_late_is_no_typing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("colour", "dark"), [("0000/0000/0000", True), ("15/16/1b", True), ("fc/fb/f9", False), ("8/8/8", False)]
+    ("color", "dark"), [("0000/0000/0000", True), ("15/16/1b", True), ("fc/fb/f9", False), ("8/8/8", False)]
 )
-def test_dark_is_what_the_eye_calls_dark(colour: str, dark: bool) -> None:
-    assert is_dark(*colour.split("/")) is dark
+def test_dark_is_what_the_eye_calls_dark(color: str, dark: bool) -> None:
+    assert is_dark(*color.split("/")) is dark

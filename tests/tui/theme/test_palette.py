@@ -1,9 +1,9 @@
-"""Every text can be read on every area, in every theme and at every number of colours."""
+"""Every text can be read on every area, in every theme and at every number of colors."""
 
 import pytest
 from rich.color import Color, ColorSystem
 
-from opencode_tui.tui.theme.built_in import FIRST_GREY, built_in
+from opencode_tui.tui.theme.built_in import FIRST_GRAY, built_in
 from opencode_tui.tui.theme.derive import contrast
 from opencode_tui.tui.theme.look import find_depth, first_look, is_dark
 from opencode_tui.tui.theme.palette import Palette
@@ -33,22 +33,22 @@ def test_there_are_a_dozen_themes_and_the_built_in_one_comes_first() -> None:
 
 
 @pytest.mark.parametrize("dark", [True, False])
-def test_areas_differ_with_256_colours(dark: bool) -> None:
+def test_areas_differ_with_256_colors(dark: bool) -> None:
     palette = built_in(dark, "256")
     numbers = [Color.parse(getattr(palette, area)).downgrade(ColorSystem.EIGHT_BIT).number for area in AREAS]
     assert len(set(numbers)) == 4
     assert 16 not in numbers
 
 
-def test_greys_of_256_colours_are_found_again() -> None:
+def test_grays_of_256_colors_are_found_again() -> None:
     palette = built_in(True, "256")
     found = Color.parse(palette.text).downgrade(ColorSystem.EIGHT_BIT).number
     assert found is not None
-    assert found >= FIRST_GREY
+    assert found >= FIRST_GRAY
     assert found == 253
 
 
-def test_sixteen_colours_use_no_tone_and_reverse_the_selection() -> None:
+def test_sixteen_colors_use_no_tone_and_reverse_the_selection() -> None:
     palette = built_in(True, "16")
     assert not palette.tones
     assert palette.style("text", "selection").reverse
@@ -56,7 +56,7 @@ def test_sixteen_colours_use_no_tone_and_reverse_the_selection() -> None:
     assert palette.style("muted").color is None
 
 
-def test_no_colour_means_no_hue_anywhere() -> None:
+def test_no_color_means_no_hue_anywhere() -> None:
     palette = built_in(False, "none")
     styles = [palette.style(text, area) for text in (*TEXTS, *CODE) for area in AREAS]
     assert styles and all(style.color is None and style.bgcolor is None for style in styles)
@@ -81,7 +81,7 @@ def test_the_same_style_is_made_once() -> None:
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, "none"),
     ],
 )
-def test_the_terminal_says_how_many_colours_it_shows(environ: dict[str, str], depth: str) -> None:
+def test_the_terminal_says_how_many_colors_it_shows(environ: dict[str, str], depth: str) -> None:
     assert find_depth(environ) == depth
 
 

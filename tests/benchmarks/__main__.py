@@ -24,7 +24,7 @@ def find_benchmarks() -> dict[str, Path]:
 
 
 def run_benchmark(name: str, path: Path, *, is_quick: bool) -> bool:
-    """Run one and tell whether all its goals are met."""
+    """Run one; return whether all its goals are met."""
     print(f"\n== {name}", flush=True)
     begin = time.monotonic()
     environ = {**os.environ, **({"BENCHMARK_QUICK": "1"} if is_quick else {})}

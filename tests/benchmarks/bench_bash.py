@@ -1,4 +1,4 @@
-"""Figures of the bash tool beside their floors: starting, throughput, lag of the loop, memory, and 60 process trees.
+"""Figures of the bash tool with their floors: starting, throughput, lag of the loop, memory, and 60 process trees.
 
 Run: python -m tests.benchmarks.bench_bash (Linux). Goals: performance.md, section 6; reliability.md, R15.
 """

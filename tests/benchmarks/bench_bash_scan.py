@@ -1,7 +1,7 @@
 """Times of the shell scanner: 10 kB, 200 kB, and texts made to be slow.
 
 Run: python -m tests.benchmarks.bench_bash_scan. Goals: reliability.md, S1 (20 ms for 10 kB, 1 s for 200 kB), in processor time, the
-best of some rounds, so that a loaded machine does not count. Printed beside it: what the parser alone takes for the same text.
+best of some rounds, so that a loaded machine does not count. The floor is the time of the parser alone for the same text.
 """
 
 import sys

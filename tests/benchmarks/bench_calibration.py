@@ -1,6 +1,6 @@
 """Estimated against true tokens after ten reported steps, on code, prose, Chinese and JSON, for each tokenizer; and what it costs.
 
-`request` is the whole next request of steps 11 to 15, `new text` a text of the kind that was never seen; beside it in brackets what
+`request` is the whole next request of steps 11 to 15, `new text` a text of the kind that was never seen; in brackets what
 four characters a token would give.
 """
 

@@ -1,7 +1,7 @@
 """A session of 400 steps against a window of 32 k: refusals, compactions, facts that must be kept; and the wait at the limit.
 
 The server counts every request with a real tokenizer and refuses what exceeds the window with the answer's room. Compactions are
-held to ceil((tokens added - usable) / (usable - size after a compaction)) + 2. The wait is measured beside that of the same session
+held to ceil((tokens added - usable) / (usable - size after a compaction)) + 2. The wait is compared with that of the same session
 without preparation.
 """
 
@@ -21,7 +21,7 @@ from tests.support.world.engine import opened
 from tests.support.world.repo import make_repo
 
 WINDOW, OUTPUT = 32_000, 8_000
-SUMMARY = "The work of the earlier turns is done as it was asked for; what is left is told by the requests. " * 20
+SUMMARY = "The work of the earlier turns is done as it was asked for; the requests say what is left. " * 20
 SUMMARY_DELTAS, SUMMARY_MS = 20, 100
 STEP_MS = 150
 WAIT_GOAL = 0.1

@@ -1,4 +1,4 @@
-"""kill -9 at 200 points of a run: every record readable, nothing told lost, no part left open, the next run works.
+"""kill -9 at 200 points of a run: every record readable, nothing printed lost, no part left open, the next run works.
 
 Half of the kills strike directly after a random printed line, half at a moment uniform over the run; a whole run follows each.
 """
@@ -35,11 +35,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name, ModelServer() as server, ThreadPoolExecutor(LANES) as pool:
         jobs = [pool.submit(work_lane, Path(name), server, number, kills // LANES) for number in range(LANES)]
         lanes = [job.result() for job in jobs]
-    told = sum(len(lane.told) for lane in lanes)
+    printed = sum(len(lane.printed) for lane in lanes)
     wrong = [complaint for lane in lanes for complaint in lane.complaints]
     for complaint in wrong[:20]:
         print(complaint)
-    return report([Figure(f"broken promises in {kills} kills, {told} lines told", len(wrong), 0, "")])
+    return report([Figure(f"broken promises in {kills} kills, {printed} lines printed", len(wrong), 0, "")])
 
 
 if __name__ == "__main__":

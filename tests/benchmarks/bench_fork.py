@@ -1,4 +1,4 @@
-"""Forks of long sessions, beside one file write and a plain rewrite loop: `python -m tests.benchmarks fork`.
+"""Forks of long sessions, compared with one file write and a plain rewrite loop: `python -m tests.benchmarks fork`.
 
 Usable means: the fork's record is on the disk and its newest messages can be read; copying comes after that. The rewrite loop reads
 each record, gives it other ids, and replaces a file as every write of ours does, one sync of the files and folders at the end.
@@ -54,9 +54,7 @@ async def measure_usable(environ: dict[str, str], folder: Path, paths: Paths, tu
     name = f"fork of {turns * 2:,} messages"
     return [
         Figure(f"{name}, until it is usable", statistics.median(forks[1:]), 10),
-        Figure(
-            f"{name}, beside one file write", statistics.median(forks[1:]), 1.5, "ms", statistics.median(writes[1:])
-        ),
+        Figure(f"{name}, floor one file write", statistics.median(forks[1:]), 1.5, "ms", statistics.median(writes[1:])),
     ]
 
 

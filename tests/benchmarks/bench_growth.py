@@ -1,4 +1,4 @@
-"""CPU from socket to bus, storage included, of 8,000 deltas of 4 characters, beside bare httpx + SSE lines + JSON; and its writes.
+"""CPU from socket to bus with storage, of 8,000 deltas of 4 characters, against bare httpx + SSE lines + JSON; and its writes.
 
 Each side is a process of its own that warms up with one answer and then counts the CPU time of further ones; the server is another.
 """

@@ -1,4 +1,4 @@
-"""What one `run` costs beside its floor: from exec to the request, from the last chunk to the exit, and that litellm stays out.
+"""What one `run` costs, with its floor: from exec to the request, from the last chunk to the exit, and that litellm stays out.
 
 The floor is `python -c "import httpx, pydantic, click"`, started in turns with ours. Every run is a new session in a git project.
 """

@@ -1,4 +1,4 @@
-"""CPU that a direct provider costs for each chunk, beside bare httpx + SSE + JSON in the same run.
+"""CPU that a direct provider costs for each chunk, compared with bare httpx + SSE + JSON in the same run.
 
     python -m tests.benchmarks.bench_provider
 

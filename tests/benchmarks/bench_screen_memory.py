@@ -1,4 +1,4 @@
-"""What a long day costs: memory of the whole program after 500 streamed answers beside after 50, and what it does while it rests.
+"""What a long day costs: memory of the whole program after 500 streamed answers and after 50, and what it does while idle.
 
     python -m tests.benchmarks.bench_screen_memory
 

@@ -1,4 +1,4 @@
-"""How soon the screen stands and takes keys, beside a bare Textual app with a text and an input, in one run.
+"""How soon the screen is drawn and accepts keys, compared with a bare Textual app with a text and an input, in one run.
 
     python -m tests.benchmarks.bench_screen_start
 

@@ -1,4 +1,4 @@
-"""The HTTP face beside the engine called in the process: many prompts from many clients, and many listeners of a fast stream."""
+"""The HTTP server compared with the engine in the process: many prompts from many clients, many listeners of a fast stream."""
 
 import asyncio
 import json
@@ -78,7 +78,7 @@ async def prompt_in_process(face: HttpFace, count: int) -> list[float]:
 
 
 async def check_answers(face: HttpFace, sessions: list[str], count: int) -> None:
-    """Fail unless every prompt stands in its session, in order, with its answer."""
+    """Fail unless each session contains its prompts in order, with their answers."""
     for session_id in sessions:
         messages = await face.messages(session_id)
         said = [m["parts"][0]["text"] for m in messages if m["info"]["role"] == "user"]
@@ -96,7 +96,7 @@ async def measure_listeners(face: HttpFace, model: ModelServer) -> list[Figure]:
         with (await face.clients.at()).events() as bus:
             for _ in range(count + 1):
                 heard.append(await stream_once(face, model))
-            seen, told = await ask(readers), happened(bus)
+            seen, published = await ask(readers), happened(bus)
         peak = peak_mb()
         await flood(face)
         grown = peak_mb() - peak
@@ -108,8 +108,13 @@ async def measure_listeners(face: HttpFace, model: ModelServer) -> list[Figure]:
             STREAM_GOAL,
             floor=statistics.median(without[1:]),
         ),
-        Figure(f"of {told} structural events lost or told twice, worst", max(abs(told - one) for one in events), 0, ""),
-        Figure("readers that were told others, or in another order", len(set(digests)) - 1, 0, ""),
+        Figure(
+            f"of {published} structural events lost or sent twice, worst",
+            max(abs(published - one) for one in events),
+            0,
+            "",
+        ),
+        Figure("readers that received other events, or in another order", len(set(digests)) - 1, 0, ""),
         Figure("letters lost, worst", max(abs((count + 1) * len(TEXT) - one) for one in letters), 0, ""),
         Figure(f"memory that {FLOOD_MB} MB of events add, {IDLE} not reading", grown, MEMORY_GOAL, "MB"),
     ]
@@ -145,7 +150,7 @@ async def flood(face: HttpFace) -> None:
 
 
 def happened(bus: EventReader) -> int:
-    """Return how many structural events the engine itself has told."""
+    """Return how many structural events the engine has published."""
     count = 0
     while (envelope := bus.poll()) is not None:
         assert not isinstance(envelope.event, BusLagged), "the measure itself has lost events"

@@ -1,4 +1,4 @@
-"""Snapshots of 50,000 files, each figure beside `git diff-files --quiet` on the same tree in the same run.
+"""Snapshots of 50,000 files, each figure compared with `git diff-files --quiet` on the same tree in the same run.
 
 The goals are those of the performance document, section 4: first track at most 20 times the floor and half of a plain `git add`,
 a scan after a shell 5 times, touched paths and one restored file half, the event loop never kept for more than 20 ms.
@@ -121,7 +121,7 @@ async def measure(base: Path) -> list[Figure]:
         restores.append(await timed_async(lambda patch=patch: world.snapshots.revert([patch])))
     return [
         Figure("first track", first, 20, floor=floor),
-        Figure("first track beside git add and write-tree", first, 0.5, floor=plain),
+        Figure("first track, floor git add and write-tree", first, 0.5, floor=plain),
         Figure("scan after a shell, one file changed", statistics.median(scans), 5, floor=floor),
         Figure("touched path only", statistics.median(touched), 0.5, floor=floor),
         Figure("revert of one file", statistics.median(restores), 0.5, floor=floor),

@@ -1,4 +1,4 @@
-"""How long the command line and its settings take to be there, beside bare Python doing the least that is needed.
+"""How long the command line and its settings take to load, compared with bare Python that does the minimum.
 
     python -m tests.benchmarks.bench_start
 
@@ -62,9 +62,9 @@ def main() -> int:
         times = median_ms(bare_pass, version, bare_click, help_text, bare_load, load, rounds=ROUNDS)
     return report(
         [
-            Figure("--version, beside `python -c pass`", times[1], 3, floor=times[0]),
-            Figure("--help, beside `import click`", times[3], 2, floor=times[2]),
-            Figure("settings loaded, beside pydantic reading JSON", times[5], 2, floor=times[4]),
+            Figure("--version, floor `python -c pass`", times[1], 3, floor=times[0]),
+            Figure("--help, floor `import click`", times[3], 2, floor=times[2]),
+            Figure("settings loaded, floor pydantic reading JSON", times[5], 2, floor=times[4]),
         ]
     )
 

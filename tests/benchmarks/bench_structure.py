@@ -26,7 +26,7 @@ FRAGMENTS_GOAL = 10
 
 
 def main() -> int:
-    """Print the lists, then the figures beside their goals."""
+    """Print the lists, then the figures with their goals."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="the checkout, by default this one")
     tree = read_source_tree(parser.parse_args().root.resolve())

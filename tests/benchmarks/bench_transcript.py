@@ -1,4 +1,4 @@
-"""The conversation view beside a plain text widget of the same run: streaming, flat out, long histories, huge outputs.
+"""The conversation view compared with a plain text widget of the same run: streaming, flat out, long histories, huge outputs.
 
 Each side is a program on a terminal of 120 × 40 of its own. Source of the goals: design, performance, section 1.
 """
@@ -64,7 +64,7 @@ def histories() -> list[Figure]:
     messages = long_history(TURNS)
     figures = [asyncio.run(_settle(messages)) for _ in range(rounds(5, 3))]
     return [
-        Figure("10,000 parts: CPU until settled", statistics.median(one[0] for one in figures) * 1000, 100, "ms"),
+        Figure("10,000 parts: CPU until idle", statistics.median(one[0] for one in figures) * 1000, 100, "ms"),
         Figure("10,000 parts: CPU of a resize", statistics.median(one[1] for one in figures) * 1000, 100, "ms"),
         Figure("10,000 parts: CPU of a page up, at most", max(one[2] for one in figures) * 1000, 50, "ms"),
     ]
@@ -106,7 +106,7 @@ async def _settle(story: Story) -> tuple[float, float, float]:
         spent = time.process_time()
         app.view.transcript.load(story.messages)
         await pilot.pause(0.15)
-        settled = time.process_time() - spent
+        until_idle = time.process_time() - spent
         gc.freeze()  # as the program does when a session was loaded
         spent = time.process_time()
         await pilot.resize_terminal(100, 40)
@@ -118,7 +118,7 @@ async def _settle(story: Story) -> tuple[float, float, float]:
             app.view.action_page_up()
             await pilot.pause()
             pages.append(time.process_time() - spent)
-        return settled, resized, max(pages)
+        return until_idle, resized, max(pages)
 
 
 def _echo_p99(side: str, tokens: int) -> float:

@@ -109,7 +109,7 @@ class DeltaTrip:
 
 
 def module_of(code: CodeType) -> str | None:
-    """Return the product's module that a function stands in; None for `schema`, module and class bodies, and other code."""
+    """Return the product's module that contains a function; None for `schema`, module and class bodies, and other code."""
     if not code.co_filename.startswith(_PRODUCT) or not code.co_flags & inspect.CO_OPTIMIZED:
         return None
     name = code.co_filename[len(_PRODUCT) : -len(".py")].replace(os.sep, ".")
@@ -237,7 +237,7 @@ def count_undo(folder: Path, environ: dict[str, str]) -> CallTrip:
 
 
 def main() -> int:
-    """Make the trips and print their modules, then the counts beside the goals."""
+    """Make the trips and print their modules, then the counts with the goals."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         repo = make_repo(folder / "project")

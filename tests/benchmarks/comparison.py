@@ -1,4 +1,4 @@
-"""What a benchmark prints: each figure beside its floor of the same run, the ratio, the goal, and whether it is met."""
+"""What a benchmark prints: each figure with its floor of the same run, the ratio, the goal, and whether it is met."""
 
 import gc
 import statistics

@@ -22,7 +22,7 @@ async def connect(url: str, password: str) -> tuple[asyncio.StreamReader, asynci
 
 
 class Seen:
-    """What one reader was told."""
+    """What one reader received."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -43,7 +43,7 @@ class Seen:
 
 
 async def read(reader: asyncio.StreamReader, seen: Seen) -> None:
-    """Count what one stream tells."""
+    """Count the events of one stream."""
     while line := await reader.readline():
         if line.startswith(b"data: "):
             seen.take(line)

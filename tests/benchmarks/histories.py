@@ -1,4 +1,4 @@
-"""Many random histories of a state machine, in portions whose seed is told: a portion that fails can be run again by itself."""
+"""Many random histories of a state machine, in portions whose seed is printed: a portion that fails can be run again by itself."""
 
 import time
 

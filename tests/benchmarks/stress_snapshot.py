@@ -1,6 +1,6 @@
 """Undo under stress: thousands of random histories, and `kill -9` at random moments of real track and revert commands.
 
-Nothing that a person made may be lost, no file may be half written, at most one temporary file may lie around, and the next
+Nothing that the user made may be lost, no file may be half written, at most one temporary file may be left, and the next
 command must find its way. `BENCHMARK_SEED` repeats a run.
 """
 

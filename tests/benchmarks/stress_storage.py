@@ -1,7 +1,7 @@
 """What the default tests sample, in full: `python -m tests.benchmarks.stress_storage`; about a minute.
 
 8 processes with 200 operations each · every file call of three scenarios failing in each way, once and from then on · 200 kills of
-a writer · a kill at every file call of the migrations · a million reads beside a writer. Exit code 1 when anything was lost, torn
+a writer · a kill at every file call of the migrations · a million reads during writes. Exit code 1 when anything was lost, torn
 or late.
 """
 
@@ -53,7 +53,7 @@ def every_fault(paths: Paths) -> list[Figure]:
 
 
 def torn_reads(paths: Paths) -> list[Figure]:
-    """Reads beside a process that replaces the record all the time."""
+    """Reads while another process replaces the record all the time."""
     key = ("part", "m", "p")
     asyncio.run(_replace_for(paths, key, seconds=0))
     writer = fork(lambda: asyncio.run(_replace_for(paths, key, seconds=600)))
@@ -66,7 +66,7 @@ def torn_reads(paths: Paths) -> list[Figure]:
     finally:
         os.kill(writer, 9)
         wait_for(writer)
-    return [Figure(f"{READS} reads beside a writer: torn", torn, 0, "")]
+    return [Figure(f"{READS} reads during writes: torn", torn, 0, "")]
 
 
 async def _replace_for(paths: Paths, key: tuple[str, ...], *, seconds: float) -> None:

@@ -1,6 +1,6 @@
 """Undo of sessions under stress: thousands of random histories, and `kill -9` at random moments of undo and redo.
 
-Nothing that a person made may be lost, and the record of a session and the files of its project must agree after the next start.
+Nothing that the user made may be lost, and the record of a session and the files of its project must agree after the next start.
 `BENCHMARK_SEED` repeats a run.
 """
 

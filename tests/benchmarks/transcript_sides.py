@@ -1,6 +1,6 @@
 """One side of the transcript's benchmark, as a program on a terminal of its own: our view, or a plain text widget.
 
-It feeds the side, and writes what that took as JSON into the file that it is told.
+It feeds the side, and writes the cost as JSON into the file that its argument names.
 """
 
 import argparse
@@ -68,7 +68,7 @@ class _Live:
 
 
 class _Fed:
-    """A transcript that takes an answer as the engine tells it, token by token."""
+    """A transcript that receives an answer as the engine publishes it, token by token."""
 
     def __init__(self) -> None:
         self.transcript = Transcript(SESSION)

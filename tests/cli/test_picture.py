@@ -7,13 +7,13 @@ import pytest
 
 pytest.importorskip("rich", reason="the picture is drawn with rich")
 
-from tests.support.terminal.picture import draw, settle
+from tests.support.terminal.picture import draw, final_text
 
 PICTURE = Path(__file__).parents[2] / "assets" / "run.svg"
 
 
 def test_of_a_line_that_was_drawn_anew_its_last_form_stays():
-    assert settle("head\r\n\r\x1b[2K| Thinking\r\x1b[2K/ Thinking\r\x1b[2Ktext\r\nend\r\n") == "head\ntext\nend"
+    assert final_text("head\r\n\r\x1b[2K| Thinking\r\x1b[2K/ Thinking\r\x1b[2Ktext\r\nend\r\n") == "head\ntext\nend"
 
 
 def test_a_drawing_holds_the_text_in_the_palette():

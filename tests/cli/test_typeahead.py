@@ -54,7 +54,7 @@ def test_a_line_that_was_begun_is_dropped_as_a_whole(
         terminal.type("ec")
         for letter in "ho leaked\n":
             terminal.type(letter)
-            terminal.settle(0.04)
+            terminal.read_for(0.04)
         text = terminal.sees("has its terminal again")
         assert "reads b''" in text and "leaked" not in text
 
@@ -66,7 +66,7 @@ def test_a_screen_that_closes_by_itself_leaves_nothing_of_the_prompt_to_the_shel
         terminal.sees("Ask")
         terminal.type("delete all")
         while b"\x1b[?1049l" not in terminal.raw:
-            terminal.settle(0.01)
+            terminal.read_for(0.01)
         terminal.type(" the old files\r")
         text = terminal.sees("has its terminal again")
         assert "reads b''" in text and "old files" not in text

@@ -23,5 +23,5 @@ def test_a_process_that_is_left_is_found_by_its_marker(tmp_path, environ):
 def test_a_printed_part_that_is_gone_or_changed_counts_as_lost():
     kept, changed, gone = ({"id": name, "text": "a"} for name in ("kept", "changed", "gone"))
     stored = Stored({("part", "m", "kept"): kept, ("part", "m", "changed"): {**changed, "text": "b"}})
-    told = [{"type": "text", "part": part} for part in (kept, changed, gone)]
-    assert [line.split("'")[3] for line in lost_lines(stored, told)] == ["changed", "gone"]
+    printed = [{"type": "text", "part": part} for part in (kept, changed, gone)]
+    assert [line.split("'")[3] for line in lost_lines(stored, printed)] == ["changed", "gone"]

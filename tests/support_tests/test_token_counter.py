@@ -25,12 +25,14 @@ def test_the_true_count_is_reported_as_usage() -> None:
         assert usage["prompt_tokens"] == server.requests[0].tokens == 3 + 3 + 1 + 101
 
 
-@pytest.mark.parametrize(("api", "told"), [("openai", "maximum context length"), ("anthropic", "prompt is too long")])
-def test_what_exceeds_the_window_is_refused_as_the_provider_says_it(api: Api, told: str) -> None:
+@pytest.mark.parametrize(
+    ("api", "message"), [("openai", "maximum context length"), ("anthropic", "prompt is too long")]
+)
+def test_what_exceeds_the_window_is_refused_as_the_provider_says_it(api: Api, message: str) -> None:
     with ModelServer(window=Window(50)) as server:
         short, long = post(server, "hi", api=api), post(server, "word " * 100, api=api)
         assert (short.status_code, long.status_code, server.refused) == (200, 400, 1)
-        assert told in long.text
+        assert message in long.text
 
 
 def test_the_answers_room_can_count_too() -> None:

@@ -106,13 +106,13 @@ def test_a_day_by_mouse(start: Open, project: Repo, server: ModelServer) -> None
 
     with start("--prompt", "set x to 42") as terminal:
         terminal.sees("Edit this file?")
-        terminal.settle(0.6)
+        terminal.read_for(0.6)
         terminal.click("edit once")
         terminal.sees("Now x is 42.")
         terminal.sees("2 tools")
         choose("Undo the last turn")
         terminal.sees("Undo from here?")
-        terminal.settle(0.6)
+        terminal.read_for(0.6)
         terminal.click("y undo")
         terminal.sees_no_more("Now x is 42.")
         assert text_of(project) == BEFORE

@@ -28,7 +28,7 @@ def test_not_one_letter_is_lost_from_the_start_of_the_program_on(start: Open) ->
         while "fake-model" not in terminal.shown() or len(letters) < 120:
             letters += chr(97 + len(letters) % 26)
             terminal.type(letters[-1])
-            terminal.settle(0.02)
+            terminal.read_for(0.02)
         terminal.rest(quiet=0.3)
         written = "".join(line.partition("▎")[2].strip() for line in terminal.lines())
         assert written == letters
@@ -150,7 +150,7 @@ def test_a_mistake_in_a_region_is_told_in_a_line_and_the_session_goes_on(
     line = CommandLine(folder, environ, provider=server.config(), settings={"model": "fake/fake-model"})
     with ScreenTerminal(["-c", broken], folder=folder, environ=line.variables()) as terminal:
         terminal.sees("Ask anything")
-        terminal.settle(1)
+        terminal.read_for(1)
         terminal.click("ctrl+p commands")
         assert "log/opencode-tui.log" in terminal.sees("ValueError")
         terminal.type("hello\r")

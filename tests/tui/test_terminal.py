@@ -66,7 +66,7 @@ def test_the_window_may_become_small_and_large_again(place: Place) -> None:
         screen.sees("Echo: hello")
         for size in ((40, 14), (160, 50), (20, 6), (110, 34)):
             screen.resize(*size)
-            screen.settle(0.4)
+            screen.read_for(0.4)
         screen.sees("Echo: hello")
         screen.sees("ctrl+p commands")
 
@@ -101,13 +101,13 @@ def test_the_theme_follows_the_terminals_background_and_no_key_is_lost(place: Pl
         terminal.type("ab\x1b]11;rgb:fafa/fafa/f5f5\x1b\\cd")
         assert "abcd" in terminal.sees("abcd")
         assert b"\x1b]11;?\x1b\\" in terminal.raw
-        terminal.settle(0.5)
+        terminal.read_for(0.5)
         assert b"48;2;252;251;249" in terminal.raw
         terminal.type("\x1b]11;rgb:1010/1010/10")
-        terminal.settle(0.02)
+        terminal.read_for(0.02)
         terminal.type("10\x07ef")
         terminal.sees("abcdef")
-        terminal.settle(0.5)
+        terminal.read_for(0.5)
         assert terminal.raw.rfind(b"48;2;21;22;27") > terminal.raw.rfind(b"48;2;252;251;249")
 
 
@@ -121,7 +121,7 @@ def test_a_key_counts_for_what_was_typed_before_it(place: Place, typed: str, lef
             assert "again to quit" not in text and "abcde" not in text
             terminal.type("\x03")
             terminal.sees("Ask anything")
-            terminal.settle(0.1)
+            terminal.read_for(0.1)
             assert "again to quit" not in terminal.sees("Ask anything")
 
 

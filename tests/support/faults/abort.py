@@ -1,4 +1,4 @@
-"""Aborts a turn at chosen moments and tells how it ended."""
+"""Aborts a turn at chosen moments and reports how it ended."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 
 
 def work(token: str) -> str:
-    """Return a request whose turn streams, then runs stubborn tools side by side; `token` stands in their command lines."""
+    """Return a request whose turn streams, then runs parallel tools that ignore SIGTERM; their command lines contain `token`."""
     return f"""<<slow 15>> <<reason hm>> <<par>>
 <<tool bash {{"command":"trap '' TERM; MARK={token} sleep 30 & sleep 30","description":"sleep"}}>>
 <<tool grep {{"pattern":"x"}}>> <<tool bash {{"command":"MARK={token} setsid sleep 30","description":"sleep"}}>>"""

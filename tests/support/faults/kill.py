@@ -26,7 +26,7 @@ WORK = (
 
 @dataclass
 class Lane:
-    """A session that is killed again and again; `told` are the lines that were ever printed."""
+    """A session that is killed again and again; `printed` are the lines that were ever printed."""
 
     line: CommandLine
     storage: Path
@@ -34,7 +34,7 @@ class Lane:
     duration_s: float = 0.0
     session_id: str | None = None
     rounds: int = 0
-    told: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    printed: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     complaints: list[str] = field(default_factory=list[str])
 
     def measure(self) -> None:
@@ -47,33 +47,33 @@ class Lane:
         """Kill a run, directly after one of its lines or at any moment of it, and check the store."""
         self.rounds += 1
         (self.line.folder / "a.py").write_text("x = 1\n")
-        told = self._killed_run(at_line=at_line)
-        self.told += told
-        self._check(f"kill {self.rounds} ({'at a line' if at_line else 'at a moment'}, {len(told)} lines told)")
+        printed = self._killed_run(at_line=at_line)
+        self.printed += printed
+        self._check(f"kill {self.rounds} ({'at a line' if at_line else 'at a moment'}, {len(printed)} lines printed)")
 
     def recover(self) -> None:
-        """Run to the end; afterwards nothing is open, and nothing that was ever told has changed."""
+        """Run to the end; afterwards nothing is open, and nothing that was ever printed has changed."""
         after = self.line.turn("and now", "-s", str(self.session_id))
         ends = [part["reason"] for part in after.parts("step_finish")]
         name = f"the run after kill {self.rounds}"
         if after.code != 0 or ends[-1:] != ["stop"]:
             self.complaints.append(f"{name} gave {after.code}, its steps ended with {ends}: {after.stderr}")
-        self.told += after.events
+        self.printed += after.events
         self.complaints += [f"{name} left open: {what}" for what in self._check(name).unfinished]
 
     def _killed_run(self, *, at_line: bool) -> list[dict[str, Any]]:
         process = self.line.start_turn(WORK, "-s", str(self.session_id))
-        told = read_events(process, self.chance.randint(1, 14)) if at_line else []
+        printed = read_events(process, self.chance.randint(1, 14)) if at_line else []
         if not at_line:
             time.sleep(self.chance.uniform(0, self.duration_s))
         process.kill()
-        told += read_events(process)
+        printed += read_events(process)
         kill_session(process)
-        return told
+        return printed
 
     def _check(self, name: str) -> Stored:
         stored = read_store(self.storage)
-        lost = lost_lines(stored, self.told)
+        lost = lost_lines(stored, self.printed)
         self.complaints += [f"{name}: {what}" for what in [*stored.damaged, *stored.strays, *lost]]
         return stored
 
@@ -91,13 +91,13 @@ def make_lane(folder: Path, provider: Mapping[str, Any], *, seed: int) -> Lane:
     return lane
 
 
-def lost_lines(stored: Stored, told: list[dict[str, Any]]) -> list[str]:
+def lost_lines(stored: Stored, printed: list[dict[str, Any]]) -> list[str]:
     """Return what was printed and is not on the disk as it was printed; nothing that has ended may change or go.
 
     The beginning of a step gets the state of its files when that is known, after it was printed.
     """
     lost: list[str] = []
-    for event in told:
+    for event in printed:
         part = event.get("part")
         if part is None:
             continue

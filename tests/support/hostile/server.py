@@ -1,4 +1,4 @@
-"""An HTTP server that gives one answer to everything, such as another program's that stands where ours was looked for."""
+"""An HTTP server with one answer to every request, as another program at our server's address may be."""
 
 import threading
 from collections.abc import Generator

@@ -1,4 +1,4 @@
-"""Settings, agents, commands, skills and themes of a person's whose every name and text steers a terminal."""
+"""Settings, agents, commands, skills and themes of a user, all of whose names and texts steer a terminal."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _UNPRINTED = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U0001
 
 
 def write_settings(config: Path, strings: Sequence[str], base_url: str) -> None:
-    """Write all of them into the person's folder of settings."""
+    """Write all of them into the user's folder of settings."""
     for folder in ("themes", "agents", "commands", "skills"):
         (config / folder).mkdir(parents=True)
     for one in strings[::5]:
@@ -65,8 +65,8 @@ def _settings(strings: Sequence[str], base_url: str) -> dict[str, Any]:
 
 def _write_agent_and_command(config: Path, text: str) -> None:
     for folder, head in (("agents", "mode: primary\n"), ("commands", "")):
-        told = f"---\n{head}description: {_yaml(text)}\n---\n{text}\n"
-        (config / folder / f"{_file_name(text)}.md").write_text(told, "utf-8")
+        content = f"---\n{head}description: {_yaml(text)}\n---\n{text}\n"
+        (config / folder / f"{_file_name(text)}.md").write_text(content, "utf-8")
 
 
 def _write_skill(folder: Path, text: str) -> None:

@@ -10,8 +10,7 @@ from tests.support.hostile.settings import providers
 from tests.support.hostile.world import HostileWorld, leaks, marks
 from tests.support.provider.model_script import Answer, Call, failure
 
-# What a conversation shows: each function has the model, its tools or its provider say the strings, and reads all of
-# it.
+# Conversations: in each function the model, its tools or its provider send the strings; all of the screen is read.
 
 T = TypeVar("T")
 
@@ -89,7 +88,7 @@ def outputs(world: HostileWorld) -> None:
 
 
 def shell(world: HostileWorld) -> None:
-    """The person's own command."""
+    """A command of the user's own."""
     _write_out(world)
     world.command("/new")
     world.command("!cat hostile.txt")
@@ -100,7 +99,7 @@ def shell(world: HostileWorld) -> None:
 
 
 def todos(world: HostileWorld) -> None:
-    """Plans, in the conversation and beside it, each as long as the conversation shows one whole; then one of all."""
+    """Plans in the conversation and in the sidebar, each as long as the conversation shows whole; then one of all strings."""
     plans = [*parts(world.strings, 12), world.strings]
     listed = [[{"content": one, "status": "pending", "id": one} for one in plan] for plan in plans]
     calls = [Call("todowrite", {"todos": plan}) for plan in listed]
@@ -187,7 +186,7 @@ def parts(whole: Sequence[T], size: int) -> Sequence[Sequence[T]]:
     return [whole[at : at + size] for at in range(0, len(whole), size)]
 
 
-# What asks the person, or tells of a failure: each function has the strings stand in a panel or above the prompt.
+# Questions and failures: each function shows the strings in a panel or above the prompt.
 
 _MARK = re.compile(r"w\d+")
 _QUESTIONS = 10
@@ -234,7 +233,7 @@ def _look_at_always(world: HostileWorld) -> None:
 
 
 def questions(world: HostileWorld) -> None:
-    """Questions, their subjects, what is offered, and words of the person's own; then what the chat keeps of them."""
+    """Questions, their headings, options, and answers of the user's own; then what the chat shows of them."""
     asked = [
         {
             "question": "\n".join(part),
@@ -304,10 +303,10 @@ def _name(part: Sequence[str]) -> str:
     return "_".join(part).replace("/", "_").replace("\0", "").encode()[:240].decode(errors="ignore")
 
 
-# What lists, pages and the prompt show beside a conversation.
+# Lists, pages and the prompt.
 
 MOST_LINES = 12
-"""Lines of a paste that still stand in the prompt themselves."""
+"""Lines of a paste that the prompt still shows in full."""
 
 
 def lists(world: HostileWorld) -> None:
@@ -371,7 +370,7 @@ def prompts(world: HostileWorld) -> None:
 
 
 def notes(world: HostileWorld) -> None:
-    """What is told above the prompt: a name that a file cannot have, a command that does not exist, a failed one."""
+    """Messages above the prompt: a name that a file cannot have, a command that does not exist, a failed one."""
     world.turn(Answer(text="said"))
     for part in parts(world.texts.sparse, 8):
         text = "".join(part).replace("\n", "")

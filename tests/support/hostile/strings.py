@@ -1,4 +1,4 @@
-"""Texts that steer a terminal, where a name, an answer or an output should stand."""
+"""Texts that steer a terminal, for every name, answer and output."""
 
 import random
 import re
@@ -23,7 +23,7 @@ _OURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def steering(text: str) -> list[str]:
-    """Return what of a text would steer a terminal, our own colours apart."""
+    """Return what of a text would steer a terminal, except our own colors."""
     return _STEERS.findall(_OURS.sub("", text))
 
 
@@ -40,7 +40,7 @@ def hostile_strings(count: int) -> list[str]:
 
 
 def foreign(written: bytes, *, size: tuple[int, int]) -> Sequence[str]:
-    """Return what a program's screen wrote to a terminal of that size beside letters and what its driver needs."""
+    """Return what a program's screen wrote to a terminal of that size except letters and what its driver needs."""
     text = written.decode("utf-8", "backslashreplace")
     columns, rows = size
     left: list[str] = []

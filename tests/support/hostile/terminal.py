@@ -11,11 +11,11 @@ from wcwidth import wcwidth
 
 from tests.support.terminal.screen_terminal import PATIENCE_S, ScreenTerminal, sequence
 
-# A small terminal emulator for what our driver writes and nothing else: moves, colours, letters; much quicker than a
+# A small terminal emulator for what our driver writes and nothing else: moves, colors, letters; much quicker than a
 # whole one.
 
 _PIECES = re.compile(
-    r"\x1b\[(?P<row>[0-9]+);(?P<column>[0-9]+)H|\x1b\[(?P<colour>[0-9;]*)m|(?P<line>\r\n)"
+    r"\x1b\[(?P<row>[0-9]+);(?P<column>[0-9]+)H|\x1b\[(?P<color>[0-9;]*)m|(?P<line>\r\n)"
     r"|(?P<away>\x1b\[\?1049l)|\x1b[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]"
     r"|(?P<letters>[^\x00-\x1f\x7f-\x9f]+)"
 )
@@ -42,8 +42,8 @@ class DriverScreen:
             match piece.lastgroup:
                 case "letters":
                     self._write(piece.group())
-                case "colour":
-                    self._colour(piece["colour"])
+                case "color":
+                    self._color(piece["color"])
                 case "column":
                     self._row, self._column = int(piece["row"]) - 1, int(piece["column"]) - 1
                 case "line":
@@ -58,7 +58,7 @@ class DriverScreen:
         return ["".join(row).rstrip() for row in self._cells]
 
     def is_bold_before(self, words: str) -> bool:
-        """Whether the letter two cells before these words is bold, where they stand on the screen."""
+        """Return whether the letter two cells before these words is bold."""
         for row, cells in enumerate(self._cells):
             at = "".join(cells).find(words)
             if at >= 0:
@@ -66,13 +66,13 @@ class DriverScreen:
                 return column > 1 and self._bold[row][column - 2]
         return False
 
-    def _colour(self, numbers: str) -> None:
-        """Only whether it is bold counts; colours are skipped with their numbers."""
-        told = iter(numbers.split(";"))
-        for number in told:
+    def _color(self, numbers: str) -> None:
+        """Only whether it is bold counts; colors are skipped with their numbers."""
+        codes = iter(numbers.split(";"))
+        for number in codes:
             if number in ("38", "48"):
-                for _ in range(3 if next(told, "") == "2" else 1):
-                    next(told, "")
+                for _ in range(3 if next(codes, "") == "2" else 1):
+                    next(codes, "")
             elif number in ("", "0", "1", "22"):
                 self._is_bold = number == "1"
 
@@ -109,7 +109,7 @@ DRAWN_S = 0.01
 """The same after something came."""
 
 _ESCAPE = "\x1b[27u"
-"""An escape as terminals with the newer protocol send it: it is no beginning of another key, so nobody waits for its rest."""
+"""An escape as terminals with the newer protocol send it: it does not begin another key, so the reader does not wait for more."""
 
 
 class HostileTerminal(ScreenTerminal):
@@ -163,7 +163,7 @@ class HostileTerminal(ScreenTerminal):
         self.calm()
 
     def wheel(self, notches: int) -> None:
-        """Turn the wheel down over what stands above the lower edge: a panel, or the prompt."""
+        """Turn the wheel down over the region above the lower edge: a panel, or the prompt."""
         columns, rows = self._size
         self.send(f"\x1b[<65;{columns // 3};{rows - 6}M" * notches)
         self.calm()
@@ -178,7 +178,7 @@ class HostileTerminal(ScreenTerminal):
 
 
 def _is_awake(pid: int) -> bool:
-    """Whether one of its threads runs or waits for a processor; where that cannot be read, the quiet alone tells."""
+    """Return whether one of its threads runs or waits for a processor; where that cannot be read, only silence shows it."""
     for state in Path("/proc", str(pid), "task").glob("*/stat"):
         try:
             if re.match(r"\s[RD]", state.read_text(encoding="utf-8", errors="replace").rpartition(")")[2]):

@@ -1,7 +1,7 @@
 """The screen amid texts that steer a terminal: every source of text that it has speaks them, and all of it is looked at.
 
 with hostile_world(folder, environ, Texts(hostile_strings(500), few=5)) as world:
-    world.show("answers")               # sources stand in tests/support/hostile/sources.py
+    world.show("answers")               # see tests/support/hostile/sources.py
     assert world.leaks() == [] and world.missing() == []
 """
 
@@ -24,7 +24,7 @@ SIZE = (150, 50)
 PAGES = 80
 """Pages that are looked at of a long conversation."""
 OFFERED, ROWS = 48, 6
-"""Names that completion offers at most, and how many of them stand there at once."""
+"""The most names that completion suggests, and how many of them are visible at once."""
 
 _MOVES = re.compile(r"\x1b\[[0-9]+;[0-9]+H|\r\n")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -46,7 +46,7 @@ class Texts:
 
 @dataclass
 class HostileWorld:
-    """An open screen, the model behind it, and the strings that both meet."""
+    """An open screen, its model, and the strings that both receive."""
 
     terminal: HostileTerminal
     server: ModelServer
@@ -83,7 +83,7 @@ class HostileWorld:
         self.terminal.calm()
 
     def complete(self, letters: str) -> None:
-        """Begin to write a name and look at what is offered; the prompt is empty again afterwards."""
+        """Begin to write a name and look at the suggestions; the prompt is empty again afterwards."""
         self.terminal.type(letters)
         self.terminal.until(lambda shown: f"▎ {letters}" in shown, f"{letters!r} was not written")
         self.terminal.calm()
@@ -151,7 +151,7 @@ class HostileWorld:
                 return
 
     def leave(self) -> bytes:
-        """Leave the screen in order; returns what stands on the terminal afterwards."""
+        """Leave the screen normally; return what the terminal shows afterwards."""
         self.terminal.press("ctrl+x", "q")
         assert self.terminal.ends() == 0
         return self.take()
@@ -163,7 +163,7 @@ def leaks(written: bytes) -> Sequence[str]:
 
 
 def steers(written: bytes) -> Sequence[str]:
-    """Return what of it would steer a terminal; for lines outside the screen, where nobody counts cells."""
+    """Return what of it would steer a terminal; for lines outside the screen, where cells do not count."""
     return [one for one in leaks(written) if steering(one)]
 
 

@@ -80,7 +80,7 @@ class CannedServer:
 
 
 def _read_request(readline: Callable[[], bytes], read: Callable[[int], bytes]) -> bool:
-    """Read a request and tell whether there was one."""
+    """Read a request; return whether there was one."""
     length = 0
     if not readline():
         return False

@@ -1,6 +1,6 @@
 """What the scripted model answers: answers written by a test, or read from directives in the prompt.
 
-Directives stand in the last user message, so that a person (or a test that only has a command line) steers the model with words:
+Directives are part of the last user message, so that a user (or a test that only has a command line) steers the model with words:
 
     <<tool NAME {json}>>      call a tool; several directives are one step each, in order
     <<par>>                   put all tool directives into one step
@@ -12,7 +12,7 @@ Directives stand in the last user message, so that a person (or a test that only
     <<error STATUS TEXT>>     fail every request with that status
     <<flaky STATUS SECONDS>>  fail the first request of this prompt with Retry-After, answer the next
     <<fault KIND>>            drop, reset or stall after the second delta
-    <<anew>>                  nothing before it counts: an unanswered request before stands in the same message
+    <<anew>>                  ignore all text before it: an earlier unanswered request is part of the same message
 
 Without directives the answer is `Echo: TEXT`; after tool steps `Done: TEXT | tool: LAST RESULT`.
 """
@@ -166,7 +166,7 @@ def _clean(text: str) -> str:
 
 
 class DirectiveModel:
-    """The model that a person can try: obeys the directives of the newest prompt."""
+    """The model to try by hand: obeys the directives of the newest prompt."""
 
     def __init__(self) -> None:
         self._failed: Counter[str] = Counter()
@@ -189,11 +189,11 @@ class DirectiveModel:
                 case "tool", call:
                     tool, _, arguments = call.partition(" ")
                     steps.append(Call(tool, arguments.strip() or "{}"))
-                case "error", told:
-                    status, _, text = told.partition(" ")
+                case "error", value:
+                    status, _, text = value.partition(" ")
                     return failure(int(status), text or "scripted failure")
-                case "flaky", told:
-                    status, _, seconds = told.partition(" ")
+                case "flaky", value:
+                    status, _, seconds = value.partition(" ")
                     self._failed[talk.prompt] += 1
                     if self._failed[talk.prompt] == 1:
                         return failure(int(status), "scripted failure", retry_after=seconds or None)

@@ -8,7 +8,7 @@ It runs in a thread of its own, so that plain tests, coroutine tests and child p
         assert server.requests[0].body["model"] == "fake-model"
 
 Each request takes the next scripted answer; when none is left, `DirectiveModel` reads the prompt. Requests for a session's title
-come at any time, so they stand aside: in `titles`, answered by `title_answers`, else by `DirectiveModel`. With a `Window` the
+come at any time, so they are kept apart: in `titles`, answered by `title_answers`, else by `DirectiveModel`. With a `Window` the
 server counts what it is sent with a real tokenizer, reports that as usage, and refuses what exceeds it, as providers do. By hand:
 
     python -m tests.support.provider.model_server --port 4010 [--log requests.jsonl]
@@ -89,7 +89,7 @@ class ModelServer:
         """Those whose answer was sent to its end, in that order."""
         self.title_answers: deque[Answer] = deque()
         self.summary_answers: deque[Answer] = deque()
-        """Answers for requests for a summary, which may come beside a turn; without any they take the next scripted answer."""
+        """Answers for requests for a summary, which may come during a turn; without any they get the next scripted answer."""
         self.refused = 0
         """Requests that exceeded the window."""
         self._window = window
@@ -269,8 +269,11 @@ def asks_for_summary(body: dict[str, Any]) -> bool:
 
 
 def _asks_for_title(body: dict[str, Any]) -> bool:
-    told = [body.get("system"), *(one.get("content") for one in body.get("messages", [])[:1] if one["role"] != "user")]
-    return any("title generator" in content_text(content) for content in told)
+    contents = [
+        body.get("system"),
+        *(one.get("content") for one in body.get("messages", [])[:1] if one["role"] != "user"),
+    ]
+    return any("title generator" in content_text(content) for content in contents)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def _content(message: dict[str, Any], *, is_last: bool) -> list[str]:
         found += _block(block, message.get("role"))
         earlier = [one.get("type") for one in content[:position]]
         if block.get("type") == "tool_result" and set(earlier) - {"tool_result"}:
-            found.append("a tool_result behind other blocks")
+            found.append("a tool_result after other blocks")
     last = content[-1]
     if message.get("role") == "assistant":
         if last.get("type") in ("thinking", "redacted_thinking"):

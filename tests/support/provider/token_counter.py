@@ -91,11 +91,11 @@ def refusal(window: Window, count: int, *, api: Api) -> Answer:
         return failure(
             400, f"prompt is too long: {count} tokens > {window.tokens} maximum", kind="invalid_request_error"
         )
-    told = (
+    message = (
         f"This model's maximum context length is {window.tokens} tokens. However, your messages resulted in {count} tokens. "
         "Please reduce the length of the messages."
     )
-    return failure(400, told, kind="context_length_exceeded")
+    return failure(400, message, kind="context_length_exceeded")
 
 
 @lru_cache

@@ -4,7 +4,7 @@
     course = await plan.run(world, folder, usable=24_000, summary=Answer(text="…"))     # the world's server has a `Window`
     assert course.lost == [] and len(course.after) <= course.allowed
 
-Rules are told in some requests, todos by a call of the first turn, a fact of its own in each request.
+Some requests state rules, a call of the first turn writes todos, and each request contains a fact of its own.
 """
 
 import asyncio

@@ -51,7 +51,7 @@ def session_info(session_id: str = "ses_1", **fields) -> SessionInfo:
     return info.changed(**fields)
 
 
-# Collects what the bus told, as short words that a test can compare.
+# Events of the bus as short words that a test can compare.
 
 
 def drain(reader: Subscription) -> list[Event]:
@@ -63,7 +63,7 @@ def drain(reader: Subscription) -> list[Event]:
 
 
 def words(events: list[Event]) -> list[str]:
-    """Return `type`, with the status or the part's type behind it."""
+    """Return `type`, followed by the status or the part's type."""
     said: list[str] = []
     for event in events:
         if isinstance(event, PartGrowth):

@@ -16,7 +16,7 @@ from tests.support.world.tools import Workbench
 
 @dataclass
 class ShellBench(Workbench):
-    """`shown` is what the screen was told, in order; `named` the patterns that only a rule of their own would allow."""
+    """`shown` is what was reported to the screen, in order; `named` the patterns that only a rule of their own would allow."""
 
     environ: dict[str, str] = field(default_factory=dict[str, str])
     shown: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])

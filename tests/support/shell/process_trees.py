@@ -1,4 +1,4 @@
-"""Commands that leave processes behind in every way that a shell knows; `{n}` is a number of seconds that marks them."""
+"""Commands that leave processes running in every way that a shell knows; `{n}` is a number of seconds that marks them."""
 
 import sys
 

@@ -133,7 +133,7 @@ _CONTEXTS: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A folder `proj` with things beside it: `home`, `out`, and a link `proj/link_out` to the latter."""
+    """A folder `proj` with siblings `home` and `out`, and a link `proj/link_out` to the latter."""
 
     root: Path
 

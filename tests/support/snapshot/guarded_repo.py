@@ -1,4 +1,4 @@
-"""A person's repository with all that git could run or touch in it, and the proof that nobody ran or touched anything."""
+"""A user's repository with everything in it that git could run or change, and a check that nothing was run or changed."""
 
 import os
 import shutil

@@ -1,6 +1,6 @@
-"""Random histories of a worktree: an agent's steps, a person's own edits, undo, undoing the undo, crashes.
+"""Random histories of a worktree: an agent's steps, edits of the user, undo, redo, crashes.
 
-Checked after each: what was undone is as it was, what the person made is still there, and undoing the undo gives back every byte.
+Checked after each: an undo restores the earlier state, what the user made is still there, and a redo restores every byte.
 """
 
 import asyncio
@@ -75,7 +75,7 @@ def _rename(path: Path, content: str, mode: int) -> None:
 
 
 def _swap(path: Path, content: str, mode: int) -> None:
-    """Let two neighbours take each other's place, whatever they are."""
+    """Exchange two entries of a folder, whatever they are."""
     other, aside = path.with_name(_NEIGHBOURS[mode]), path.with_name("aside")
     if path != other and os.path.lexists(path) and os.path.lexists(other):
         path.rename(aside)

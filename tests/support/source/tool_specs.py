@@ -1,4 +1,4 @@
-"""Writes `engine/tool/specs.json`, what the model sees of the built-in tools: `python -m tests.support.source.tool_specs`."""
+"""Writes `engine/tool/specs.json`, which the model sees of the built-in tools: `python -m tests.support.source.tool_specs`."""
 
 import json
 from pathlib import Path

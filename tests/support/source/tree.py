@@ -28,7 +28,7 @@ _FORMS = """
     wear wears wore worn wearing
 """
 BANNED_WORDS = frozenset(_FORMS.split())
-"""Words that had too many meanings in this code to stand in a name."""
+"""Words with too many meanings in this code to be part of a name."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 

@@ -1,4 +1,4 @@
-"""The command in a pseudo-terminal of its own: a person's keys in, what stands on the screen out. Standard library only."""
+"""The command in a pseudo-terminal of its own: keys in, the text of the screen out. Standard library only."""
 
 import contextlib
 import fcntl
@@ -59,7 +59,7 @@ class Terminal:
         os.close(self._master)
 
     def hang_up(self) -> None:
-        """Close the terminal's window: what runs in it is told, and cannot write any more."""
+        """Close the terminal's window: the program in it gets SIGHUP and cannot write any more."""
         gone, self._master = self._master, os.open(os.devnull, os.O_RDWR)
         os.close(gone)
         os.killpg(self.process.pid, signal.SIGHUP)
@@ -81,7 +81,7 @@ class Terminal:
         return found
 
     def stays_silent(self, seconds: float, words: str) -> bool:
-        """Tell whether these words do not appear for so long."""
+        """Return whether these words do not appear for so long."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0 and self._read(left):
             pass
@@ -95,7 +95,7 @@ class Terminal:
         return self.process.wait(max(0.1, deadline - time.monotonic()))
 
     def _read(self, timeout: float) -> bool:
-        """Take in what comes within the time; tell whether anything did."""
+        """Read what comes within the time; return whether anything did."""
         ready, _, _ = select.select([self._master], [], [], timeout)
         data = b""
         with contextlib.suppress(OSError):  # Linux reports the end of a terminal as an error

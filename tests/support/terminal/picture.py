@@ -76,8 +76,8 @@ def record_turn(folder: Path) -> str:
         return terminal.text
 
 
-def settle(text: str) -> str:
-    """Return what stands on the screen at the end: of a line that was drawn anew only its last form."""
+def final_text(text: str) -> str:
+    """Return what the screen shows at the end: of a line that was redrawn only its last form."""
     text = text.replace("\r\n", "\n")
     return _ERASED.sub("", _REDRAWN.sub("", text)).rstrip()
 
@@ -87,7 +87,7 @@ def draw(text: str) -> str:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True, color_system="truecolor")
         console.print(Text.from_ansi(f'\x1b[95m$\x1b[0m opencode-tui run "{PROMPT}"'))
-        console.print(Text.from_ansi(settle(text)))
+        console.print(Text.from_ansi(final_text(text)))
     drawing = console.export_svg(theme=PALETTE, code_format=_DRAWING, unique_id="run")
     return "\n".join(line.rstrip() for line in drawing.splitlines()) + "\n"
 

@@ -1,4 +1,4 @@
-"""The screen without a terminal: the real app on the real engine, the scripted model behind it, keys by a pilot.
+"""The screen without a terminal: the real app on the real engine with the scripted model, keys by a pilot.
 
 async with screen(environ, folder, Answer(text="hi")) as page:
     await page.type("hello"); await page.press("enter")
@@ -35,7 +35,7 @@ def look(*, dark: bool = True, depth: Depth = "truecolor", plain: bool = False) 
 
 @dataclass
 class Page:
-    """An open screen, its pilot, and the engine behind it."""
+    """An open screen, its pilot, and its engine."""
 
     app: OpenCodeApp
     pilot: Pilot[Ending]
@@ -74,7 +74,7 @@ class Page:
         return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines[:height])
 
     async def sees(self, words: str, *, timeout: float = PATIENCE_S) -> str:
-        """Wait until these words stand on the screen; returns all of it. Raises AssertionError with the screen."""
+        """Wait until the screen shows these words; return its text. Raise AssertionError with that text after the timeout."""
         return await self._until(lambda text: words in text, f"{words!r} did not come", timeout)
 
     async def sees_no_more(self, words: str, *, timeout: float = PATIENCE_S) -> str:

@@ -1,4 +1,4 @@
-"""Draws the cells of a screen as an SVG that looks the same in every monospace font: each run of letters stands at its cell."""
+"""Draws the cells of a screen as an SVG that looks the same in every monospace font: each run of letters is at its cell."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -18,7 +18,7 @@ _BARS = {"▎": (0.0, 0.25), "│": (0.44, 0.1), "┃": (0.38, 0.22), "█": (0.
 _FRAME = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}">
 <style>.b {{ font-weight: bold }} .i {{ font-style: italic }} .u {{ text-decoration: underline }}</style>
-<rect width="{width}" height="{height}" rx="8" fill="{behind}"/>
+<rect width="{width}" height="{height}" rx="8" fill="{back_color}"/>
 <g transform="translate({edge} {edge})" font-family="{fonts}" font-size="{size}">
 {drawn}
 </g>
@@ -26,18 +26,18 @@ _FRAME = """\
 """
 
 
-def draw(rows: Sequence[Iterable[Segment]], *, columns: int, text: str, behind: str) -> str:
-    """The rows as an SVG; `text` and `behind` are the colours of what has none."""
+def draw(rows: Sequence[Iterable[Segment]], *, columns: int, text: str, back_color: str) -> str:
+    """Return the rows as an SVG; `text` and `back_color` are the colors of cells without their own."""
     drawn: list[str] = []
     for at, cells in enumerate(rows):
-        drawn += _row(list(cells), at * LINE, text, behind)
+        drawn += _row(list(cells), at * LINE, text, back_color)
     width, height = columns * CELL + 2 * EDGE, len(rows) * LINE + 2 * EDGE
     return _FRAME.format(
-        width=width, height=height, size=SIZE, behind=behind, edge=EDGE, fonts=FONTS, drawn="\n".join(drawn)
+        width=width, height=height, size=SIZE, back_color=back_color, edge=EDGE, fonts=FONTS, drawn="\n".join(drawn)
     )
 
 
-def _row(cells: Sequence[Segment], y: int, text: str, behind: str) -> list[str]:
+def _row(cells: Sequence[Segment], y: int, text: str, back_color: str) -> list[str]:
     tones: list[tuple[int, int, str]] = []
     letters: list[str] = []
     x = 0
@@ -46,17 +46,17 @@ def _row(cells: Sequence[Segment], y: int, text: str, behind: str) -> list[str]:
             continue
         style = segment.style or Style.null()
         wide = cell_len(segment.text)
-        fore, back = _colours(style, text, behind)
+        fore, back = _colors(style, text, back_color)
         if tones and tones[-1][2] == back:
             tones[-1] = (tones[-1][0], tones[-1][1] + wide, back)
         else:
             tones.append((x, wide, back))
         letters += _letters(segment.text, x, y, fore, _classes(style))
         x += wide
-    return [_rect(at * CELL, y, wide * CELL, tone) for at, wide, tone in tones if tone != behind] + letters
+    return [_rect(at * CELL, y, wide * CELL, tone) for at, wide, tone in tones if tone != back_color] + letters
 
 
-def _letters(text: str, x: int, y: int, colour: str, classes: str) -> list[str]:
+def _letters(text: str, x: int, y: int, color: str, classes: str) -> list[str]:
     drawn: list[str] = []
     word, begin = "", x
 
@@ -66,7 +66,7 @@ def _letters(text: str, x: int, y: int, colour: str, classes: str) -> list[str]:
             length = cell_len(word) * CELL
             words = escape(word, quote=False).replace(" ", "\u00a0")
             drawn.append(
-                f'<text x="{begin * CELL}" y="{y + LINE * 0.74:g}" textLength="{length}" fill="{colour}"{classes}>{words}</text>'
+                f'<text x="{begin * CELL}" y="{y + LINE * 0.74:g}" textLength="{length}" fill="{color}"{classes}>{words}</text>'
             )
         word = ""
 
@@ -76,7 +76,7 @@ def _letters(text: str, x: int, y: int, colour: str, classes: str) -> list[str]:
         if bar or is_gap:
             end()
             if bar:
-                drawn.append(_rect((x + bar[0]) * CELL, y, bar[1] * CELL, colour))
+                drawn.append(_rect((x + bar[0]) * CELL, y, bar[1] * CELL, color))
         else:
             begin = begin if word else x
             word += letter
@@ -85,13 +85,13 @@ def _letters(text: str, x: int, y: int, colour: str, classes: str) -> list[str]:
     return drawn
 
 
-def _rect(x: float, y: int, width: float, colour: str) -> str:
-    return f'<rect x="{x:g}" y="{y}" width="{width:g}" height="{LINE}" fill="{colour}" shape-rendering="crispEdges"/>'
+def _rect(x: float, y: int, width: float, color: str) -> str:
+    return f'<rect x="{x:g}" y="{y}" width="{width:g}" height="{LINE}" fill="{color}" shape-rendering="crispEdges"/>'
 
 
-def _colours(style: Style, text: str, behind: str) -> tuple[str, str]:
+def _colors(style: Style, text: str, back_color: str) -> tuple[str, str]:
     fore = style.color.get_truecolor().hex if style.color and not style.color.is_default else text
-    back = style.bgcolor.get_truecolor().hex if style.bgcolor and not style.bgcolor.is_default else behind
+    back = style.bgcolor.get_truecolor().hex if style.bgcolor and not style.bgcolor.is_default else back_color
     return (back, fore) if style.reverse else (fore, back)
 
 

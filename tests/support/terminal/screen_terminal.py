@@ -1,4 +1,4 @@
-"""The whole screen in a pseudo-terminal: keys, mouse and paste in as a terminal sends them, what a person would see out.
+"""The whole screen in a pseudo-terminal: keys, mouse and paste in as a terminal sends them, the visible text out.
 
 with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=environ) as terminal:
     terminal.sees("Ask")
@@ -106,15 +106,15 @@ class ScreenTerminal(Terminal):
         """Press keys by name: `enter`, `ctrl+x`, a letter."""
         for key in keys:
             self.send(sequence(key))
-            self.settle(ESCAPE_S if key == "escape" else 0.03)
+            self.read_for(ESCAPE_S if key == "escape" else 0.03)
 
     def answer(self, *keys: str) -> None:
         """Press keys at a question, after it has begun to listen."""
-        self.settle(DEAF_S)
+        self.read_for(DEAF_S)
         self.press(*keys)
 
     def paste(self, text: str) -> None:
-        """Paste as a terminal does that tells so, in pieces that the line takes."""
+        """Paste as a terminal with bracketed paste does, in pieces that the pseudo-terminal accepts."""
         data = f"\x1b[200~{text}\x1b[201~".encode()
         while data:
             if select.select([], [self._master], [], 0.05)[1]:
@@ -129,13 +129,13 @@ class ScreenTerminal(Terminal):
         column = line.rindex(words) + len(words) // 2
         for end in "Mm":
             self.send(f"\x1b[<0;{column + 1};{row + 1}{end}")
-        self.settle(0.05)
+        self.read_for(0.05)
 
     def scroll(self, lines: int, *, column: int = 20, row: int = 8) -> None:
         """Turn the wheel: up with a negative number."""
         for _ in range(abs(lines)):
             self.send(f"\x1b[<{64 if lines < 0 else 65};{column};{row}M")
-        self.settle(0.1)
+        self.read_for(0.1)
 
     def resize(self, columns: int, rows: int) -> None:
         """Give the window another size."""
@@ -144,7 +144,7 @@ class ScreenTerminal(Terminal):
         os.kill(self.process.pid, signal.SIGWINCH)
 
     def lines(self) -> list[str]:
-        """The rows of the screen, without blanks at their ends; a wide letter stands once, its second cell is left out."""
+        """Return the rows of the screen without trailing blanks; the second cell of a wide letter is left out."""
         return [line.rstrip() for line in self._screen.display]
 
     def shown(self) -> str:
@@ -152,7 +152,7 @@ class ScreenTerminal(Terminal):
         return "\n".join(self.lines())
 
     def sees(self, words: str, *, timeout: float = PATIENCE_S) -> str:
-        """Wait until these words stand on the screen; returns all of it. Raises AssertionError with the screen."""
+        """Wait until the screen shows these words; return its text. Raise AssertionError with that text after the timeout."""
         self._until(lambda text: words in text, f"{words!r} did not come", timeout)
         self.rest(quiet=0.03, timeout=0.3)  # the rest of that frame
         return self.shown()
@@ -161,7 +161,7 @@ class ScreenTerminal(Terminal):
         """Wait until these words are gone."""
         return self._until(lambda text: words not in text, f"{words!r} did not go", timeout)
 
-    def settle(self, seconds: float) -> None:
+    def read_for(self, seconds: float) -> None:
         """Take in what comes for so long."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0 and self._read(left):

@@ -33,7 +33,7 @@ async def take(situation: str) -> str:
 def _drawn(app: OpenCodeApp) -> str:
     screen, palette = app.screen, app.look.palette
     rows = screen._compositor.render_strips()[: screen.size.height]
-    return draw(rows, columns=screen.size.width, text=palette.text, behind=palette.background)
+    return draw(rows, columns=screen.size.width, text=palette.text, back_color=palette.background)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""A door with nothing behind it but what a test puts there: the same picture every time."""
+"""A client whose answers a test scripts: the same picture every time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -42,7 +42,7 @@ def session(
 
 @dataclass
 class Script:
-    """What the door tells."""
+    """What the client answers."""
 
     sessions: list[SessionInfo] = field(default_factory=list[SessionInfo])
     messages: list[MessageWithParts] = field(default_factory=list[MessageWithParts])
@@ -107,7 +107,7 @@ class _Facet:
 
 
 class ScriptedClient:
-    """The door of one script; `tell` sends an event."""
+    """The client of one script; `send` publishes an event."""
 
     def __init__(self, script: Script) -> None:
         self.script = script
@@ -155,11 +155,11 @@ class ScriptedClient:
         self.context = _Facet(items=lambda _id: script.context)
 
     def events(self) -> _Events:
-        """The one reader."""
+        """Return the only reader."""
         return self._events
 
-    def tell(self, *events: Event) -> None:
-        """Have these happen."""
+    def send(self, *events: Event) -> None:
+        """Publish these events."""
         for event in events:
             self._events.waiting.put_nowait(Envelope(str(self.directory), event))
 
@@ -172,5 +172,5 @@ def _found(sessions: list[SessionInfo], wanted: str) -> SessionInfo:
 
 
 def as_client(client: ScriptedClient) -> Client:
-    """The scripted door as the app takes it."""
+    """Return the scripted client with the type that the app expects."""
     return cast("Client", client)

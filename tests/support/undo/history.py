@@ -1,4 +1,4 @@
-"""The world of a random history: one session of one project, what was seen of it, and acts of the agent and of the person."""
+"""The world of a random history: one session of one project, its observed states, and acts of the agent and of the user."""
 
 import asyncio
 import json
@@ -161,7 +161,7 @@ class UndoHistory(RuleBasedStateMachine):
         shutil.rmtree(self.base)
 
     def _come_back(self) -> None:
-        """Go on in another process; sessions that nobody worked on are as they were."""
+        """Continue in another process; sessions without new work are unchanged."""
         self._close()
         self.world = self._open()
         self._check_others()

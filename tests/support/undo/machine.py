@@ -1,9 +1,9 @@
-"""Random histories of a session: turns of an agent and its helpers, a person's own edits, undo to messages and parts, redo, forks,
+"""Random histories of a session: turns of an agent and its subagents, edits of the user, undo to messages and parts, redo, forks,
 deaths.
 
-Checked after each act: an undo without anybody's edits restores exactly what was, whatever undo came before it; what the person
-made is still there or in a snapshot; redo gives back every byte and every sum; a cleanup leaves what stood before, and no orphan; a
-fork holds what its source showed, whatever becomes of that; the person's repository is byte for byte as it was.
+Checked after each act: an undo without other edits restores the exact earlier state, whatever undo came before it; what the user
+made exists or is in a snapshot; redo restores every byte and every sum; a cleanup keeps the earlier state and leaves no orphan; a
+fork contains what its source showed, whatever happens to the source; the user's repository is unchanged byte for byte.
 """
 
 from collections.abc import Generator
@@ -50,7 +50,7 @@ STEPS = st.lists(st.tuples(st.lists(ACTS, min_size=1, max_size=3), st.booleans()
 Steps = list[tuple[list[Act], bool]]
 """Each with whether it is recorded as the loop does it, files that tools write apart from commands."""
 
-DEATHS = st.sampled_from([(SessionStore, "update"), (SessionStore, "sync"), (Snapshots, "forget")])
+DEATHS = st.sampled_from([(SessionStore, "update"), (SessionStore, "sync"), (Snapshots, "delete_revert_record")])
 CLEANUP_DEATHS = st.sampled_from(["remove_message", "remove_part", "update", "write_diff", "sync"])
 
 
@@ -107,7 +107,7 @@ class UndoMachine(UndoHistory):
         for file in preview.kept:
             name = self._inside([file.path])[0]
             found = self.world.files().get(name)
-            # Where nothing stands, a folder may come for what comes back into it.
+            # Where nothing exists, a folder may be created for what is restored into it.
             assert found == before.get(name) or (name not in before and found is not None and found[0] == "folder")
 
     @precondition(lambda self: self.before_undo is not None)
@@ -167,7 +167,7 @@ class UndoMachine(UndoHistory):
             self.redo()
             return
         assert self.before_undo is not None and self._state()[1:] == self.before_undo[1:]
-        # What stayed as it is was told to nobody.
+        # What did not change is not reported.
         self.is_touched |= self.world.files() != self.before_undo[0]
         self.before_undo = self.last = None
 

@@ -1,4 +1,4 @@
-"""What a person wrote and somebody else then changed: it must lie in the snapshots, as long as nobody cleans them."""
+"""Bytes that the user wrote and another party then changed: the snapshots must contain them until they are cleaned."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ Facts = dict[str, Fact]
 
 
 class PersonsBytes:
-    """The files of a person in one folder. Names that a rule ignores are only protected from file tools, and left out."""
+    """The user's files in one folder. Names that a rule ignores are only protected from file tools, and left out."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -23,7 +23,7 @@ class PersonsBytes:
         self._ignored.add(name)
 
     def wrote(self, before: Facts, after: Facts) -> None:
-        """Take notice of what the person did: theirs is what they left, and what they removed is theirs to remove."""
+        """Record what the user did: files that they changed are theirs, and files that they removed may stay removed."""
         for path in before.keys() | after.keys():
             fact = after.get(path)
             if fact == before.get(path):
@@ -33,7 +33,7 @@ class PersonsBytes:
                 self._now[path] = fact[2]
 
     def check(self, files: Facts) -> None:
-        """Fail when something of the person's is neither where they left it nor in a snapshot."""
+        """Fail when some bytes of the user's are neither in their file nor in a snapshot."""
         for path, content in list(self._now.items()):
             fact = files.get(path)
             if fact is None or fact[2] != content:

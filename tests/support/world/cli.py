@@ -78,7 +78,7 @@ class CommandLine:
         return self.run(*self.turn_arguments(message, *options), stdin=stdin, timeout=timeout)
 
     def start_turn(self, message: str, *options: str) -> "subprocess.Popen[bytes]":
-        """Start one turn with `--format json`; its output stands in pipes."""
+        """Start one turn with `--format json`; its output goes to pipes."""
         return self.start(*self.turn_arguments(message, *options))
 
     def turn_arguments(self, message: str, *options: str) -> list[str]:
@@ -86,7 +86,7 @@ class CommandLine:
         return ["run", "--format", "json", "-m", self.model, *options, message]
 
     def start(self, *arguments: str, stdin: int | IO[bytes] = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
-        """Start a command in a session of its own; its output stands in pipes."""
+        """Start a command in a session of its own; its output goes to pipes."""
         return subprocess.Popen(
             [sys.executable, "-m", "opencode_tui", *arguments],
             cwd=self.folder,
@@ -122,7 +122,7 @@ def kill_session(process: "subprocess.Popen[bytes]") -> None:
 
 
 def read_events(process: "subprocess.Popen[bytes]", count: int | None = None) -> list[dict[str, Any]]:
-    """Return the next `count` lines of `--format json`, or all until the end; half a line at the end was not told."""
+    """Return the next `count` lines of `--format json`, or all until the end; half a line at the end does not count."""
     assert process.stdout is not None
     events: list[dict[str, Any]] = []
     while (count is None or len(events) < count) and (line := process.stdout.readline()).endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""The engine opened on a folder with the scripted model behind it, and short ways to use it.
+"""The engine opened on a folder with the scripted model, and short ways to use it.
 
 async with opened(environ, folder, Answer(text="hi"), settings={...}) as world:
     session = await world.prompt("hello")
@@ -29,7 +29,7 @@ MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 
 @dataclass
 class World:
-    """An open client and the server behind its model."""
+    """An open client and the server of its model."""
 
     client: LocalClient
     server: ModelServer

@@ -114,5 +114,5 @@ def _flat(routes: Iterable[object]) -> Iterator[APIRoute]:
         if router is not None:
             yield from _flat(router.routes)
         else:
-            assert isinstance(route, APIRoute), f"{route} stands outside of the table of routes"
+            assert isinstance(route, APIRoute), f"{route} is missing from the table of routes"
             yield route

@@ -1,4 +1,4 @@
-"""A person's folders and a repository for tests of settings: real files, loaded as the program does."""
+"""A user's folders and a repository for tests of settings: real files, loaded as the program does."""
 
 import json
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class SettingsWorld:
         return path
 
     def person(self, content: Any) -> Path:
-        """Write the person's settings."""
+        """Write the user's settings."""
         return self.write(self.paths.config / "opencode.json", content)
 
     def repository(self, content: Any, name: str = "opencode.json") -> Path:

@@ -1,4 +1,4 @@
-"""A place to call tools in: a real folder, a context that writes down what was asked, and answers for the person."""
+"""A bench for calling tools: a real folder, a context that records what was asked, and answers of the user."""
 
 import hashlib
 from collections.abc import Callable, Collection, Sequence

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from opencode_tui.cli.environment import load_settings, read_environment
+from opencode_tui.cli.environment import find_log_folder, load_settings, read_environment
 from opencode_tui.cli.log import start_log
 from opencode_tui.cli.main import GlobalOptions
-from opencode_tui.storage.paths import find_paths
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
-    from opencode_tui.client.local import LocalClient
+    from opencode_tui.client.local import LocalClient, Policy
     from opencode_tui.client.remote import RemoteClient
-    from opencode_tui.engine.permission.policy import Policy
-    from opencode_tui.engine.snapshot.snapshot import Snapshots
+    from opencode_tui.client.snapshots import Snapshots
 
 T = TypeVar("T")
 
@@ -74,30 +72,18 @@ def open_there(url: str, password: str | None, directory: str | None) -> "Abstra
 
 def start_screen_log(level: str | None) -> None:
     """Send log lines to the log file only: the TUI owns the terminal."""
-    start_log(find_paths(os.environ).log, None if level == "debug" else level)
+    start_log(find_log_folder(os.environ), None if level == "debug" else level)
 
 
 def open_snapshots() -> "Snapshots":
     """Return the snapshots of the current folder's worktree; `unavailable` is set when the settings turn them off."""
-    from opencode_tui.engine.project.discover import discover  # imported only when needed: slow
-    from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
-    from opencode_tui.engine.snapshot.snapshot import Snapshots
-    from opencode_tui.schema.ids import system_clock
-    from opencode_tui.storage.locks import Locks
+    from opencode_tui.client import snapshots  # imported only when needed: slow
 
     environment = read_environment()
     options = click.get_current_context().find_object(GlobalOptions)
     start_log(environment.paths.log, options.log_level if options else None)
-    settings = load_settings(environment).settings
-    project = discover(environment.directory, paths=environment.paths, environ=environment.environ)
-    return Snapshots(
-        worktree=project.worktree,
-        project_id=project.id,
-        paths=environment.paths,
-        locks=Locks(environment.paths),
-        clock=system_clock,
-        settings=SnapshotSettings(is_on=settings.snapshot is not False),
-    )
+    is_on = load_settings(environment).settings.snapshot is not False
+    return snapshots.open_snapshots(environment.environ, environment.directory, paths=environment.paths, is_on=is_on)
 
 
 def _remote(url: str, password: str | None, directory: str | None) -> "AbstractAsyncContextManager[RemoteClient]":
@@ -111,7 +97,7 @@ def _remote(url: str, password: str | None, directory: str | None) -> "AbstractA
 
 def _run(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     options = click.get_current_context().find_object(GlobalOptions)
-    start_log(find_paths(os.environ).log, options.log_level if options else None)
+    start_log(find_log_folder(os.environ), options.log_level if options else None)
 
     async def begin() -> T:
         _cancel_on_signals()

@@ -31,6 +31,11 @@ def read_environment(environ: Mapping[str, str] | None = None) -> Environment:
     return Environment(variables, find_paths(variables), read_flags(variables), _current_directory())
 
 
+def find_log_folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder of log files, which may not exist yet. Raises ConfigError if it cannot be determined."""
+    return find_paths(environ).log
+
+
 def _current_directory() -> Path:
     try:
         return Path(os.getcwd())

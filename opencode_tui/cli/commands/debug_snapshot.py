@@ -17,7 +17,7 @@ from opencode_tui.cli.terminal import print_json
 from opencode_tui.schema.error import ConfigError, OpencodeError
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.snapshot.report import Patch
+    from opencode_tui.client.snapshots import Patch
 
 
 @click.group()
@@ -55,7 +55,7 @@ def revert() -> None:
 @snapshot.command(short_help="Redo the report on stdin.")
 def unrevert() -> None:
     """Redo the revert whose report is on stdin, and print a report."""
-    from opencode_tui.engine.snapshot.report import Report  # not for the help
+    from opencode_tui.client.snapshots import Report  # not for the help
 
     content = _read_json()
     try:
@@ -89,7 +89,7 @@ def verify() -> int:
 
 
 def _read_patches() -> "list[Patch]":
-    from opencode_tui.engine.snapshot.report import Patch  # not for the help
+    from opencode_tui.client.snapshots import Patch  # not for the help
 
     content = _read_json()
     try:

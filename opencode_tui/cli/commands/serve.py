@@ -38,15 +38,14 @@ def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | No
     Every request needs the password (basic authorization with user opencode, or bearer). Ctrl+C shuts down cleanly.
     """
     from opencode_tui.cli.environment import load_settings, read_environment  # not for the help
-    from opencode_tui.config.settings.service import ServerSettings
     from opencode_tui.server.address import Listening, check_reach
 
     environment = read_environment()
-    settings = load_settings(environment).settings.server or ServerSettings()
+    settings = load_settings(environment).settings.server
     listening = Listening(
-        host=next(name for name in (hostname, settings.hostname, HOSTNAME) if name is not None),
-        port=next(number for number in (port, settings.port, PORT) if number is not None),
-        origins=frozenset(settings.cors or ()),
+        host=next(name for name in (hostname, settings and settings.hostname, HOSTNAME) if name is not None),
+        port=next(number for number in (port, settings and settings.port, PORT) if number is not None),
+        origins=frozenset(settings.cors or () if settings else ()),
     )
     check_reach(listening.host, has_password=environment.flags.server_password is not None)
     return _serve_here(environment, listening, log_level=global_options.log_level)

@@ -26,7 +26,7 @@ def size() -> None:
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Show what would happen without doing it.")
 def clean(is_dry_run: bool) -> None:
     """Delete snapshots older than 30 days and those that no session needs for undo."""
-    from opencode_tui.engine.session.revert.retention import clean_unneeded  # not for the help
+    from opencode_tui.client.snapshots import clean_unneeded  # not for the help
 
     before = with_snapshots(lambda snapshots: snapshots.size())
     after = with_snapshots(lambda snapshots: clean_unneeded(snapshots, is_dry_run=is_dry_run))

@@ -56,10 +56,10 @@ def _open_tui(options: Mapping[str, Any], log_level: str | None) -> int:
 
 def attach_tui(url: str, options: Mapping[str, Any], log_level: str | None) -> int:
     """Show the TUI for the server at `url`; returns and raises as `_open_tui`."""
-    from opencode_tui.storage.paths import find_paths
+    from opencode_tui.cli.environment import read_environment
 
     start = StartOptions(
-        directory=Path.cwd(), session_id=options["session_id"], server=url, state=find_paths(os.environ).state
+        directory=Path.cwd(), session_id=options["session_id"], server=url, state=read_environment().paths.state
     )
     return _open(start, log_level, lambda access, _: access.open_there(url, options["password"], options["folder"]))
 

@@ -16,8 +16,7 @@ from opencode_tui.cli.run.request import Request, attach, check, make_command, m
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.terminal import say
-from opencode_tui.client.local import choose_policy
-from opencode_tui.engine.permission.policy import AskPerson, Policy
+from opencode_tui.client.local import AskPerson, Policy, choose_policy
 from opencode_tui.schema.api.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.error import ConfigError, NobodyToAskError, OpencodeError, PermissionRefused
 from opencode_tui.schema.event.event import (

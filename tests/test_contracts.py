@@ -1,0 +1,43 @@
+"""Every contract of `lint-imports` rejects an import that it forbids."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+FORBIDDEN = {
+    "Imports point down": ("schema/ids.py", "opencode_tui.storage.paths"),
+    "Inside the engine": ("engine/tool/truncate.py", "opencode_tui.engine.session.limits"),
+    "No UI library in the engine": ("bus/bus.py", "rich"),
+    "The TUI imports client, schema and text": ("tui/options.py", "opencode_tui.config.auth"),
+    "The command line imports client, schema and text": ("cli/table.py", "opencode_tui.engine.engine"),
+    "The state of the conversation imports no widget": ("tui/state/transcript.py", "textual"),
+    "Texts import no UI library": ("text/cells.py", "click"),
+    "litellm only in its child process": ("engine/provider/catalog.py", "litellm"),
+    "Inside a session": ("engine/session/limits.py", "opencode_tui.engine.session.loop"),
+    "Inside the snapshots": ("engine/snapshot/entry.py", "opencode_tui.engine.snapshot.work"),
+    "Inside the permissions": ("engine/permission/ruleset.py", "opencode_tui.engine.permission.service"),
+    "Inside the tools": ("engine/tool/truncate.py", "opencode_tui.engine.tool.registry"),
+    "Inside the schema": ("schema/record.py", "opencode_tui.schema.permission"),
+}
+"""A module for each contract, and an import that breaks it."""
+
+
+def test_every_contract_fails_with_an_import_that_it_forbids(tmp_path: Path) -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    names = [contract["name"] for contract in settings["tool"]["importlinter"]["contracts"]]
+    assert sorted(names) == sorted(FORBIDDEN)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copytree(ROOT / "opencode_tui", tmp_path / "opencode_tui", ignore=shutil.ignore_patterns("__pycache__"))
+    for module, forbidden in FORBIDDEN.values():
+        with (tmp_path / "opencode_tui" / module).open("a") as file:
+            file.write(f"\nimport {forbidden}\n")
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as run; run()", "--no-cache"]
+    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert [name for name in names if f"{name} BROKEN" not in done.stdout] == [], done.stdout + done.stderr
+    for module, forbidden in FORBIDDEN.values():
+        importer = f"opencode_tui.{module.removesuffix('.py').replace('/', '.')}"
+        assert f"{importer} -> {forbidden} (l." in done.stdout, (importer, forbidden)

@@ -1,8 +1,8 @@
-"""Tool calls out of their pieces: which piece belongs to which call, what it is called, and under which id.
+"""Assembles tool calls from their streamed pieces.
 
-Grouped by id first, by position second. A new id or a new name at a known position starts a new call: several servers
-give every call position 0. Names may come in pieces, repeated on every piece, or doubled; ids may be missing, empty, or
-the same for several calls.
+Pieces are grouped by ID first, by position second. A new ID or name at a known position starts a new call, because several servers
+give every call position 0. Names may arrive in pieces, repeated on every piece, or doubled; IDs may be missing, empty, or the same
+for several calls.
 """
 
 import json
@@ -16,12 +16,12 @@ from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.schema.record import JsonObject
 
 UNNAMED = "invalid"
-"""The tool of a call that names none; a stored call must have a name."""
+"""The tool name of a call without a name; a stored call must have one."""
 
 
 @dataclass(slots=True)
 class OpenCall:
-    """A call as far as it has arrived. `unsent` is what the listener has not been given yet."""
+    """A partial call. `unsent` are the arguments that have not been emitted yet."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class OpenCall:
 
 
 class CallAssembler:
-    """Assembles the calls of one answer, in the order in which they began."""
+    """Assembles the calls of one response, in the order in which they start."""
 
     def __init__(self, *, tools: Collection[str], used_ids: Collection[str]) -> None:
         self.calls: list[OpenCall] = []
@@ -49,7 +49,7 @@ class CallAssembler:
         self._by_position: dict[int, OpenCall] = {}
 
     def add(self, piece: WireCall) -> OpenCall:
-        """Return the call that this piece belongs to, with the piece added."""
+        """Add a piece to its call and return the call."""
         call = self._find(piece)
         if call is None:
             call = self._start(piece)
@@ -65,18 +65,18 @@ class CallAssembler:
         return call
 
     def close(self, position: int) -> None:
-        """Take note that the block with this number is whole: the same number again is another call."""
+        """Mark the block with this number as complete: the same number again is another call."""
         self._by_position.pop(position, None)
 
     def is_named(self, call: OpenCall) -> bool:
-        """Tell whether a call's name is final: it is a known tool, or arguments have begun."""
+        """Return whether a call's name is final: it is a known tool, or arguments have started."""
         return bool(call.name) and (call.name in self._tools or bool(call.pieces))
 
     def finished(self, call: OpenCall, *, flaw: str | None) -> ToolCall:
-        """Return the call to run, with an error when it must not be; `flaw` is what is wrong with the answer around it."""
+        """Return the call to run, with an error if it must not run; `flaw` is the defect of the whole response."""
         arguments, error = parse_arguments(call.raw)
         if not call.name:
-            error = "The call names no tool."
+            error = "The call has no tool name."
         error = error or flaw
         name = call.name or UNNAMED
         if error is None:
@@ -96,13 +96,13 @@ class CallAssembler:
         return None if self._is_other(call, piece) else call
 
     def _at(self, position: int | None) -> OpenCall | None:
-        """Return the newest call at a position; without one, the newest of all."""
+        """Return the latest call at a position; without a position, the latest of all."""
         if position is not None:
             return self._by_position.get(position)
         return self.calls[-1] if self.calls else None
 
     def _is_other(self, call: OpenCall, piece: WireCall) -> bool:
-        """Tell whether a piece that points at `call` begins another one."""
+        """Return whether a piece for the position of `call` starts another call."""
         if not piece.name:
             return False
         if None not in (call.position, piece.position) and call.position != piece.position:
@@ -122,9 +122,9 @@ class CallAssembler:
         return call
 
     def _unique_id(self, wanted: str | None) -> str:
-        """Return the provider's id, or one of ours when it has none or has given it to another call of this answer.
+        """Return the provider's ID, or a generated one when it is missing or already used in this response.
 
-        An id of an earlier turn is kept: whoever builds the next request makes ids unique across turns.
+        IDs of earlier turns are not compared: the request builder makes IDs unique across turns.
         """
         identifier = wanted
         while not identifier or identifier in self._own or (identifier != wanted and identifier in self._used):
@@ -145,15 +145,15 @@ def _begins_object(arguments: object) -> bool:
 
 
 def _is_whole(call: OpenCall) -> bool:
-    """Tell whether a call has all its arguments; looks at the last piece first, because the whole may be large."""
+    """Return whether a call has all its arguments; checks the last piece first, because the whole may be large."""
     return bool(call.pieces) and call.pieces[-1].rstrip().endswith("}") and parse_arguments(call.raw)[1] is None
 
 
 def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
-    """Return (object, None), or ({}, a line for the model that says what is wrong). An empty text and null mean no arguments.
+    """Return (object, None), or ({}, an error line for the model). An empty text and null mean no arguments.
 
-    Nothing is repaired: a cut or misspelt text that is repaired could write half a file. Only a whole object that was encoded twice
-    is decoded twice.
+    Does not repair JSON, because a repaired truncated text could write half a file. Decodes twice only a complete object that was
+    encoded twice.
     """
     text = raw.strip()
     if not text or text == "null":
@@ -170,12 +170,12 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
         return {}, f"The arguments are {_kind(value)}, not an object. Write one JSON object."
     arguments = cast(JsonObject, value)
     if not _is_encodable(text, arguments):
-        return {}, "The arguments hold half of a surrogate pair, which is no valid text."
+        return {}, "The arguments contain an unpaired surrogate, which is not valid text."
     return arguments, None
 
 
 def render_arguments(value: object) -> str:
-    """Return arguments that came as a value, not as a text, as JSON text; null is no text."""
+    """Return arguments that arrived as a value instead of a text as JSON text; empty for null."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -190,7 +190,7 @@ def _kind(value: object) -> str:
 
 
 def _is_encodable(text: str, value: object) -> bool:
-    """Return whether the value is valid Unicode; only an escape can bring half a pair in, so most texts need no look."""
+    """Return whether the value is valid Unicode; only an escape can create an unpaired surrogate, so most texts need no check."""
     try:
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode()

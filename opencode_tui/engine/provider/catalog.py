@@ -1,7 +1,7 @@
-"""The models that can be used here: the built-in table, merged with what the settings say of providers and models.
+"""The available models: the built-in table merged with the providers and models of the settings.
 
-Settings win over the table; a provider that only the settings know needs no table. The settings come as plain data in
-OpenCode's form, absent values as None or not at all.
+Settings override the table; a provider that only the settings define needs no table. The settings are plain data in OpenCode's
+format; absent values are None or missing.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ _SUGGESTIONS = 3
 
 
 class CatalogSettings(Struct, frozen=True):
-    """What the settings say of models, under OpenCode's keys and in its form, and which model was used last."""
+    """The settings of models with OpenCode's keys and format, and the last used model."""
 
     provider: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     enabled_providers: Sequence[str] | None = None
@@ -35,14 +35,14 @@ class CatalogSettings(Struct, frozen=True):
 
 
 class DefaultModel(Struct, frozen=True):
-    """The model that answers when none is named, and where the choice comes from."""
+    """The default model and the source of the choice."""
 
     ref: ModelRef
     source: Literal["settings", "last used", "key", "demo"]
 
 
 class Catalog:
-    """Finds models, and how their providers are reached."""
+    """Finds models and the endpoints of their providers."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Catalog:
         self._environment = environment
 
     def resolve(self, ref: ModelRef) -> Model:
-        """Return a model. Raises ModelNotFoundError with the nearest names when there is none, or its provider is switched off."""
+        """Return a model. Raises ModelNotFoundError with similar names when it is unknown or its provider is disabled."""
         if ref == DEMO:
             return DEMO_MODEL
         provider = self._provider(ref.provider_id)
@@ -68,31 +68,31 @@ class Catalog:
         return model
 
     def models(self) -> list[Model]:
-        """Return the models of every provider that can be asked now (`is_ready`), and the demo."""
+        """Return the models of every usable provider (`is_ready`), and the demo."""
         ready = (provider for provider in self._providers() if provider.is_ready)
         return [model for provider in ready for model in provider.models()] + [DEMO_MODEL]
 
     def all_models(self) -> list[Model]:
-        """Return the models of every provider, whether there is a key for it or not."""
+        """Return the models of every provider, with or without a key."""
         return [model for provider in self._providers() for model in provider.models()] + [DEMO_MODEL]
 
     def provider_ids(self) -> list[str]:
-        """Return every provider that is not switched off: those of the settings first, then the known ones."""
+        """Return every enabled provider: those of the settings first, then the known ones."""
         return [provider.id for provider in self._providers()]
 
     def providers(self, *, only_ready: bool = False) -> list[ProviderSummary]:
-        """Return every provider that is not switched off, or those that can be asked now; the demo is the last."""
+        """Return every enabled provider, or only the usable ones; the demo is the last."""
         found = [provider.summary() for provider in self._providers() if provider.is_ready or not only_ready]
         demo = ProviderSummary(id=DEMO.provider_id, name="Demo", is_ready=True, default_model=DEMO.model_id)
         return [*found, demo]
 
     def is_ready(self, provider_id: str) -> bool:
-        """Tell whether a provider can be asked: there is a key, or it needs none and the settings name it."""
+        """Return whether a provider is usable: it has a key, or it needs none and the settings define it."""
         provider = self._provider(provider_id)
         return provider is not None and provider.is_ready
 
     def endpoint(self, provider_id: str) -> Endpoint:
-        """Return where a provider is, with its key. Raises AuthError when it needs a key and there is none."""
+        """Return the endpoint of a provider with its key. Raises AuthError when a required key is missing."""
         provider = self._provider(provider_id)
         if provider is None:
             raise ModelNotFoundError(
@@ -101,13 +101,13 @@ class Catalog:
         return provider.endpoint()
 
     def default_model(self) -> ModelRef:
-        """Return the model that answers when none is named; see `choose_default`."""
+        """Return the default model; see `choose_default`."""
         return self.choose_default().ref
 
     def choose_default(self) -> DefaultModel:
         """Return the model of the settings, else the last used one, else that of the first provider with a key, else the demo.
 
-        Raises ModelNotFoundError when the settings name a model that does not exist.
+        Raises ModelNotFoundError when the model of the settings does not exist.
         """
         if self._settings.model:
             return DefaultModel(self._named(self._settings.model), "settings")
@@ -120,7 +120,7 @@ class Catalog:
         return DefaultModel(DEMO, "demo")
 
     def small_model(self, ref: ModelRef) -> ModelRef:
-        """Return the model for titles beside `ref`: that of the settings, else a cheap one of the same provider, else `ref`."""
+        """Return the model for titles with `ref`: that of the settings, else a cheap one of the same provider, else `ref`."""
         if self._settings.small_model:
             return self._named(self._settings.small_model)
         provider = self._provider(ref.provider_id)
@@ -146,7 +146,7 @@ class Catalog:
         return ref == DEMO or self.is_ready(ref.provider_id)
 
     def _provider(self, provider_id: str) -> Provider | None:
-        """Return a provider that is not switched off, None when nobody knows it."""
+        """Return an enabled provider, None when it is unknown."""
         settings = self._settings
         if provider_id in settings.disabled_providers:
             return None
@@ -173,8 +173,8 @@ class Catalog:
                 yield provider
 
     def _suggestions(self, ref: ModelRef) -> list[str]:
-        """Return up to three names that a person may have meant: in the same provider, else anywhere."""
-        import difflib  # only a mistake needs it
+        """Return up to three similar names: of the same provider, else of all."""
+        import difflib  # imported only for an unknown model
 
         provider = self._provider(ref.provider_id)
         if provider is not None:

@@ -1,4 +1,4 @@
-"""A model call whose answer is no message: its text is collected, nothing of it is stored or shown."""
+"""Model calls outside a conversation: the text of the response is returned, not stored or shown."""
 
 from contextlib import aclosing
 from decimal import Decimal
@@ -13,7 +13,7 @@ from opencode_tui.schema.session.session import COST_KEY, SessionInfo, hidden_co
 
 
 class Completion(Struct, frozen=True):
-    """What a model said, and what it took; `cost` in USD."""
+    """The text of a response, its usage and its cost in USD."""
 
     text: str
     reason: str
@@ -22,7 +22,7 @@ class Completion(Struct, frozen=True):
 
 
 async def ask(llm: Llm, request: LlmRequest) -> Completion:
-    """Return the answer to a request, tried once. Raises ProviderError."""
+    """Return the response to a request, without retries. Raises ProviderError."""
     pieces: list[str] = []
     finish: FinishStep | None = None
     async with aclosing(llm.stream(request)) as stream:
@@ -33,12 +33,12 @@ async def ask(llm: Llm, request: LlmRequest) -> Completion:
                 elif isinstance(event, FinishStep):
                     finish = event
     if finish is None:
-        raise ProviderError("the answer had no end", provider_id=request.model.provider_id)
+        raise ProviderError("the response ended unexpectedly", provider_id=request.model.provider_id)
     return Completion("".join(pieces), finish.reason, to_tokens(finish.usage), to_cost(finish.usage, request.model))
 
 
 def with_cost(info: SessionInfo, cost: Decimal) -> SessionInfo:
-    """Return a session's record with the cost of a call that no message shows added to it."""
+    """Return a session's record with the cost of a call outside its messages added."""
     if not cost:
         return info
     return info.changed(metadata={**(info.metadata or {}), COST_KEY: float(hidden_cost(info) + cost)})

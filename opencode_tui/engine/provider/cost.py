@@ -1,4 +1,4 @@
-"""What a call used, as a message stores it, and what it cost. Source: reference, section 14."""
+"""Usage and cost of a model call. Source: reference, section 14."""
 
 from decimal import Decimal
 
@@ -21,7 +21,7 @@ def to_tokens(usage: Usage) -> Tokens:
 
 
 def to_cost(usage: Usage, model: Model) -> Decimal:
-    """Return the price of a call in USD; thoughts are part of the output and paid once, unknown prices count as 0."""
+    """Return the price of a call in USD; reasoning is part of the output and counted once, unknown prices count as 0."""
     prices = _prices(usage, model)
     spent = (
         usage.input * prices.input
@@ -33,7 +33,7 @@ def to_cost(usage: Usage, model: Model) -> Decimal:
 
 
 def _prices(usage: Usage, model: Model) -> Prices:
-    """Return the prices for a request of this size: providers go by all that was sent, cached or not."""
+    """Return the prices for a request of this size, which includes cached tokens."""
     sent = usage.input + usage.cache_read + usage.cache_write
     large = [prices for prices in model.cost.large if sent > prices.above]
     return large[-1] if large else model.cost

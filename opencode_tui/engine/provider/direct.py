@@ -1,4 +1,4 @@
-"""The two wire formats that are decoded here, as `Llm`s: OpenAI's chat completions and Anthropic's messages."""
+"""`Llm` adapters for the two wire formats that we decode ourselves: OpenAI chat completions and Anthropic messages."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -20,11 +20,11 @@ from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 
 _DRAIN_S = 0.05
-"""How long the end of an answered connection is waited for, so that it can be used again."""
+"""Seconds to wait for the end of a response body, so that the connection can be reused."""
 
 
 class Decoder(Protocol):
-    """Bytes of one answer to deltas; raises ProtocolError for bytes that are no answer."""
+    """Decodes the bytes of one response to deltas; raises ProtocolError for bytes that are not a response."""
 
     def feed(self, chunk: bytes) -> list[WireDelta]:
         """Return the deltas that these bytes complete."""
@@ -36,7 +36,7 @@ class Decoder(Protocol):
 
 
 class Dialect(Struct, frozen=True):
-    """A wire format: where requests go, how they are written, how answers are read, how the key is shown."""
+    """A wire format: the path of requests, their encoder, the decoder of responses, the headers with the key."""
 
     wire_format: WireFormat
     path: str
@@ -58,7 +58,7 @@ ANTHROPIC = Dialect("anthropic", "/messages", anthropic_request.encode, Anthropi
 
 
 class DirectLlm:
-    """A provider that speaks one of the two dialects."""
+    """A provider with one of the two wire formats."""
 
     def __init__(self, endpoint: Endpoint, dialect: Dialect, *, clock: Clock = system_clock) -> None:
         self._provider_id = endpoint.provider_id
@@ -96,7 +96,7 @@ class DirectLlm:
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read the few bytes after the provider's own end mark; an answer that is known is not lost for what follows it."""
+    """Read the few bytes after the provider's end marker; ignore errors, because the response is complete."""
     try:
         async with asyncio.timeout(_DRAIN_S):
             async for _ in chunks:

@@ -1,4 +1,4 @@
-"""Every failure of a model call, whatever reported it, as one of our errors; `failure_table` knows the kinds."""
+"""Converts every failure of a model call to one of our errors."""
 
 import json
 import math
@@ -15,11 +15,11 @@ from opencode_tui.engine.provider.decode.response_body import describe_text
 from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, ProviderError
 from opencode_tui.schema.record import JsonObject
 
-# The table of failures: which kind a failed model call is of, and whether it can be tried again.
+# The table of failures: the kind of a failed model call, and whether it can be retried.
 
 
 class Reported(Struct, frozen=True):
-    """What is known of a failure. `status` is 0 without one; `code` is every type, code and class name that was given.
+    """The data of a failure. `status` is 0 without one; `code` contains every reported type, code and class name.
 
     `headers` have lower-case names; `secrets` are values that must not appear in any text.
     """
@@ -34,7 +34,7 @@ class Reported(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """A kind of failure: fits when one of the given tests does. `code` and `text` are patterns for lower-case texts."""
+    """A kind of failure; matches when one of its tests does. `code` and `text` are patterns for lower-case texts."""
 
     kind: str
     is_retryable: bool
@@ -44,7 +44,7 @@ class Row(Struct, frozen=True):
     never_with: frozenset[int] = frozenset()
 
     def fits(self, reported: Reported) -> bool:
-        """Tell whether a failure is of this kind."""
+        """Return whether a failure is of this kind."""
         if reported.status in self.never_with:
             return False
         if reported.status in self.statuses:
@@ -55,12 +55,12 @@ class Row(Struct, frozen=True):
 
 
 def _any(*patterns: str) -> str:
-    """Return one pattern; it is compiled when a failure is looked up, not when the program starts."""
+    """Return one pattern; it is compiled for the first failure, not when the program starts."""
     return "|".join(patterns)
 
 
 _CLEAR_STATUSES = frozenset({401, 403, 404, 429})
-"""Statuses that say what they mean; the wording of their texts decides nothing about size, media and history."""
+"""Unambiguous statuses; the texts of such failures are not searched for size, media and history problems."""
 
 ROWS = (
     Row(
@@ -250,7 +250,7 @@ UNKNOWN = Row("unknown", False)
 
 
 def find_row(reported: Reported, *, fallback: Row) -> Row:
-    """Return the first row that fits."""
+    """Return the first matching row."""
     return next((row for row in ROWS if row.fits(reported)), fallback)
 
 
@@ -258,11 +258,11 @@ _MAX_BODY = 4096
 _MAX_MESSAGE = 600
 _FOR_THE_PERSON = frozenset({"auth", "overflow", "quota"})
 _CHILD_PREFIX = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)\s*(?::|-)\s*)+")
-"""What litellm puts before a provider's own words, as in `litellm.RateLimitError: RateLimitError: OpenAIException - slow down`."""
+"""litellm's prefix of a provider's message, as in `litellm.RateLimitError: RateLimitError: OpenAIException - slow down`."""
 
 
 def from_response(reported: Reported, *, now_ms: int) -> ProviderError:
-    """Return the error for an answer with a failing status."""
+    """Return the error for a response with an error status."""
     value = _json_object(reported.body)
     message, code = read_error_object(value) if value else ("", "")
     if not message and reported.body.strip():
@@ -273,7 +273,7 @@ def from_response(reported: Reported, *, now_ms: int) -> ProviderError:
 
 
 def from_stream(provider_id: str, body: JsonObject, *, secrets: tuple[str, ...] = (), now_ms: int = 0) -> ProviderError:
-    """Return the error for an error object that stood inside a stream; one without any known kind can be tried again."""
+    """Return the error for an error object inside a stream; one of unknown kind can be retried."""
     message, code = read_error_object(body)
     reported = Reported(
         provider_id,
@@ -287,7 +287,7 @@ def from_stream(provider_id: str, body: JsonObject, *, secrets: tuple[str, ...] 
 
 
 def from_child(reported: Reported, *, now_ms: int) -> ProviderError:
-    """Return the error for an exception of litellm; its class name stands in `code`, its text in `message`."""
+    """Return the error for an exception of litellm; `code` has its class name, `message` its text."""
     text = _CHILD_PREFIX.sub("", reported.message)
     body = text[text.find("{") : text.rfind("}") + 1] if "{" in text else ""
     message, code = read_error_object(value) if (value := _json_object(body)) else ("", "")
@@ -295,7 +295,7 @@ def from_child(reported: Reported, *, now_ms: int) -> ProviderError:
     return _classified(whole, fallback=UNKNOWN, now_ms=now_ms)
 
 
-def truncated(provider_id: str, detail: str = "the answer broke off") -> ProviderError:
+def truncated(provider_id: str, detail: str = "the response was cut off") -> ProviderError:
     """Return the error for a stream that ended before the model said why it stopped."""
     error = _plain(provider_id, detail, kind="stream_truncated", is_retryable=True)
     error.failure = replace(error.failure, metadata={"code": "ECONNRESET"})
@@ -303,30 +303,30 @@ def truncated(provider_id: str, detail: str = "the answer broke off") -> Provide
 
 
 def unreachable(provider_id: str, detail: str) -> ProviderError:
-    """Return the error for a connection that could not be made, or was lost."""
+    """Return the error for a connection that failed or was lost."""
     return _plain(provider_id, detail, kind="network", is_retryable=True)
 
 
 def timed_out(provider_id: str, detail: str) -> ProviderError:
-    """Return the error for a provider that stays silent."""
+    """Return the error for a provider that sends nothing."""
     return _plain(provider_id, detail, kind="timeout", is_retryable=True)
 
 
 def misspoken(provider_id: str, detail: str) -> ProviderError:
-    """Return the error for an answer that is not in the provider's wire format; asking again would not help."""
-    text = f"this is no model's answer: {detail}; check provider.{provider_id}.options.baseURL"
+    """Return the error for a response that is not in the provider's wire format; it can't be retried."""
+    text = f"not a model response: {detail}; check provider.{provider_id}.options.baseURL"
     return _plain(provider_id, text, kind="protocol", is_retryable=False)
 
 
 def missing_key(provider_id: str, variable: str | None = None) -> AuthError:
-    """Return the error for a provider that cannot be asked because there is no key for it."""
+    """Return the error for a provider without the required key."""
     place = f" or set {variable}" if variable else ""
-    text = f"{provider_id}: there is no key; run `opencode-tui auth login {provider_id}`{place}"
+    text = f"no API key for {provider_id}; run `opencode-tui auth login {provider_id}`{place}"
     return AuthError(text, provider_id=provider_id, failure=Failure(kind="auth"))
 
 
 def read_error_object(body: JsonObject) -> tuple[str, str]:
-    """Return (message, every type and code in lower case) of a provider's error object, wherever it puts them."""
+    """Return (message, every type and code in lower case) of a provider's error object in any known shape."""
     error = body.get("error", body)
     if isinstance(error, str):
         return error, f"{body.get('type') or ''} {body.get('code') or ''}".lower()
@@ -344,7 +344,7 @@ def read_error_object(body: JsonObject) -> tuple[str, str]:
 
 
 def retry_after_ms(headers: Mapping[str, str], *, now_ms: int) -> int | None:
-    """Return how long the provider asks to wait, in ms: `retry-after-ms`, else `retry-after` in seconds or as a date to come."""
+    """Return the requested retry delay in ms: `retry-after-ms`, else `retry-after` in seconds or as a future date."""
     precise = _number(headers.get("retry-after-ms"))
     if precise is not None:
         return math.ceil(precise)
@@ -352,7 +352,7 @@ def retry_after_ms(headers: Mapping[str, str], *, now_ms: int) -> int | None:
     seconds = _number(asked)
     if seconds is not None:
         return math.ceil(seconds * 1000)
-    from email.utils import parsedate_to_datetime  # only a busy provider needs it
+    from email.utils import parsedate_to_datetime  # imported only for a provider that asks to wait
 
     try:
         wait = int(parsedate_to_datetime(asked).timestamp() * 1000) - now_ms
@@ -376,11 +376,11 @@ def _classified(reported: Reported, *, fallback: Row, now_ms: int) -> ProviderEr
 
 
 def _is_retryable(row: Row, reported: Reported) -> bool:
-    """Tell whether asking again may help: as the provider says, else as the row does; what only the person can mend never."""
-    told = reported.headers.get("x-should-retry")
-    if told in ("true", "false") and row.kind not in _FOR_THE_PERSON:
-        return told == "true"
-    # A 404 of OpenAI's was seen to be transient. Source: reference, section 12.
+    """Return whether a retry may help: as the provider says, else as the row says; never if only the user can fix it."""
+    should_retry = reported.headers.get("x-should-retry")
+    if should_retry in ("true", "false") and row.kind not in _FOR_THE_PERSON:
+        return should_retry == "true"
+    # OpenAI's 404 can be transient. Source: reference, section 12.
     is_openai = reported.provider_id.startswith("openai")
     return row.is_retryable or (is_openai and reported.status == 404 and row.kind == "invalid_request")
 
@@ -391,13 +391,13 @@ def _error(reported: Reported, failure: Failure) -> ProviderError:
     status = f" (HTTP {reported.status})" if reported.status else ""
     match failure.kind:
         case "auth":
-            text = f"{provider_id} refuses the key: {said}{status}; run `opencode-tui auth login {provider_id}`"
+            text = f"{provider_id} rejected the API key: {said}{status}; run `opencode-tui auth login {provider_id}`"
             return AuthError(text, provider_id=provider_id, failure=failure)
         case "overflow":
-            text = f"{provider_id}: the request is larger than the model takes: {said}{status}"
+            text = f"{provider_id}: the request exceeds the model's context window: {said}{status}"
             return ContextOverflowError(text, provider_id=provider_id, failure=failure)
         case "quota":
-            text = f"{provider_id}: the account has no quota left: {said}{status}; see the provider's billing page"
+            text = f"{provider_id}: quota exceeded: {said}{status}; check billing with {provider_id}"
             return ProviderError(text, provider_id=provider_id, failure=failure)
         case _:
             return ProviderError(f"{provider_id}: {said}{status}", provider_id=provider_id, failure=failure)
@@ -431,7 +431,7 @@ def _phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
     except ValueError:
-        return "the provider reported an error without a text"
+        return "the provider reported an error without a message"
 
 
 def _number(text: str | None) -> float | None:

@@ -1,7 +1,7 @@
-"""One provider over HTTP: a streaming POST whose connection closes the moment nobody reads on.
+"""HTTP to one provider: a streaming POST whose connection closes when the caller stops reading.
 
-HTTP/1.1 with keep-alive, one client a provider. Credentials never follow a redirect to another origin; a compressed body
-cannot grow without bound; a silent provider is given up. httpx is imported, in a thread, when a provider is first asked.
+HTTP/1.1 with keep-alive, one client per provider. Credentials are not sent to another origin on redirects; the size of a
+decompressed body and the time without data are limited. The first request imports httpx, in a thread.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 def request_headers(endpoint: Endpoint, credentials: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers of every request to an endpoint; those of the settings win."""
+    """Return the headers of every request to an endpoint; headers of the settings win."""
     return {
         "content-type": "application/json",
         "accept": "text/event-stream",
@@ -46,7 +46,7 @@ def request_headers(endpoint: Endpoint, credentials: Mapping[str, str]) -> dict[
 
 
 class HttpProvider:
-    """Sends requests to one endpoint; `credentials` are the headers that carry the key."""
+    """Sends requests to one endpoint; `credentials` are the headers with the key."""
 
     def __init__(self, endpoint: Endpoint, credentials: dict[str, str], *, clock: Clock = system_clock) -> None:
         self._endpoint = endpoint
@@ -57,15 +57,15 @@ class HttpProvider:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not appear in any text."""
+        """The values that must not appear in any text."""
         named = [value for name, value in self._headers.items() if "key" in name or "auth" in name or "token" in name]
         words = [value.rpartition(" ")[2] for value in named]
         return tuple(secret for secret in (self._endpoint.api_key, *named, *words) if secret)
 
     async def post(self, path: str, body: bytes, *, headers: Mapping[str, str] = _NO_HEADERS) -> AsyncGenerator[bytes]:
-        """Yield the answer's bytes as they arrive, decompressed. Raises ProviderError for everything that goes wrong.
+        """Yield the decompressed bytes of the response as they arrive. Raises ProviderError for every failure.
 
-        Closing the generator or cancelling its task closes the connection.
+        Closing the generator or canceling its task closes the connection.
         """
         client = await self._open()
         limit = self._endpoint.timeout_ms
@@ -78,7 +78,7 @@ class HttpProvider:
                         chunk = await anext(chunks, None)
                 except TimeoutError as error:
                     raise failure.timed_out(
-                        self._provider_id, f"no whole answer within {(limit or 0) / 1000:g} s"
+                        self._provider_id, f"no complete response within {(limit or 0) / 1000:g} s"
                     ) from error
                 if chunk is None:
                     return
@@ -103,7 +103,7 @@ class HttpProvider:
     async def _received(
         self, client: "httpx.AsyncClient", url: str, body: bytes, headers: Mapping[str, str]
     ) -> AsyncGenerator[bytes]:
-        import httpx  # loaded by `_open`; not at the top, because commands that ask no model must not pay for it
+        import httpx  # already imported by `_open`; not at module level, because most commands do not need it
 
         has_answer = False
         try:
@@ -119,7 +119,7 @@ class HttpProvider:
                     async for chunk in self._decoded(response):
                         yield chunk
                     return
-            raise failure.misspoken(self._provider_id, "it redirects in a circle")
+            raise failure.misspoken(self._provider_id, "too many redirects")
         except httpx.ConnectTimeout as error:
             raise failure.timed_out(
                 self._provider_id, f"no connection to {_host(url)} within {_CONNECT_TIMEOUT_S:g} s"
@@ -128,7 +128,7 @@ class HttpProvider:
             seconds = self._endpoint.chunk_timeout_ms / 1000
             raise failure.timed_out(self._provider_id, f"{_host(url)} sent nothing for {seconds:g} s") from error
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-            raise failure.misspoken(self._provider_id, f"{url!r} is no address ({error})") from error
+            raise failure.misspoken(self._provider_id, f"invalid URL {url!r} ({error})") from error
         except httpx.TransportError as error:
             detail = redact_text(str(error), self.secrets) or type(error).__name__
             if has_answer:
@@ -142,7 +142,7 @@ class HttpProvider:
         keeps_request = response.status_code in (307, 308) and urlsplit(target)[:2] == urlsplit(url)[:2]
         if not keeps_request:
             place = _host(target)
-            raise failure.misspoken(self._provider_id, f"{_host(url)} redirects to {place}, which does not get the key")
+            raise failure.misspoken(self._provider_id, f"{_host(url)} redirects to {place}; the key is not sent there")
         return target
 
     async def _refused(self, response: "httpx.Response") -> Exception:
@@ -161,12 +161,10 @@ class HttpProvider:
         return failure.from_response(reported, now_ms=self._clock())
 
     async def _decoded(self, response: "httpx.Response") -> AsyncGenerator[bytes]:
-        """Yield the body without its content encoding, in slices of bounded size, up to a bounded whole."""
+        """Yield the decompressed body in slices of limited size, up to a limited total."""
         encoding = response.headers.get("content-encoding", "identity").lower()
         if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
-            raise failure.misspoken(
-                self._provider_id, f"the answer is encoded as {encoding!r}, which was not asked for"
-            )
+            raise failure.misspoken(self._provider_id, f"the response has the unexpected encoding {encoding!r}")
         unpack = _as_it_is if encoding in ("identity", "") else _unpacker()
         size = 0
         async for raw in response.aiter_raw():
@@ -174,22 +172,25 @@ class HttpProvider:
                 for chunk in unpack(raw):
                     size += len(chunk)
                     if size > _MAX_ANSWER_BYTES:
-                        limit = f"the answer is larger than {_MAX_ANSWER_BYTES // 2**20} MB"
+                        limit = f"the response is larger than {_MAX_ANSWER_BYTES // 2**20} MB"
                         raise failure.misspoken(self._provider_id, limit)
                     yield chunk
             except zlib.error as error:
-                raise failure.misspoken(self._provider_id, f"the answer cannot be decompressed ({error})") from error
+                raise failure.misspoken(self._provider_id, f"cannot decompress the response ({error})") from error
 
 
 def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
-    """Return a client; loads httpx and, for https, the certificates (some 0.1 s), so call it in a thread."""
-    for unused in ("httpx._main", "h2"):  # its command line (rich, pygments) and HTTP/2 cost as much as all the rest
+    """Return a client. Blocks: imports httpx and, for https, loads the certificates (about 0.1 s)."""
+    for unused in (
+        "httpx._main",
+        "h2",
+    ):  # the imports of its command line (rich, pygments) and HTTP/2 take as long as the rest
         sys.modules.setdefault(unused, None)  # pyright: ignore[reportArgumentType] - None keeps a module from being imported
-    import httpx  # the one place that pays for it
+    import httpx  # the only import of httpx that loads it
 
     uses_environment = endpoint.proxy == ENVIRONMENT_PROXY
     return httpx.AsyncClient(
-        # Without https there is nothing to verify, and loading the certificates is most of a client's cost.
+        # Plain HTTP needs no certificates, and loading them takes most of the time.
         verify=uses_environment or endpoint.proxy is not None or not endpoint.base_url.startswith("http://"),
         proxy=None if uses_environment else endpoint.proxy,
         trust_env=uses_environment,
@@ -206,7 +207,7 @@ def _as_it_is(raw: bytes) -> tuple[bytes, ...]:
 
 
 def _unpacker() -> Callable[[bytes], Iterable[bytes]]:
-    """Return what decompresses gzip and deflate in slices of bounded size, so that a small body cannot fill the memory."""
+    """Return a decompressor for gzip and deflate with slices of limited size, so that a small body cannot fill the memory."""
     inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
     def unpack(raw: bytes) -> Iterator[bytes]:

@@ -1,7 +1,7 @@
-"""Providers that need no address in the settings: what they are called, where they are, which variable holds their key.
+"""Providers that need no address in the settings: their names, URLs, and the environment variables of their keys.
 
-Those with a base address speak one of the two direct formats; the others go through litellm, under its name for them. Any
-other provider of litellm's table works too, with the variable `<NAME>_API_KEY`. The order is that in which a model is chosen.
+Providers with a base URL use one of the two direct formats; the others go through litellm, with litellm's name for them. Any other
+provider of litellm's table works too, with the variable `<NAME>_API_KEY`. The default model is chosen in this order.
 """
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from opencode_tui.schema.model import Adapter
 class KnownProvider(Struct, frozen=True):
     """A provider. `tables` are its names in litellm's table; `is_open` when it has models that no table lists.
 
-    `preferred` are ids of tool-calling models, best first: what a person gets who has a key and names no model.
+    `preferred` are IDs of tool-calling models, best first: the default models for users with a key.
     """
 
     id: str
@@ -236,19 +236,19 @@ SMALL_MODELS = (
     "ministral-3b",
     "gpt-oss-20b",
 )
-"""Parts of ids of cheap, quick models, best first. Source: reference, section 22, and ours after them."""
+"""Substrings of IDs of cheap, fast models, best first. Source: reference, section 22, followed by our own."""
 
 _BY_ID = {provider.id: provider for provider in KNOWN}
 _BY_TABLE = {table: provider for provider in KNOWN for table in provider.tables}
 
 
 def find_known(provider_id: str) -> KnownProvider | None:
-    """Return the provider with this id, or under litellm's name for it."""
+    """Return the provider with this ID or litellm name."""
     return _BY_ID.get(provider_id) or _BY_TABLE.get(provider_id)
 
 
 def through_litellm(provider_id: str) -> KnownProvider:
-    """Return a provider of which only litellm knows more than the name."""
+    """Return a provider that only litellm knows."""
     variable = provider_id.upper().replace("-", "_").replace(".", "_") + "_API_KEY"
     return KnownProvider(
         provider_id, provider_id, variables=(variable,), tables=(provider_id,), litellm=provider_id, needs_key=False

@@ -1,11 +1,11 @@
-"""The child process that speaks to every provider through litellm; the only importer of litellm.
+"""The child process that calls providers through litellm; the only importer of litellm.
 
-Two pipes of its own carry JSON lines, one object each; stdout and stderr belong to whatever the libraries print.
+Two separate pipes carry JSON lines, one object each; stdout and stderr are left to the output of libraries.
 
     in    {"op": "start", "id", "call"}   {"op": "cancel", "id"}                     `call` are litellm's arguments
     out   {"op": "ready"}   {"op": "batch", "id", "chunks"}   {"op": "end", "id"}   {"op": "failed", "id", …}
 
-Many requests run at once. The end of the input ends the process at any moment, also while litellm is still being imported.
+Requests run concurrently. The end of the input ends the process at any time, also during the import of litellm.
 """
 
 import asyncio
@@ -20,9 +20,9 @@ from typing import Any
 
 _ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else the import fetches a table from the network
-    "LITELLM_MODE": "PRODUCTION",  # else it loads .env of the current folder, which may be anybody's
+    "LITELLM_MODE": "PRODUCTION",  # else it loads .env of the current folder, which may be untrusted
     "LITELLM_TELEMETRY": "False",
-    "REPEATED_STREAMING_CHUNK_LIMIT": "1000000000",  # else a hundred equal deltas are an error
+    "REPEATED_STREAMING_CHUNK_LIMIT": "1000000000",  # else a hundred identical deltas are an error
 }
 _WARM_UP = {
     "model": "openai/none",
@@ -40,7 +40,7 @@ def main(input_fd: int, output_fd: int) -> None:
     os.environ.update(_ENVIRONMENT)
     inbox = _Inbox(input_fd)
     inbox.start()
-    import litellm  # takes seconds; the inbox must be listening before
+    import litellm  # takes seconds; the inbox must listen before
 
     litellm.suppress_debug_info = True
     litellm.drop_params = True
@@ -50,7 +50,7 @@ def main(input_fd: int, output_fd: int) -> None:
 
 
 class _Inbox:
-    """Reads commands in a thread, so that the end of the input is noticed whatever the process is doing."""
+    """Reads commands in a thread, so that it detects the end of the input even while the process is busy."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -62,7 +62,7 @@ class _Inbox:
         threading.Thread(target=self._read, name="inbox", daemon=True).start()
 
     def connect(self, deliver: Callable[[Command], None]) -> bool:
-        """Hand over what came so far and whatever follows; tells whether anything had come."""
+        """Deliver the received and all later commands to the loop; return whether any had been received."""
         with self._lock:
             has_early = bool(self._early)
             while self._early:
@@ -85,7 +85,7 @@ class _Inbox:
 
 
 class _Server:
-    """Runs calls as tasks and writes what they bring."""
+    """Runs calls as tasks and writes their chunks."""
 
     def __init__(self, output_fd: int, complete: Callable[..., Any]) -> None:
         self._output = output_fd
@@ -101,12 +101,12 @@ class _Server:
 
         self._write({"op": "ready"})
         if not inbox.connect(deliver):
-            with contextlib.suppress(Exception):  # nothing depends on it
+            with contextlib.suppress(Exception):  # only a warm-up
                 await self._warm_up()
         await asyncio.Event().wait()
 
     async def _warm_up(self) -> None:
-        """Make a call that goes nowhere: the first one imports another hundred modules."""
+        """Make a call without a network request, because the first one imports another hundred modules."""
         stream = await self._complete(**_WARM_UP)
         async for _ in stream:
             pass
@@ -133,11 +133,13 @@ class _Server:
             self._tasks.pop(identifier, None)
             self._pending.pop(identifier, None)
             if stream is not None and hasattr(stream, "aclose"):
-                with contextlib.suppress(Exception):  # the answer is over; how its connection ends concerns nobody
+                with contextlib.suppress(
+                    Exception
+                ):  # the response is complete, so a failure of its connection does not matter
                     await stream.aclose()
 
     def _collect(self, identifier: int, chunk: Chunk) -> None:
-        """Keep a chunk until the loop turns, so that what arrived together leaves together."""
+        """Buffer a chunk until the next loop iteration, so that chunks that arrive together are sent together."""
         pending = self._pending.setdefault(identifier, [])
         pending.append(chunk)
         if len(pending) == 1:
@@ -153,11 +155,11 @@ class _Server:
             while data:
                 data = data[os.write(self._output, data) :]
         except BrokenPipeError:
-            os._exit(0)  # the parent is gone
+            os._exit(0)  # the parent has exited
 
 
 def _described(error: Exception) -> Command:
-    """Return what is known of an exception: class names, status, text, headers."""
+    """Return the class names, status, text and headers of an exception."""
     origin = getattr(error, "original_exception", None) or error
     response = getattr(origin, "response", None)
     headers: Any = getattr(origin, "litellm_response_headers", None) or getattr(response, "headers", None) or {}

@@ -1,7 +1,7 @@
-"""The parent's side of litellm's child process, and the `Llm` that asks through it.
+"""The parent's side of litellm's child process, and the `Llm` adapter that uses it.
 
-One child serves every provider that is not spoken to directly. It starts with the first request and again after it died; a death in
-the middle of an answer is an ordinary failure that can be tried again. Nobody waits for the child when a request is cancelled.
+One child serves every provider without a direct adapter. It starts with the first request and restarts after it died; if it dies in
+the middle of a response, the failure can be retried. Cancellation of a request does not wait for the child.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ _MAX_LINE = 64 * 1024 * 1024
 _START_LIMIT_S = 60.0
 _END_LIMIT_S = 0.25
 _NO_LIMIT_S = 24 * 3600.0
-# The child must not look for modules in the current folder: a repository could bring its own litellm.py.
+# The child must not import modules from the current folder: a repository could contain its own litellm.py.
 _ENTRY = """import sys
 sys.path.append(sys.argv[1])
 from opencode_tui.engine.provider.litellm_child import main
@@ -43,7 +43,7 @@ _GONE: _Message = {"op": "gone"}
 
 
 class LitellmWorker:
-    """Owns the child process and passes messages to and fro. `log` takes what the child prints."""
+    """Owns the child process and exchanges messages with it. `log` receives the child's output."""
 
     def __init__(self, *, log: Path | None = None) -> None:
         self._log = log
@@ -53,11 +53,11 @@ class LitellmWorker:
 
     @property
     def process_id(self) -> int | None:
-        """The child's process id, None while there is none."""
+        """The child's process ID, None while it is not running."""
         return self._child.process.pid if self._child and self._child.is_alive else None
 
     async def start(self) -> None:
-        """Start the child if there is none; returns when it is ready, after some 2 s. Raises OSError when it cannot."""
+        """Start the child if necessary and return when it is ready, after about 2 s. Raises OSError when it cannot start."""
         await self._living()
 
     async def ask(self, call: JsonObject) -> AsyncGenerator[_Message]:
@@ -95,7 +95,7 @@ class LitellmWorker:
             await self.close()
         if not child.is_alive:
             place = f"; see {self._log}" if self._log else ""
-            raise ConnectionError(f"it ended before it was ready{place}")
+            raise ConnectionError(f"it exited during start-up{place}")
         return child
 
 
@@ -113,26 +113,26 @@ class _Child:
         self._listener = asyncio.create_task(self._listen(reader), name="litellm-child")
 
     def open(self, identifier: int) -> asyncio.Queue[_Message]:
-        """Return the queue into which messages about this call come."""
+        """Return the queue that receives the messages about this call."""
         inbox = self._inboxes[identifier] = asyncio.Queue[_Message]()
         if not self.is_alive:
             inbox.put_nowait(_GONE)
         return inbox
 
     def unsubscribe(self, identifier: int, *, cancel: bool) -> None:
-        """Take no more messages about this call, and tell the child to cancel it. Does not wait."""
+        """Unsubscribe from this call and send a cancel message to the child. Does not wait."""
         self._inboxes.pop(identifier, None)
         if cancel and self.is_alive:
             self._writer.write(_line({"op": "cancel", "id": identifier}))
 
     async def send(self, message: _Message) -> None:
-        """Send a message; a child that is gone is noticed by the listener."""
+        """Send a message; the listener detects a child that has exited."""
         with contextlib.suppress(ConnectionError):
             self._writer.write(_line(message))
             await self._writer.drain()
 
     async def end(self) -> None:
-        """Close the pipes, which ends the child, and see that it has ended."""
+        """Close the pipes, which ends the child, and wait until it has exited."""
         self._writer.close()
         try:
             async with asyncio.timeout(_END_LIMIT_S):
@@ -148,7 +148,7 @@ class _Child:
             while line := await reader.readline():
                 self._deliver(json.loads(line))
         except ValueError:
-            self._writer.close()  # half a line, or one that is too long: the child is of no use any more
+            self._writer.close()  # an incomplete or too long line: the child is broken
         self.is_alive = False
         self.ready.set()
         for inbox in self._inboxes.values():
@@ -205,7 +205,7 @@ def _line(message: _Message) -> bytes:
 
 
 def litellm_call(request: LlmRequest, endpoint: Endpoint) -> JsonObject:
-    """Return litellm's arguments: OpenAI's body, the model with litellm's name of its provider before it, and the address."""
+    """Return litellm's arguments: OpenAI's body, the model prefixed with litellm's provider name, and the base URL."""
     call = {
         **openai_request.build(request),
         "num_retries": 0,
@@ -223,7 +223,7 @@ def litellm_call(request: LlmRequest, endpoint: Endpoint) -> JsonObject:
 
 
 class LitellmLlm:
-    """A provider that litellm speaks to. Several of them share one worker, which their owner closes."""
+    """A provider that is called through litellm. Several share one worker, which their owner closes."""
 
     def __init__(self, endpoint: Endpoint, worker: LitellmWorker, *, clock: Clock = system_clock) -> None:
         self._endpoint = endpoint
@@ -246,8 +246,8 @@ class LitellmLlm:
                 if events := normalizer.push(deltas):
                     yield events
             if normalizer.is_empty and not normalizer.has_usage:
-                # litellm ends an answer that it could not read, a web page for instance, as if all were well.
-                raise failure.truncated(self._endpoint.provider_id, "the answer is empty")
+                # litellm ends an unreadable response, such as a web page, without an error.
+                raise failure.truncated(self._endpoint.provider_id, "the response is empty")
             yield closing_events(normalizer, self._endpoint.provider_id, secrets=self._secrets, now_ms=self._clock())
 
     async def close(self) -> None:
@@ -258,7 +258,7 @@ class LitellmLlm:
         return (self._endpoint.api_key,) if self._endpoint.api_key else ()
 
     async def _messages(self, request: LlmRequest) -> AsyncGenerator[_Message]:
-        """Yield the child's messages. Raises ProviderError when none comes in time, or the child cannot be started."""
+        """Yield the child's messages. Raises ProviderError when none arrives in time, or the child cannot start."""
         endpoint = self._endpoint
         silence = endpoint.chunk_timeout_ms / 1000
         await self._start()
@@ -280,13 +280,13 @@ class LitellmLlm:
             await self._worker.start()
         except OSError as error:
             raise failure.unreachable(
-                self._endpoint.provider_id, f"litellm's process does not start ({error})"
+                self._endpoint.provider_id, f"cannot start litellm's process ({error})"
             ) from error
 
     def _failure(self, message: _Message) -> ProviderError:
         if message["op"] == "gone":
             return failure.unreachable(
-                self._endpoint.provider_id, "litellm's process ended in the middle of the answer"
+                self._endpoint.provider_id, "litellm's process exited in the middle of the response"
             )
         reported = Reported(
             self._endpoint.provider_id,

@@ -1,11 +1,11 @@
-"""The one way to call a model: a request without a provider's dialect, a stream of events, the `Llm` protocol between them.
+"""The interface to models: provider-independent requests and stream events, and the `Llm` protocol.
 
-Names of events are those of seed 000's table. Every adapter feeds the same normalizer, so a stream always has this grammar:
+The names of events are those of seed 000's table. Every adapter feeds the same normalizer, so a stream always has this grammar:
 
     (text-start text-delta* text-end | reasoning-start reasoning-delta* reasoning-end
      | tool-input-start tool-input-delta* tool-input-end tool-call)*  finish-step
 
-Blocks of different ids may interleave. A stream that ends without `FinishStep` has raised `ProviderError`.
+Blocks with different IDs may interleave. A stream that ends without `FinishStep` raises `ProviderError`.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -17,7 +17,7 @@ from opencode_tui.schema.model import Model
 
 
 class Usage(Struct, frozen=True):
-    """Tokens of one call; `input` is without what came from the cache, `output` includes reasoning. 0 when unknown."""
+    """Tokens of one call; `input` excludes cached tokens, `output` includes reasoning. 0 when unknown."""
 
     input: int = 0
     output: int = 0
@@ -28,7 +28,7 @@ class Usage(Struct, frozen=True):
 
 
 class TextStart(Struct, frozen=True):
-    """A block of text begins."""
+    """A block of text starts."""
 
     id: str
 
@@ -41,33 +41,33 @@ class TextDelta(Struct, frozen=True):
 
 
 class TextEnd(Struct, frozen=True):
-    """Block `id` is whole."""
+    """Block `id` is complete."""
 
     id: str
 
 
 class ReasoningStart(Struct, frozen=True):
-    """A block of thoughts begins."""
+    """A block of reasoning starts."""
 
     id: str
 
 
 class ReasoningDelta(Struct, frozen=True):
-    """Thoughts to append to block `id`."""
+    """Reasoning to append to block `id`."""
 
     id: str
     text: str
 
 
 class ReasoningEnd(Struct, frozen=True):
-    """Block `id` is whole; `metadata` is what the provider needs to get it back (a signature), under the provider's name."""
+    """Block `id` is complete; `metadata` is what the provider needs back with it (a signature), under the provider's name."""
 
     id: str
     metadata: dict[str, Any] | None = None
 
 
 class ToolInputStart(Struct, frozen=True):
-    """The model begins to write a call; `id` is its call id, unique in the stream."""
+    """A call starts; `id` is its call ID, unique in the stream."""
 
     id: str
     tool: str
@@ -81,13 +81,13 @@ class ToolInputDelta(Struct, frozen=True):
 
 
 class ToolInputEnd(Struct, frozen=True):
-    """The arguments are whole."""
+    """The arguments are complete."""
 
     id: str
 
 
 class ToolCall(Struct, frozen=True):
-    """A call to run. With `error` its arguments are unusable (`raw` holds them): it must never be executed."""
+    """A call to run. With `error`, its arguments (`raw`) are invalid and it must not be executed."""
 
     id: str
     tool: str
@@ -101,7 +101,7 @@ FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error"
 
 
 class FinishStep(Struct, frozen=True):
-    """The answer is whole: why it ended and what it used."""
+    """The response is complete: why it ended and its usage."""
 
     reason: FinishReason
     usage: Usage
@@ -123,7 +123,7 @@ StreamEvent = (
 
 
 class _Block(Struct, frozen=True, kw_only=True):
-    """A piece of a message. `part` is the id of the stored part that it was made of: not sent, not compared."""
+    """A piece of a message. `part` is the ID of its stored part: not sent, not compared."""
 
     part: str | None = None
 
@@ -138,7 +138,7 @@ class _Block(Struct, frozen=True, kw_only=True):
 
 
 class TextBlock(_Block, frozen=True):
-    """Text of a message; `cache` asks the provider to keep everything up to here in its prompt cache."""
+    """Text of a message; `cache` asks the provider to cache the prompt up to here."""
 
     text: str
     cache: bool = False
@@ -153,14 +153,14 @@ class MediaBlock(_Block, frozen=True):
 
 
 class ThinkingBlock(_Block, frozen=True):
-    """The model's earlier thoughts with the metadata that came with them."""
+    """The model's earlier reasoning with its metadata."""
 
     text: str
     metadata: dict[str, Any] | None = None
 
 
 class CallBlock(_Block, frozen=True):
-    """A tool call that the model made; always answered by a `ResultBlock` in the next entry."""
+    """A tool call of the model; the next entry always has its `ResultBlock`."""
 
     id: str
     tool: str
@@ -169,7 +169,7 @@ class CallBlock(_Block, frozen=True):
 
 
 class ResultBlock(_Block, frozen=True):
-    """The answer to the call `id`."""
+    """The result of the call `id`."""
 
     id: str
     tool: str
@@ -179,19 +179,19 @@ class ResultBlock(_Block, frozen=True):
 
 
 class UserEntry(Struct, frozen=True):
-    """What the person (or the program in their name) said."""
+    """A message of the user (or of the program on their behalf)."""
 
     content: tuple[TextBlock | MediaBlock, ...]
 
 
 class AssistantEntry(Struct, frozen=True):
-    """What the model said and called, in order."""
+    """The text, reasoning and calls of the model, in order."""
 
     content: tuple[TextBlock | ThinkingBlock | CallBlock, ...]
 
 
 class ToolEntry(Struct, frozen=True):
-    """The answers to all calls of the assistant entry before, in the calls' order."""
+    """The results of all calls of the preceding assistant entry, in the calls' order."""
 
     results: tuple[ResultBlock, ...]
 
@@ -225,13 +225,13 @@ class LlmRequest(Struct, frozen=True):
 
 
 class Llm(Protocol):
-    """Something that answers requests."""
+    """An adapter that sends requests to a model."""
 
     def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
-        """Yield the answer's events, one batch for what arrived together, as the grammar of this module says.
+        """Yield the events of the response in the grammar of this module, one batch for data that arrived together.
 
         Raises ProviderError (AuthError, ContextOverflowError, …) when the call fails at any point. Closing the generator or
-        cancelling its task closes the connection at once. Never retries: that is the loop's.
+        canceling its task closes the connection at once. Never retries; the loop does.
         """
         ...
 

@@ -1,7 +1,7 @@
-"""Limits, prices and abilities of models, read as data from litellm's table without importing litellm.
+"""Limits, prices and capabilities of models, read from litellm's table without importing litellm.
 
-The table is a JSON file of some 3 MB for many kinds of services. What concerns chat models is kept in the cache folder and
-made anew when the installed table changes; a cache that cannot be read or written costs time, nothing else.
+The table is a JSON file of about 3 MB for many kinds of services. The entries of chat models are stored in the cache folder and
+updated when the installed table changes; without a usable cache only the start takes longer.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ from opencode_tui.schema.record import JsonObject
 _TABLE_FILE = "model_prices_and_context_window_backup.json"
 _CACHE_FILE = "models.json"
 _LAYOUT = 2
-"""Raised when the form of the cached entries changes, so that older files are made anew."""
+"""Increased when the format of the cached entries changes, so that older files are replaced."""
 
 _MODES = frozenset({"chat", "responses"})
 _PRICES = (
@@ -37,10 +37,10 @@ _log = logging.getLogger(__name__)
 
 
 class ListedModel(Struct, frozen=True):
-    """A model as the table has it; prices are USD per million tokens in the order input, output, cache read, cache write.
+    """A model of the table; prices are USD per million tokens in the order input, output, cache read, cache write.
 
     `large` are the prices of requests above a number of tokens, the smallest number first.
-    `needs_responses` means that the provider offers it only in a format that litellm translates.
+    `needs_responses` means that the provider has it only in a format that litellm translates.
     """
 
     context: int
@@ -53,7 +53,7 @@ class ListedModel(Struct, frozen=True):
     needs_responses: bool
 
     def model(self, provider_id: str, model_id: str, *, adapter: Adapter, api_id: str) -> Model:
-        """Return the model as one that `provider_id` offers."""
+        """Return it as a model of `provider_id`."""
         return Model(
             provider_id=provider_id,
             model_id=model_id,
@@ -71,7 +71,7 @@ class ListedModel(Struct, frozen=True):
 
 
 class ModelTable:
-    """litellm's table; nothing is read before something is asked."""
+    """litellm's table; the first access reads it."""
 
     def __init__(self, *, cache: Path | None = None, source: Path | None = None) -> None:
         self._cache = cache / _CACHE_FILE if cache else None
@@ -79,11 +79,11 @@ class ModelTable:
         self._providers: JsonObject | None = None
 
     def provider_ids(self) -> list[str]:
-        """Return the names of all providers that the table lists, as litellm writes them."""
+        """Return litellm's names of all providers in the table."""
         return sorted(self._load())
 
     def models(self, names: tuple[str, ...]) -> dict[str, ListedModel]:
-        """Return the chat models that stand under these names, by id, in the table's order."""
+        """Return the chat models of these providers by ID, in the table's order."""
         found: dict[str, ListedModel] = {}
         for name in names:
             for model_id, entry in as_object(self._load().get(name)).items():
@@ -134,7 +134,7 @@ class ModelTable:
 
 
 def find_table() -> Path | None:
-    """Return litellm's table, found without importing the package; None when it is not installed."""
+    """Return litellm's table without importing the package; None when it is not installed."""
     package = importlib.util.find_spec("litellm")
     if package is None or not package.submodule_search_locations:
         return None
@@ -171,7 +171,7 @@ def _entry(listed: JsonObject) -> list[object]:
 
 
 def _tiers(listed: JsonObject) -> list[tuple[int, list[str]]]:
-    """Return the prices from each size of a request on, the smallest first; the first holds from nothing on."""
+    """Return the prices from each request size on, the smallest first; the first size is 0."""
     if ranges := [as_object(tier) for tier in as_list(listed.get("tiered_pricing"))]:
         starts = [as_count(next(iter(as_list(tier.get("range"))), 0)) for tier in ranges]
         return sorted((start, _listed_prices(tier)) for start, tier in zip(starts, ranges, strict=True))
@@ -183,13 +183,13 @@ def _tiers(listed: JsonObject) -> list[tuple[int, list[str]]]:
 
 
 def _listed_prices(listed: JsonObject, suffix: str = "") -> list[str]:
-    """Return the four prices; what came from the cache, or went there, costs as much as other input where no price is listed."""
+    """Return the four prices; cache reads and writes without a listed price cost as much as other input."""
     found = [listed.get(name + suffix, listed.get(name)) for name in _PRICES]
     return [_per_million(price if price is not None else found[0]) for price in (found[0], found[1] or 0, *found[2:])]
 
 
 def _per_million(price: object) -> str:
-    """Return USD per million of a price in USD per token; decimal, because 2.5e-06 is no binary fraction."""
+    """Return USD per million for a price in USD per token; decimal, because 2.5e-06 is not a binary fraction."""
     if isinstance(price, bool) or not isinstance(price, int | float):
         return "0"
     try:

@@ -1,7 +1,7 @@
-"""The one place where a provider's stream becomes `StreamEvent`s, whichever adapter read it.
+"""Converts the deltas of every adapter to `StreamEvent`s.
 
-What comes out obeys the grammar of `stream.py`; tool calls come at the end, in the order in which they began, because only
-the end tells whether the answer is whole. Text holds no lone surrogates.
+The events obey the grammar of `llm.py`; tool calls come at the end, in the order in which they start, because only the end of the
+response shows whether it is complete. Text contains no unpaired surrogates.
 """
 
 import re
@@ -54,7 +54,7 @@ Piece = tuple[Literal["text", "thought"], str]
 
 @dataclass(slots=True)
 class _Block:
-    """An open block of text or thoughts; `held` is half of a surrogate pair whose other half is still to come."""
+    """An open block of text or reasoning; `held` is the first half of a surrogate pair."""
 
     id: str
     is_thought: bool
@@ -63,7 +63,7 @@ class _Block:
 
 
 class Normalizer:
-    """Turns the deltas of one answer into events."""
+    """Converts the deltas of one response to events."""
 
     def __init__(self, wire_format: WireFormat, *, tools: Collection[str] = (), used_ids: Collection[str] = ()) -> None:
         self._format = wire_format
@@ -77,16 +77,16 @@ class Normalizer:
         self._has_end = False
         self._is_damaged = False
         self.error: JsonObject | None = None
-        """The provider's own error object; nothing after it counts."""
+        """The provider's error object; later deltas are ignored."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether the model said why it stopped, or the provider that nothing follows an answer."""
+        """Whether the response has a finish reason, or the provider marked the end of a response with content."""
         return self._reason is not None or (self._has_end and not self.is_empty)
 
     @property
     def has_end(self) -> bool:
-        """Whether the provider said that nothing follows."""
+        """Whether the provider marked the end of the stream."""
         return self._has_end
 
     @property
@@ -96,7 +96,7 @@ class Normalizer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing at all was said."""
+        """Whether the response has no content."""
         return self._started == 0 and not self._assembler.calls
 
     def push(self, deltas: Iterable[WireDelta]) -> list[StreamEvent]:
@@ -112,7 +112,7 @@ class Normalizer:
         return events
 
     def finish(self) -> list[StreamEvent]:
-        """Return the events that close a whole answer; call it only when `is_whole`."""
+        """Return the events that close a complete response; call it only when `is_whole`."""
         events: list[StreamEvent] = []
         self._flush_think(events)
         self._close_blocks(list(self._blocks), events)
@@ -224,9 +224,9 @@ class Normalizer:
 
     def _flaw(self, call: OpenCall) -> str | None:
         if self._is_damaged:
-            return "Part of the answer was unreadable, so the arguments may be incomplete. Make the call again."
+            return "Part of the response was unreadable, so the arguments may be incomplete. Make the call again."
         if self._reason == "length" and call is self._assembler.calls[-1] and not call.raw.strip():
-            return "The answer hit the output limit before the arguments. Make the call again."
+            return "The response hit the output limit before the arguments. Make the call again."
         return None
 
     def _final_reason(self) -> FinishReason:
@@ -237,25 +237,27 @@ class Normalizer:
 
 
 def _without_surrogates(text: str) -> str:
-    """Return valid Unicode: pairs that came as two halves become one character, single halves U+FFFD."""
+    """Return valid Unicode: surrogate pairs become one character, unpaired surrogates U+FFFD."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def new_normalizer(wire_format: WireFormat, request: LlmRequest) -> Normalizer:
-    """Return the normalizer for the answer to a request: it knows the tools, and the call ids that are taken."""
+    """Return the normalizer for the response to a request, with its tools and the call IDs in use."""
     return Normalizer(wire_format, tools=[tool.name for tool in request.tools], used_ids=_call_ids(request))
 
 
 def closing_events(
     normalizer: Normalizer, provider_id: str, *, secrets: tuple[str, ...], now_ms: int
 ) -> Sequence[StreamEvent]:
-    """Return the last events of an answer. Raises the ProviderError with which the provider, or the lack of an end, closes it."""
+    """Return the last events of a response. Raises ProviderError for the provider's error or a missing end."""
     if normalizer.error is not None:
         raise failure.from_stream(provider_id, normalizer.error, secrets=secrets, now_ms=now_ms)
     if not normalizer.is_whole:
-        raise failure.truncated(provider_id, "the answer is empty" if normalizer.is_empty else "the answer broke off")
+        raise failure.truncated(
+            provider_id, "the response is empty" if normalizer.is_empty else "the response was cut off"
+        )
     return normalizer.finish()
 
 
@@ -265,20 +267,20 @@ def _call_ids(request: LlmRequest) -> set[str]:
 
 
 class ThinkTag:
-    """Separates thoughts that a model writes as `<think>…</think>` at the very start of an answer from its text, however it is cut.
+    """Separates `<think>…</think>` at the start of a response from its text, however the stream is split.
 
-    Models behind a server without a reasoning parser do so. Anywhere else the tag is text.
+    Models on servers without a reasoning parser write it. Anywhere else the tag is text.
     """
 
     def __init__(self) -> None:
         self.is_text_only = False
-        """Whether everything that follows is text, so that nobody needs to ask."""
+        """Whether everything that follows is text."""
         self._held = ""
         self._is_inside = False
         self._is_closed = False
 
     def split(self, text: str) -> list[Piece]:
-        """Return what is known of the text so far, in order."""
+        """Return the parts that are decided so far, in order."""
         if self.is_text_only:
             return [("text", text)]
         self._held += text
@@ -302,11 +304,11 @@ class ThinkTag:
         return [("thought", shown)] if shown else []
 
     def flush(self) -> list[Piece]:
-        """Return what was held back, because nothing follows."""
+        """Return the buffered rest at the end of the stream."""
         return self._close("thought" if self._is_inside and not self._is_closed else "text", self._held)
 
     def _after_tag(self, pieces: list[Piece]) -> list[Piece]:
-        """Leave out the empty lines that models put between their thoughts and the answer."""
+        """Remove the empty lines between reasoning and text."""
         self._held = self._held.lstrip("\n")
         return pieces + self._close("text", self._held) if self._held else pieces
 
@@ -317,5 +319,5 @@ class ThinkTag:
 
 
 def _overlap(text: str) -> int:
-    """Return how many characters at the end of the text may be the beginning of the closing tag."""
+    """Return the number of characters at the end of the text that may start the closing tag."""
     return next((size for size in range(len(_THINK_CLOSE) - 1, 0, -1) if text.endswith(_THINK_CLOSE[:size])), 0)

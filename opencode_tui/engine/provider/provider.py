@@ -1,4 +1,4 @@
-"""One provider as it is known here: what the program knows of it, with what the settings say on top."""
+"""A provider: its built-in data merged with the settings."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -14,13 +14,11 @@ from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
 
-# Where a provider is and what it wants with every request.
-
 DEFAULT_CHUNK_TIMEOUT_MS = 300_000
 """Milliseconds without a byte after which a stream counts as dead."""
 
 ENVIRONMENT_PROXY = "environment"
-"""A proxy setting that means: whatever HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE of the environment say."""
+"""The proxy setting for HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE of the environment."""
 
 
 class Endpoint(Struct, frozen=True):
@@ -39,22 +37,22 @@ class Endpoint(Struct, frozen=True):
     """A proxy's URL, or `ENVIRONMENT_PROXY`; None asks the provider directly."""
 
     def __repr__(self) -> str:
-        return f"Endpoint({self.provider_id!r}, {self.base_url!r})"  # without its secrets
+        return f"Endpoint({self.provider_id!r}, {self.base_url!r})"  # without secrets
 
 
 _ANTHROPIC_PACKAGES = ("@ai-sdk/anthropic",)
 _FOREIGN_PACKAGES = ("google", "bedrock", "azure", "vertex", "cohere")
-"""Parts of package names whose wire format only litellm speaks."""
+"""Substrings of package names whose wire format only litellm supports."""
 
 _NEVER = 2**31 - 1
 _LARGE = 200_000
-"""Tokens of a request above which the prices of the setting `context_over_200k` hold."""
+"""Tokens of a request above which the prices of the setting `context_over_200k` apply."""
 _NO_TEMPERATURE = ("o1", "o3", "o4", "gpt-5", "gpt-6", "codex")
-"""Beginnings of names of OpenAI's models that refuse any temperature but their own."""
+"""Prefixes of names of OpenAI models that reject a temperature."""
 
 
 class Provider:
-    """A provider with its models, its key and its address."""
+    """A provider with its models, its key and its URL."""
 
     def __init__(
         self,
@@ -77,11 +75,11 @@ class Provider:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can be asked: there is a key, or the settings give an address for which none is known to be needed."""
+        """Whether it is usable: it has a key, or an address in the settings that is not known to need one."""
         return bool(self._key() or self._has_own_credentials() or (self._given and not self._needs_key()))
 
     def summary(self) -> ProviderSummary:
-        """Return what a person chooses it by; never its key."""
+        """Return a summary without the key."""
         return ProviderSummary(
             id=self.id,
             name=as_text(self._given.get("name")) or (self._known.name if self._known else self.id),
@@ -101,7 +99,7 @@ class Provider:
         return "env" if any(map(self._environment.get, self._variables())) else "custom"
 
     def model_ids(self) -> list[str]:
-        """Return the ids of its models: those of the settings first, then the table's."""
+        """Return the IDs of its models: those of the settings first, then the table's."""
         names = dict.fromkeys([*self._own_models, *self._listed()])
         return [name for name in names if self._is_listed(name)]
 
@@ -110,7 +108,7 @@ class Provider:
         return [model for name in self.model_ids() if (model := self.model(name))]
 
     def model(self, model_id: str) -> Model | None:
-        """Return one model; None when it is not offered, or nobody lists it and the provider's lists are complete."""
+        """Return one model; None when it is disabled, or not listed although the provider's lists are complete."""
         if not model_id or not self._is_listed(model_id):
             return None
         own = self._own_models.get(model_id)
@@ -121,7 +119,7 @@ class Provider:
         return self._with_settings(self._base(model_id, api_id, listed, own or {}), own or {})
 
     def preferred_model(self) -> str | None:
-        """Return the model that a person gets who names none: one of our list, else the first that calls tools."""
+        """Return the default model: the first available one of `preferred`, else the first that calls tools."""
         preferred = self._known.preferred if self._known else ()
         offered = self.model_ids()
         for name in preferred:
@@ -130,7 +128,7 @@ class Provider:
         return next((name for name in offered if (model := self.model(name)) and model.tool_call), None)
 
     def endpoint(self) -> Endpoint:
-        """Return its address and credentials. Raises AuthError when it needs a key and there is none."""
+        """Return its URL and credentials. Raises AuthError when a required key is missing."""
         key = self._key()
         if key is None and self._needs_key() and not self._has_own_credentials():
             raise failure.missing_key(self.id, next(iter(self._variables()), None))
@@ -147,7 +145,7 @@ class Provider:
 
     @property
     def base_url(self) -> str | None:
-        """The address of the settings, else the known one."""
+        """The URL of the settings, else the built-in one."""
         return self._own_address() or (self._known.base_url if self._known else None)
 
     def _own_address(self) -> str:
@@ -185,7 +183,7 @@ class Provider:
         return not self._own_models and self.base_url is not None
 
     def _is_described(self, own: JsonObject | None) -> bool:
-        """Tell whether the settings say so much of a model that the table need not be read."""
+        """Return whether the settings define a model completely, so that the table need not be read."""
         limit, cost = as_object((own or {}).get("limit")), as_object((own or {}).get("cost"))
         return {"context", "output"} <= limit.keys() and {"input", "output"} <= cost.keys()
 
@@ -217,7 +215,7 @@ class Provider:
         return self._known.adapter if self._known and not package else "litellm"
 
     def _litellm_prefix(self, adapter: Adapter) -> str:
-        """Return how litellm wants the provider named before the model; nothing for the direct formats."""
+        """Return litellm's provider prefix for the model; empty for the direct formats."""
         if adapter != "litellm":
             return ""
         if self._known is not None:
@@ -247,7 +245,7 @@ def _is_off(variant: object) -> bool:
 
 
 def _variant(given: JsonObject) -> JsonObject:
-    """Return the options of a variant without the switch that is for us."""
+    """Return the options of a variant without `disabled`, which is not sent."""
     return {name: value for name, value in given.items() if name != "disabled"}
 
 

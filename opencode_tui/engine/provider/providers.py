@@ -1,4 +1,4 @@
-"""The `Llm` for a model: one per provider and adapter, made when first asked, closed together."""
+"""The `Llm` adapters of the models: one per provider and adapter, created on first use, closed together."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Providers:
-    """Opens providers; `log` is the file that takes what litellm's child process prints."""
+    """Creates adapters; `log` is the file for the output of litellm's child process."""
 
     def __init__(self, *, catalog: Catalog, log: Path | None = None, clock: Clock = system_clock) -> None:
         self._catalog = catalog
@@ -23,7 +23,7 @@ class Providers:
         self._worker: LitellmWorker | None = None
 
     def llm(self, model: Model) -> Llm:
-        """Return what answers requests to this model. Raises AuthError when its provider needs a key and there is none."""
+        """Return the adapter for this model. Raises AuthError when its provider needs a key and has none."""
         place = (model.provider_id, model.adapter)
         if place not in self._open:
             self._open[place] = self._make(model)
@@ -38,7 +38,7 @@ class Providers:
             await self._worker.close()
 
     def _make(self, model: Model) -> Llm:
-        # Each adapter is imported when a model first needs it: a command that asks no model pays for none.
+        # Each adapter is imported on first use: most commands need none.
         match model.adapter:
             case "demo":
                 from opencode_tui.engine.provider.demo.llm import DemoLlm

@@ -1,6 +1,6 @@
-"""The models that were used last, `<state>/model.json`, newest first. Source: reference, section 22.
+"""The recently used models, `<state>/model.json`, latest first. Source: reference, section 22.
 
-Losing it costs a choice, never work: an unreadable file counts as empty, a failed write is only logged.
+An unreadable file counts as empty; a failed write is only logged.
 """
 
 import json
@@ -24,11 +24,11 @@ class RecentModels:
         self._path = state / "model.json"
 
     def last(self) -> ModelRef | None:
-        """Return the model that was used last."""
+        """Return the last used model."""
         return next(iter(self._read()), None)
 
     def remember(self, ref: ModelRef) -> None:
-        """Put a model first; does nothing when it is first already."""
+        """Move a model to the front; does not write if it is already there."""
         known = self._read()
         if known and known[0] == ref:
             return
@@ -39,7 +39,7 @@ class RecentModels:
             spare.write_text(json.dumps({"recent": [item.to_dict() for item in recent]}, indent=2), encoding="utf-8")
             spare.replace(self._path)
         except OSError as error:
-            logger.warning("the last used model could not be kept in %s: %s", self._path, error.strerror)
+            logger.warning("cannot store the last used model in %s: %s", self._path, error.strerror)
 
     def _read(self) -> list[ModelRef]:
         try:

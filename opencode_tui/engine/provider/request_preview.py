@@ -1,4 +1,4 @@
-"""A request as it goes to its provider, for people to look at: address, headers, body, with the keys covered."""
+"""A preview of the HTTP request to a provider: URL, headers, body, with redacted keys."""
 
 import json
 from collections.abc import Iterable
@@ -16,14 +16,14 @@ from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.record import JsonObject
 
 _OPEN_HEADERS = ("accept", "accept-encoding", "anthropic-beta", "anthropic-version", "content-type", "user-agent")
-"""Headers whose values are no secret; what the settings add may be one."""
+"""Headers whose values are not secret; headers of the settings may be."""
 
 _LEAST_SECRET = 6
-"""Characters of a key below which it is not looked for: it would stand anywhere."""
+"""Minimum length of a key that is redacted: shorter ones would match anywhere."""
 
 
 class RequestPreview(Struct, frozen=True):
-    """The request; `url` is None where no address is known."""
+    """The request; `url` is None when it is unknown."""
 
     url: str | None
     headers: dict[str, str]
@@ -31,7 +31,7 @@ class RequestPreview(Struct, frozen=True):
 
 
 def preview_request(request: LlmRequest, endpoint: Endpoint | None) -> RequestPreview:
-    """Return the request as its adapter sends it; without an endpoint (the demo, a provider without a key) the body alone."""
+    """Return the request as its adapter sends it; only the body without an endpoint (the demo, a provider without a key)."""
     adapter = request.model.adapter
     if adapter == "litellm" and endpoint is not None:
         return _through_litellm(request, endpoint)
@@ -43,7 +43,7 @@ def preview_request(request: LlmRequest, endpoint: Endpoint | None) -> RequestPr
 
 
 def _through_litellm(request: LlmRequest, endpoint: Endpoint) -> RequestPreview:
-    """Return litellm's arguments; the address and the headers of the settings are among them."""
+    """Return litellm's arguments, which include the URL and the headers of the settings."""
     call, headers = litellm_call(request, endpoint), {**endpoint.headers, **request.model.headers}
     shown = _covered(call.get("api_base"), headers, call, endpoint)
     own = {"api_base": shown.url, "extra_headers": shown.headers}
@@ -66,7 +66,7 @@ def _covered(url: str | None, headers: dict[str, str], body: JsonObject, endpoin
 
 
 def _without(value: Any, secrets: Iterable[str]) -> Any:
-    """Return JSON data with these texts covered wherever they stand."""
+    """Return JSON data with all occurrences of these texts redacted."""
     text = json.dumps(value, ensure_ascii=False)
     for secret in secrets:
         text = text.replace(json.dumps(secret, ensure_ascii=False)[1:-1], COVER)

@@ -80,4 +80,4 @@ def test_ids_are_unique_and_the_providers_own_where_it_gives_one() -> None:
 def test_a_call_without_a_name_is_not_to_be_run() -> None:
     assembler = CallAssembler(tools=(), used_ids=())
     call = assembler.finished(assembler.add(WireCall(0, "x", None, A)), flaw=None)
-    assert (call.tool, call.input, call.error) == ("invalid", {}, "The call names no tool.")
+    assert (call.tool, call.input, call.error) == ("invalid", {}, "The call has no tool name.")

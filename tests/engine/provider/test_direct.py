@@ -67,7 +67,7 @@ async def test_a_refused_key_says_how_to_log_in(server: ModelServer, adapter: st
     assert isinstance(heard.error, AuthError)
     assert (
         str(heard.error)
-        == "fake refuses the key: Incorrect API key provided: *** (HTTP 401); run `opencode-tui auth login fake`"
+        == "fake rejected the API key: Incorrect API key provided: *** (HTTP 401); run `opencode-tui auth login fake`"
     )
     assert KEY not in str(heard.error.failure)
 
@@ -124,7 +124,7 @@ async def test_a_web_page_is_no_answer(server: ModelServer, adapter: str) -> Non
     server.script(html_page())
     heard = await ask_once(direct(server, adapter), request())
     assert (
-        str(heard.error) == "fake: this is no model's answer: a web page (Sign in); check provider.fake.options.baseURL"
+        str(heard.error) == "fake: not a model response: a web page (Sign in); check provider.fake.options.baseURL"
     )
 
 

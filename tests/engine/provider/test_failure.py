@@ -195,9 +195,9 @@ def test_a_message_is_one_line_that_names_provider_and_remedy() -> None:
         Reported("openai", status=401, body='{"error": {"message": "bad\\nkey"}}'), now_ms=0
     )
     assert isinstance(refused, AuthError)
-    assert str(refused) == "openai refuses the key: bad key (HTTP 401); run `opencode-tui auth login openai`"
+    assert str(refused) == "openai rejected the API key: bad key (HTTP 401); run `opencode-tui auth login openai`"
     missing = failure.missing_key("groq", "GROQ_API_KEY")
-    assert str(missing) == "groq: there is no key; run `opencode-tui auth login groq` or set GROQ_API_KEY"
+    assert str(missing) == "no API key for groq; run `opencode-tui auth login groq` or set GROQ_API_KEY"
 
 
 def test_a_web_page_is_told_by_its_title() -> None:

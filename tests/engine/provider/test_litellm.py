@@ -144,7 +144,7 @@ async def test_a_dead_child_can_be_tried_again_and_another_starts(server: ModelS
     first = worker.process_id
     assert first is not None
     os.kill(first, signal.SIGKILL)
-    with pytest.raises(ProviderError, match="ended in the middle") as caught:
+    with pytest.raises(ProviderError, match="exited in the middle") as caught:
         async for _ in stream:
             pass
     assert caught.value.failure.retryable

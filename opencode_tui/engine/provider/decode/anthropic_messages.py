@@ -1,4 +1,4 @@
-"""Anthropic's messages stream: bytes to deltas, routed by the number of their content block."""
+"""Decoder for Anthropic's messages stream: bytes to deltas, by number of the content block."""
 
 import json
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _USAGE_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "ca
 
 @dataclass(slots=True)
 class _Block:
-    """An open content block: what the provider called it, and what of it came at its start."""
+    """An open content block: its type, and the content of its start event."""
 
     kind: str
     start_input: JsonObject | None = None
@@ -43,7 +43,7 @@ class _Block:
 
 
 class AnthropicMessagesDecoder:
-    """Turns the bytes of one answer into deltas. The provider's own tools are left out: they run on its side."""
+    """Decodes the bytes of one response to deltas. Skips the provider's own tools, which run on its side."""
 
     def __init__(self) -> None:
         self._body = ResponseBody()
@@ -55,7 +55,7 @@ class AnthropicMessagesDecoder:
         return self._read_events(self._body.feed(chunk))
 
     def end(self) -> list[WireDelta]:
-        """Return the deltas that the end of the body completes. Raises ProtocolError when it was no answer at all."""
+        """Return the deltas that the end of the body completes. Raises ProtocolError when it was not a response."""
         deltas = self._read_events(self._body.end())
         if not deltas and (whole := self._body.whole()) is not None:
             self._read_whole(whole, deltas)
@@ -157,7 +157,7 @@ class AnthropicMessagesDecoder:
             deltas.append(WireFinish(FINISH_REASONS.get(str(reason), "unknown")))
 
     def _note_usage(self, usage: object, deltas: list[WireDelta]) -> None:
-        """Remember what was reported; a later number replaces an earlier one, a missing or empty one does not."""
+        """Store the reported usage; a later number replaces an earlier one unless it is missing or empty."""
         reported = as_object(usage)
         for name in _USAGE_FIELDS:
             if count := as_count(reported.get(name)):
@@ -171,7 +171,7 @@ class AnthropicMessagesDecoder:
         return Usage(input=sent, output=received, cache_read=read, cache_write=written, total=total or None)
 
     def _read_whole(self, message: JsonObject, deltas: list[WireDelta]) -> None:
-        """Read a whole message, as servers send it that do not stream."""
+        """Decode a complete message of a server that does not stream."""
         if message.get("error") or message.get("type") != "message":
             deltas.append(WireError(message))
             return

@@ -1,4 +1,4 @@
-"""A request in the words of Anthropic's messages API."""
+"""Encoder for requests to Anthropic's messages API."""
 
 import json
 from typing import Any, assert_never, cast
@@ -34,7 +34,7 @@ def encode(request: LlmRequest) -> bytes:
 
 
 def build(request: LlmRequest) -> JsonObject:
-    """Return the body of a streaming request; the system segments and the end of the conversation are marked for the cache."""
+    """Return the body of a streaming request, with cache marks at the system segments and the end of the conversation."""
     model = request.model
     system = [_marked({"type": "text", "text": text}) for text in request.system if text.strip()]
     body: JsonObject = {
@@ -60,7 +60,7 @@ def build(request: LlmRequest) -> JsonObject:
 
 
 def build_messages(request: LlmRequest, cache_marks: int) -> list[JsonObject]:
-    """Return the conversation as alternating messages, with at most that many cache marks, the newest first."""
+    """Return the conversation as alternating messages, with a limited number of cache marks, the latest first."""
     messages: list[JsonObject] = []
     for entry in request.messages:
         role, blocks = _entry(entry)
@@ -120,7 +120,7 @@ def _assistant_block(block: TextBlock | ThinkingBlock | CallBlock) -> JsonObject
             own: dict[str, Any] = (metadata or {}).get(METADATA_KEY) or {}
             if redacted := own.get("redactedData"):
                 return {"type": "redacted_thinking", "data": redacted}
-            # An unsigned thought is refused; it was cut off, or comes from another provider.
+            # The API rejects unsigned reasoning, which was cut off or is from another provider.
             signature = own.get("signature")
             return {"type": "thinking", "thinking": text, "signature": signature} if signature else None
         case CallBlock():
@@ -145,7 +145,7 @@ def _marked(block: JsonObject) -> JsonObject:
 
 
 def _mark_cache(messages: list[JsonObject], limit: int) -> None:
-    """Mark how far the provider may keep the conversation: where the request asks, else the end of the last two messages."""
+    """Set cache marks where the request asks for them, else at the end of the last two messages."""
     asked = [block for message in messages for block in message["content"] if "cache_control" in block]
     for block in asked[: max(0, len(asked) - limit)]:
         del block["cache_control"]
@@ -157,7 +157,7 @@ def _mark_cache(messages: list[JsonObject], limit: int) -> None:
 
 
 def _trim_prefill(messages: list[JsonObject]) -> None:
-    """Take white space off the end of a final assistant text; it is refused."""
+    """Strip trailing white space of a final assistant text, which the API rejects."""
     if messages and messages[-1]["role"] == "assistant":
         last = messages[-1]["content"][-1]
         if last["type"] == "text":
@@ -165,7 +165,7 @@ def _trim_prefill(messages: list[JsonObject]) -> None:
 
 
 def _with_thinking_rules(body: JsonObject) -> JsonObject:
-    """Return the body with what thinking demands: a budget below `max_tokens`, no temperature, no forced tool."""
+    """Return the body adapted for thinking: a budget below `max_tokens`, no temperature, no forced tool."""
     thinking = body.get("thinking")
     if not isinstance(thinking, dict) or cast(JsonObject, thinking).get("type") != "enabled":
         return body

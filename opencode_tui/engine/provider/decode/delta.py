@@ -1,6 +1,6 @@
-"""What a provider's stream says, without its dialect: the decoders make these, the normalizer reads them.
+"""Provider-independent pieces of a stream, from the decoders to the normalizer.
 
-`block` is the provider's own number of a content block; None where a format has only one running text (OpenAI).
+`block` is the provider's number of a content block; None for a format without blocks (OpenAI).
 """
 
 from typing import Any, NamedTuple
@@ -10,14 +10,14 @@ from opencode_tui.schema.record import JsonObject
 
 
 class WireText(NamedTuple):
-    """Text to show."""
+    """A piece of text."""
 
     text: str
     block: int | None = None
 
 
 class WireReasoning(NamedTuple):
-    """Thoughts; `metadata` replaces what was known of the block under the same keys."""
+    """A piece of reasoning; `metadata` replaces earlier values of the same keys."""
 
     text: str
     block: int | None = None
@@ -25,7 +25,7 @@ class WireReasoning(NamedTuple):
 
 
 class WireCall(NamedTuple):
-    """A piece of a tool call, with whatever the provider says of it; `arguments` is a piece of JSON or the whole value."""
+    """A piece of a tool call; `arguments` is a piece of JSON or the complete value."""
 
     position: int | None = None
     id: str | None = None
@@ -35,7 +35,7 @@ class WireCall(NamedTuple):
 
 
 class WireStop(NamedTuple):
-    """The block with this number is whole."""
+    """The block with this number is complete."""
 
     block: int
 
@@ -59,13 +59,13 @@ class WireError(NamedTuple):
 
 
 class MalformedChunk(NamedTuple):
-    """Something unreadable stood in the stream; what is around it may be incomplete."""
+    """The stream contained unreadable data, so the data around it may be incomplete."""
 
     text: str
 
 
 class WireEnd(NamedTuple):
-    """The provider's own mark that nothing follows."""
+    """The provider's end marker."""
 
 
 WireDelta = (
@@ -74,4 +74,4 @@ WireDelta = (
 
 
 class ProtocolError(ValueError):
-    """The bytes are not a stream of the expected format; the text says what they are."""
+    """The bytes are not a stream of the expected format; the message says what they are."""

@@ -1,4 +1,4 @@
-"""Values out of providers' JSON, which is never quite what its documentation says."""
+"""Tolerant readers for values in providers' JSON."""
 
 import json
 from typing import Any, cast
@@ -9,11 +9,11 @@ from opencode_tui.schema.record import JsonObject
 
 _MAX_DIGITS = 10
 _MOST_TOKENS = 1e12
-"""More than any request can have; a larger number is a provider's mistake."""
+"""Upper limit of plausible token counts; a larger number is a provider's error."""
 
 
 def read_json(data: bytes) -> Any:
-    """Return the value of a JSON text; lone surrogates stay, bytes that are not UTF-8 become U+FFFD. Raises ValueError."""
+    """Return the value of a JSON text; keeps unpaired surrogates, replaces invalid UTF-8 by U+FFFD. Raises ValueError."""
     try:
         return from_json(data)
     except ValueError:
@@ -39,14 +39,14 @@ def as_text(value: object) -> str:
 
 
 def as_index(value: object) -> int | None:
-    """Return a whole number, also one that is written as a text; None for anything else."""
+    """Return an integer, also from a text; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _MAX_DIGITS:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def as_count(value: object) -> int:
-    """Return a number of tokens: whole, not negative, one that can be; 0 for anything else."""
+    """Return a plausible number of tokens (an integer from 0 to the limit); 0 for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST_TOKENS:
         return 0
     return int(value)

@@ -1,6 +1,6 @@
-"""OpenAI's chat completions stream, and everything that calls itself compatible with it: bytes to deltas.
+"""Decoder for OpenAI's chat completions stream and compatible servers: bytes to deltas.
 
-Only choice 0 is read. A body without events (a whole completion, an error object, a web page) is understood at its end.
+Reads only choice 0. A body without events (a complete response, an error object, a web page) is decoded at its end.
 """
 
 from typing import Any
@@ -38,7 +38,7 @@ _THOUGHT_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
 
 class OpenAiChatDecoder:
-    """Turns the bytes of one answer into deltas."""
+    """Decodes the bytes of one response to deltas."""
 
     def __init__(self) -> None:
         self._body = ResponseBody()
@@ -49,7 +49,7 @@ class OpenAiChatDecoder:
         return self._read_events(self._body.feed(chunk))
 
     def end(self) -> list[WireDelta]:
-        """Return the deltas that the end of the body completes. Raises ProtocolError when it was no answer at all."""
+        """Return the deltas that the end of the body completes. Raises ProtocolError when it was not a response."""
         deltas = self._read_events(self._body.end())
         if not deltas and (whole := self._body.whole()) is not None:
             self.read_chunk(whole, deltas)
@@ -58,7 +58,7 @@ class OpenAiChatDecoder:
         return deltas
 
     def read_chunk(self, chunk: JsonObject, deltas: list[WireDelta]) -> None:
-        """Append the deltas of one `chat.completion.chunk` (or whole `chat.completion`)."""
+        """Append the deltas of one `chat.completion.chunk` (or complete `chat.completion`)."""
         if chunk.get("error") or chunk.get("object") == "error":
             deltas.append(WireError(chunk))
             return
@@ -114,7 +114,7 @@ class OpenAiChatDecoder:
             _read_thinking_block(block, deltas)
 
     def _metadata(self, field: str, details: object) -> JsonObject:
-        """Return what the provider wants back: the field's name, and its own list of details where it sends one."""
+        """Return the metadata that the provider needs back: the field's name, and its list of details if it sends one."""
         if not details:
             return {"field": field}
         for entry in map(as_object, as_list(details)):
@@ -128,7 +128,7 @@ class OpenAiChatDecoder:
 
 
 def _read_thinking_block(block: JsonObject, deltas: list[WireDelta]) -> None:
-    """Read what litellm passes on of Anthropic's thoughts beside their text: the signature, and what is encrypted."""
+    """Decode the signature and the encrypted data of Anthropic's reasoning as litellm passes them on."""
     if signature := as_text(block.get("signature")):
         deltas.append(WireReasoning("", None, {"signature": signature}))
     if block.get("type") == "redacted_thinking" and (data := as_text(block.get("data"))):
@@ -148,12 +148,12 @@ def _first_choice(chunk: JsonObject) -> JsonObject:
 
 
 def _hidden_usage(chunk: JsonObject, choice: JsonObject) -> Any:
-    """Return the usage where some providers put it: in the choice (Moonshot), below `x_groq` (Groq)."""
+    """Return the usage from the choice (Moonshot) or under `x_groq` (Groq)."""
     return choice.get("usage") or as_object(chunk.get("x_groq")).get("usage")
 
 
 def _read_content_list(content: list[Any], deltas: list[WireDelta]) -> None:
-    """Read content that comes as typed pieces (Mistral)."""
+    """Decode content that consists of typed pieces (Mistral)."""
     for piece in content:
         if isinstance(piece, str):
             deltas.append(WireText(piece))
@@ -179,7 +179,7 @@ def _read_call(call: JsonObject) -> WireCall:
 
 
 def read_usage(usage: JsonObject) -> Usage:
-    """Return the tokens of an OpenAI-style report; what came from the cache is taken out of `input`."""
+    """Return the tokens of an OpenAI-style report; `input` excludes cached tokens."""
     prompt_details = as_object(usage.get("prompt_tokens_details"))
     cached = as_count(prompt_details.get("cached_tokens")) or as_count(usage.get("prompt_cache_hit_tokens"))
     written = as_count(prompt_details.get("cache_write_tokens")) or as_count(usage.get("cache_creation_input_tokens"))
@@ -187,7 +187,7 @@ def read_usage(usage: JsonObject) -> Usage:
     reasoning = as_count(as_object(usage.get("completion_tokens_details")).get("reasoning_tokens"))
     total = as_count(usage.get("total_tokens"))
     if reasoning > output or (reasoning and total == prompt + output + reasoning):
-        output += reasoning  # some report the visible answer alone (xAI, Gemini's compatible endpoint)
+        output += reasoning  # some exclude reasoning from the output (xAI, Gemini's compatible endpoint)
     return Usage(
         input=max(0, prompt - cached - written),
         output=output,

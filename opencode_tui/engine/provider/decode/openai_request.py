@@ -1,4 +1,4 @@
-"""A request in the words of OpenAI's chat completions."""
+"""Encoder for requests to OpenAI's chat completions API."""
 
 import json
 from hashlib import sha256
@@ -38,7 +38,7 @@ def build(request: LlmRequest) -> JsonObject:
         "messages": build_messages(request),
         "stream": True,
         "stream_options": {"include_usage": True},
-        # OpenAI's newer models refuse `max_tokens`; most of those that are only compatible know nothing else.
+        # OpenAI's newer models reject `max_tokens`; most compatible servers support only that.
         "max_completion_tokens" if model.provider_id == "openai" else "max_tokens": request.max_output,
     }
     if request.tools:
@@ -68,7 +68,7 @@ def build_messages(request: LlmRequest) -> list[JsonObject]:
 
 
 def _marks_cache(request: LlmRequest) -> bool:
-    """Tell whether whoever reads this format passes cache marks on to a model that wants them."""
+    """Return whether the server passes cache marks on to a model that uses them."""
     model = request.model
     name = f"{model.api_id} {model.model_id}".lower()
     return "claude" in name and (model.adapter == "litellm" or model.provider_id == "openrouter")
@@ -82,7 +82,7 @@ def _system(request: LlmRequest, marks_cache: bool) -> list[JsonObject]:
         return [
             {"role": "system", "content": [_text_part(TextBlock(segment, cache=True), True) for segment in segments]}
         ]
-    # One message: the chat templates of many open models refuse a second one.
+    # One message: the chat templates of many open models reject a second one.
     return [{"role": "system", "content": "\n\n".join(segments)}]
 
 
@@ -145,7 +145,7 @@ def _call(block: CallBlock) -> JsonObject:
 
 
 def _thoughts(entry: AssistantEntry) -> JsonObject:
-    """Return the thoughts under the field in which the provider sent them; those who think between calls want them back."""
+    """Return the reasoning in the field in which the provider sent it; models that reason between calls need it."""
     found: JsonObject = {}
     for block in entry.content:
         if not isinstance(block, ThinkingBlock):
@@ -161,7 +161,7 @@ def _thoughts(entry: AssistantEntry) -> JsonObject:
 
 
 def _signed_block(text: str, own: dict[str, Any]) -> JsonObject | None:
-    """Return a thought of Anthropic's as litellm takes it back."""
+    """Return Anthropic's reasoning in litellm's format."""
     if redacted := own.get("redactedData"):
         return {"type": "redacted_thinking", "data": redacted}
     if signature := own.get("signature"):
@@ -170,7 +170,7 @@ def _signed_block(text: str, own: dict[str, Any]) -> JsonObject | None:
 
 
 def _with_short_ids(messages: list[JsonObject]) -> list[JsonObject]:
-    """Give every call an id of nine letters and digits, the only ones that Mistral takes; its own are of that kind."""
+    """Give every call an ID of nine letters and digits, the only format that Mistral accepts."""
     for message in messages:
         for call in message.get("tool_calls", ()):
             call["id"] = _short_id(call["id"])

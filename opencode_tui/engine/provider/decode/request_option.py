@@ -1,4 +1,4 @@
-"""Extra parameters of a call as the settings write them (camel case, OpenCode's names), as the wire formats want them."""
+"""Converts extra parameters of the settings (camel case, OpenCode's names) to those of the wire formats."""
 
 import re
 from typing import Any, cast
@@ -11,7 +11,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def wire_options(request: LlmRequest) -> JsonObject:
-    """Return the options of the model and of the request in snake case; the request's win, and none replaces the conversation."""
+    """Return the options of the model and the request in snake case; the request's win, and none may replace the conversation."""
     merged = {**request.model.options, **request.options}
     options = {_snake(key): _snake_keys(value) for key, value in merged.items()}
     return {key: value for key, value in options.items() if key not in _OURS and value is not None}

@@ -1,4 +1,4 @@
-"""The body of an answer: the events of a stream, or else a whole answer or an error as JSON, or something that no model said."""
+"""Reads the body of a response: server-sent events, a complete response or an error as JSON, or anything else."""
 
 import re
 
@@ -6,16 +6,16 @@ from opencode_tui.engine.provider.decode.delta import ProtocolError
 from opencode_tui.engine.provider.decode.json_value import as_list, as_object, read_json
 from opencode_tui.schema.record import JsonObject
 
-# Server-sent events: bytes in whatever pieces they arrive, to the data of whole events.
+# Server-sent events
 
 MAX_EVENT_BYTES = 32 * 1024 * 1024
-"""Bytes of one event after which the answer is refused: no provider sends such events, only a broken or hostile one."""
+"""Maximum size of one event in bytes: only a broken or hostile server sends larger ones."""
 
 _BOM = b"\xef\xbb\xbf"
 
 
 class SseParser:
-    """Collects bytes and gives back the data of each event that became whole."""
+    """Collects bytes and returns the data of each complete event."""
 
     def __init__(self, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
         self._max = max_event_bytes
@@ -103,7 +103,7 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 
 class ResponseBody:
-    """Gives back a body's events; keeps its beginning until the first one shows that it is a stream."""
+    """Returns a body's events; buffers its beginning until the first event shows that it is a stream."""
 
     def __init__(self) -> None:
         self._sse = SseParser()
@@ -123,7 +123,7 @@ class ResponseBody:
         return self._sse.end()
 
     def whole(self) -> JsonObject | None:
-        """Return the JSON object that the body is, None when there is no body. Raises ProtocolError for anything else."""
+        """Return the body's JSON object, None for an empty body. Raises ProtocolError for anything else."""
         text = b"".join(self._kept).strip() if self._may_be_whole else b""
         if not text or text.startswith((b":", b"event:", b"data:", b"retry:", b"id:")):
             return None
@@ -145,7 +145,7 @@ class ResponseBody:
 
 
 def describe_text(text: str) -> str:
-    """Return one short line that says what a text is: a web page by its title, else its beginning."""
+    """Return a short description of a text: the title of a web page, else its beginning."""
     if "<html" in text[:2000].lower() or text[:200].lower().lstrip().startswith("<!doctype"):
         title = _TITLE.search(text)
         return f"a web page ({' '.join(title.group(1).split())[:100]})" if title else "a web page"

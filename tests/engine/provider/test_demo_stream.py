@@ -113,7 +113,7 @@ async def test_first_step_shows_a_thought() -> None:
     talk = Conversation()
     await talk.say("run ls")
     thoughts = ["".join(e.text for e in events if isinstance(e, ReasoningDelta)) for events in talk.batches]
-    assert thoughts == ["The request has 1 part. First: I run `ls`.", ""]
+    assert thoughts == ["The request has 1 part. First: Running `ls`.", ""]
 
 
 def test_demo_imports_nothing_heavy() -> None:

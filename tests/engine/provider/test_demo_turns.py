@@ -30,7 +30,7 @@ async def test_program_is_written_and_run() -> None:
         ("bash", {"command": "python3 hello.py", "description": "Run python3 hello.py"}),
     ]
     assert closing == (
-        'I wrote `hello.py`:\n\n```py\nprint("hello")\n```\n\n`python3 hello.py` printed:\n\n```\nhello\n```'
+        'Wrote `hello.py`:\n\n```py\nprint("hello")\n```\n\n`python3 hello.py` printed:\n\n```\nhello\n```'
     )
 
 
@@ -53,22 +53,22 @@ async def test_existing_file_with_other_content_is_left_alone() -> None:
     talk = Conversation(script(glob="/w/hello.py", read=numbered("print('mine')")))
     closing = await talk.say("create hello.py that prints hello, then run it")
     assert [tool for tool, _ in talk.calls] == ["glob", "read"]
-    assert "left it alone" in closing
+    assert "did not change it" in closing
     assert "1 part of the request is not done" in closing
 
 
 async def test_existing_file_is_safe_without_a_way_to_look_for_it() -> None:
     talk = Conversation(script(read=numbered("mine")), tools=("read", "write"))
-    assert "left it alone" in await talk.say("create a.txt with x")
+    assert "did not change it" in await talk.say("create a.txt with x")
     absent = Conversation(script(read=Refused("a.txt does not exist"), write="ok"), tools=("read", "write"))
-    assert "I wrote `a.txt`" in await absent.say("create a.txt with x")
+    assert "Wrote `a.txt`" in await absent.say("create a.txt with x")
 
 
 async def test_existing_file_with_the_same_content_is_used() -> None:
     talk = Conversation(script(glob="/w/hello.py", read=numbered('print("hello")'), bash="hello"))
     closing = await talk.say("create hello.py that prints hello, then run it")
     assert [tool for tool, _ in talk.calls] == ["glob", "read", "bash"]
-    assert "already there with exactly this content" in closing
+    assert "already exists with exactly this content" in closing
 
 
 async def test_file_of_that_name_elsewhere_is_no_obstacle() -> None:
@@ -90,7 +90,7 @@ async def test_edit_reads_first_and_shows_what_stands_there_after() -> None:
     ]
     assert (
         closing
-        == "I replaced “red” with “green” in 2 places of `src/a.txt`. It reads now:\n\n```txt\ngreen\ngreen fox\n```"
+        == "Replaced “red” with “green” in 2 places of `src/a.txt`. It now reads:\n\n```txt\ngreen\ngreen fox\n```"
     )
 
 
@@ -102,7 +102,7 @@ async def test_text_that_is_not_there_changes_nothing() -> None:
 
 async def test_rename_spares_longer_words() -> None:
     talk = Conversation(script(read=numbered("id = idle")))
-    assert "part of longer words" in await talk.say("rename id to key in d/a.py")
+    assert "also occurs inside longer words" in await talk.say("rename id to key in d/a.py")
     assert [tool for tool, _ in talk.calls] == ["read"]
 
 
@@ -122,21 +122,28 @@ async def test_line_goes_to_an_end_that_is_named_without_doubt(text: str, old: s
 
 
 @pytest.mark.parametrize(
-    ("text", "answers", "tool"),
+    ("text", "answers", "action"),
     [
-        ("show src/a.txt", {"read": Refused("src/a.txt does not exist")}, "read"),
-        ("create a.txt", {"glob": NOTHING, "write": Refused("The user rejected permission.")}, "write"),
-        ("replace x with y in d/a.txt", {"read": numbered("x"), "edit": Refused("file changed since")}, "edit"),
-        ("run ls", {"bash": Refused("denied by a rule")}, "bash"),
-        ("find x", {"grep": Refused("ripgrep failed")}, "grep"),
-        ("list files", {"list": Refused("no such folder")}, "list"),
-        ("plan a party", {"todowrite": Refused("disk full")}, "todowrite"),
+        ("show src/a.txt", {"read": Refused("src/a.txt does not exist")}, "read `src/a.txt`"),
+        ("create a.txt", {"glob": NOTHING, "write": Refused("The user rejected permission.")}, "write `a.txt`"),
+        (
+            "replace x with y in d/a.txt",
+            {"read": numbered("x"), "edit": Refused("file changed since")},
+            "edit `d/a.txt`",
+        ),
+        ("run ls", {"bash": Refused("denied by a rule")}, "run `ls`"),
+        ("find x", {"grep": Refused("ripgrep failed")}, "search for `x`"),
+        ("list files", {"list": Refused("no such folder")}, "list this folder"),
+        ("plan a party", {"todowrite": Refused("disk full")}, "write the todo list"),
     ],
 )
-async def test_error_of_a_tool_is_told_in_its_words(text: str, answers: dict[str, Any], tool: str) -> None:
+async def test_the_error_of_a_tool_is_shown_with_the_failed_action(
+    text: str, answers: dict[str, Any], action: str
+) -> None:
     talk = Conversation(script(**answers))
     closing = await talk.say(text)
-    assert f"did not work. The `{tool}` tool answered: “{answers[tool].text}”" in closing
+    error = next(answer.text for answer in answers.values() if isinstance(answer, Refused))
+    assert f"Could not {action}: {error}" in closing
 
 
 async def test_failing_command_stops_what_follows() -> None:
@@ -144,14 +151,14 @@ async def test_failing_command_stops_what_follows() -> None:
     talk = Conversation(script(bash=output))
     closing = await talk.say("run `false`, then run `ls`")
     assert len(talk.calls) == 1
-    assert closing.startswith("`false` printed:\n\n```\nboom\n```\n\nThe tool noted: Exit code 3.")
+    assert closing.startswith("`false` printed:\n\n```\nboom\n```\n\nNote from the tool: Exit code 3.")
 
 
 async def test_matches_are_quoted_with_their_places() -> None:
     found = "Found 2 matches\n/w/a.py:\n  Line 3: # TODO one\n\n/w/b.py:\n  Line 1: # TODO two"
     talk = Conversation(script(grep=found))
     closing = await talk.say("find TODO")
-    assert closing == "I found `TODO` in 2 lines:\n\n```\na.py:3: # TODO one\nb.py:1: # TODO two\n```"
+    assert closing == "`TODO` occurs in 2 lines:\n\n```\na.py:3: # TODO one\nb.py:1: # TODO two\n```"
 
 
 async def test_signs_of_a_search_text_are_no_pattern() -> None:

@@ -123,9 +123,7 @@ async def test_nobody_listening_can_be_tried_again() -> None:
 async def test_a_web_page_is_no_answer(server: ModelServer, adapter: str) -> None:
     server.script(html_page())
     heard = await ask_once(direct(server, adapter), request())
-    assert (
-        str(heard.error) == "fake: not a model response: a web page (Sign in); check provider.fake.options.baseURL"
-    )
+    assert str(heard.error) == "fake: not a model response: a web page (Sign in); check provider.fake.options.baseURL"
 
 
 async def test_an_answer_that_is_not_streamed_is_heard_as_well(server: ModelServer) -> None:

@@ -1,8 +1,8 @@
-"""Pure: read a plain English request as goals.
+"""Parses a plain English request to goals. Pure.
 
-Pieces that the user quotes are set aside first, so that patterns match only the words around them. A request is cut into clauses
-that begin with a verb, and the first rule that fits a clause gives its goal. Rules that only look are tolerant; rules that change
-something want every word understood: a clause that begins like one of them and goes on otherwise is `unclear`, never guessed.
+Quoted pieces are replaced by marks first, so that patterns match only the words around them. A request is split into clauses that
+start with a verb, and the first matching rule of a clause gives its goal. Rules that only read are tolerant; rules that change
+something must understand every word: a clause that only starts like one of them is `unclear`.
 """
 
 import re
@@ -28,9 +28,9 @@ Action = Literal[
 
 
 class Goal(Struct, frozen=True):
-    """One thing to do. A `path` of None is the file that was last named, `text` what the action is about (a reason if unclear).
+    """One action. A `path` of None is the last named file, `text` the subject of the action (a reason if unclear).
 
-    `new` is what `text` is replaced with; `items` are a plan's; `is_exact` says that the path need not be searched for.
+    `new` is the replacement of `text`; `items` are a plan's; with `is_exact` the path is not searched for.
     """
 
     action: Action
@@ -62,11 +62,11 @@ class Phrase:
         self.masked = _QUOTED.sub(self._set_aside, text.replace("\x01", "").replace("\x02", ""))
 
     def plain(self, masked: str) -> str:
-        """Return a piece with what was quoted in it, without the quotation marks."""
+        """Return a piece with its quoted text, without quotation marks."""
         return re.sub(MARK, lambda mark: self._quoted[int(mark[0][1:-1])][0], masked).strip()
 
     def words(self, masked: str) -> str:
-        """Return a piece without quotation marks when all of it is quoted, else word for word without courtesy at its end."""
+        """Return a piece without quotation marks if all of it is quoted, else unchanged without courtesy at its end."""
         bare = masked.strip()
         if re.fullmatch(MARK, bare):
             return self.plain(bare)
@@ -121,11 +121,11 @@ _FOLLOW = re.compile(
 )
 _PLAN_LENGTH = 8
 _LONGEST_REQUEST = 2_000
-"""Characters without what is quoted; a longer text is no plain request, and patterns would search it for long."""
+"""Maximum number of characters without quoted pieces; patterns would take too long for a longer text."""
 
 
 def read_goals(text: str) -> list[Goal]:
-    """Return what the text asks for, in order; empty when it asks for nothing that the demo model knows."""
+    """Return the goals of the text in order; empty when the demo model understands none."""
     phrase = Phrase(text)
     masked = _strip_courtesy(phrase.masked)
     if len(masked) > _LONGEST_REQUEST:
@@ -216,14 +216,14 @@ _ADJECTIVES = (
 
 
 class _Clauses:
-    """Reads the clauses of one request, one after the other; remembers the file that was last named."""
+    """Parses the clauses of one request in order and stores the last named file."""
 
     def __init__(self, phrase: Phrase) -> None:
         self._phrase = phrase
         self._path: str | None = None
 
     def read(self, clause: str) -> list[Goal]:
-        """Return the goals of a clause; none for words that begin with no verb."""
+        """Return the goals of a clause; none for words without a verb at the start."""
         goals = self._read_files(clause) or self._first_goal(clause)
         named = [goal.path for goal in goals if goal.path] or self._phrase.paths(clause)
         self._path = named[-1] if named else self._path
@@ -254,13 +254,13 @@ class _Clauses:
         return [Goal(action, path) for path in self._phrase.paths(clause)[:4]]
 
     def _file(self, masked: str | None) -> str | None:
-        """Return the file that a piece names; `it`, and nothing at all, is the one named before."""
+        """Return the file that a piece names; the last named one for `it` or an empty piece."""
         words, paths = self._phrase.words(masked or ""), self._phrase.paths(masked or "")
         if paths:
             return paths[0]
         return self._path if not words or re.fullmatch(_IT, words, re.IGNORECASE) else words
 
-    # The rules, in the order of the table below: None passes the clause on to the next.
+    # The rules in the order of the table `_RULES`: after None the next rule is tried.
 
     def replace(self, match: re.Match[str]) -> Goal | None:
         old, new = self._phrase.words(match["old"]), self._phrase.words(match["new"])
@@ -270,7 +270,7 @@ class _Clauses:
         is_vague = any(map(_VAGUE.match, (match["old"], match["new"])))
         is_path_named = match["file"] is None and self._phrase.paths(match["old"])
         if not old or old == new or is_vague or is_path_named:
-            return _unclear(f'quote what I shall replace with what, {_LIKE} replace "red" with "green" in notes.txt')
+            return _unclear(f'quote the old and the new text, {_LIKE} replace "red" with "green" in notes.txt')
         action: Action = "rename" if match["verb"].lower() == "rename" else "replace"
         return Goal(action, self._file(match["file"]), old, "" if match["new"] == "nothing" else new)
 
@@ -281,7 +281,7 @@ class _Clauses:
         path = self._file(where)
         is_text = path is None or PurePosixPath(path).suffix in (".txt", ".md")
         if not (_is_quoted(match["line"]) or match["noun"] or (is_text and not match["article"])):
-            return _unclear(f'quote the line that I shall add, {_LIKE} add the line "…" to {path or "notes.txt"}')
+            return _unclear(f'quote the line to add, {_LIKE} add the line "…" to {path or "notes.txt"}')
         return Goal("prepend" if re.match(r"top|start|begin", match["spot"] or "", re.I) else "append", path, line)
 
     def run_tests(self, _match: re.Match[str]) -> Goal:
@@ -320,7 +320,7 @@ class _Clauses:
         return Goal("list", None if name.lower() in _GENERIC else name)
 
     def write_into(self, match: re.Match[str]) -> Goal | None:
-        """Read “write "hello" to out.txt”."""
+        """Parse “write "hello" to out.txt”."""
         paths, masked = self._phrase.paths(match["file"]), match["text"]
         is_quoted, words = _is_quoted(masked), self._phrase.words(masked)
         if not paths or not (
@@ -337,7 +337,7 @@ class _Clauses:
         wants_file = re.search(r"\b(?:file|script|program)\b", match[0], re.IGNORECASE)
         path = paths[0] if paths else _name_program(match[0]) if wants_file else None
         if path is None:
-            return _unclear("tell me the name of the file") if wants_file else None
+            return _unclear("the name of the file is missing") if wants_file else None
         is_empty = re.search(r"\bempty\b", match["head"], re.IGNORECASE)
         content = "" if is_empty else self._content(path, rest if paths else f"{match['file']} {rest}")
         if content is None:
@@ -345,7 +345,7 @@ class _Clauses:
         return Goal("overwrite" if match["verb"].lower() == "overwrite" else "create", path, content)
 
     def _content(self, path: str, rest: str) -> str | None:
-        """Return the content that the words behind a file's name ask for, None when they cannot be followed."""
+        """Return the content that the words after a file's name describe, None when they are not understood."""
         rest = re.sub(r"\s*\bin it\Z", "", rest)
         if not rest:
             return first_content(path)
@@ -396,7 +396,7 @@ def _name_program(words: str) -> str | None:
 
 
 def _file_pattern(text: str, *, is_quoted: bool) -> str | None:
-    """Return the glob pattern of a search for files, None when a text is searched for."""
+    """Return the glob pattern of a search for files, None for a search for text."""
     if kind := re.fullmatch(r"(?:\*?\.)?(\w+)\s+files?", text, re.IGNORECASE):
         return f"**/*.{_ENDINGS.get(kind[1].lower(), kind[1].lower())}"
     named = re.fullmatch(
@@ -469,7 +469,7 @@ _RULES: tuple[tuple[str, str, Callable[[_Clauses, re.Match[str]], Goal | None]],
     ("write save put", rf"(?P<text>.+?)\s+(?:to|into|in)\s+{_NAMED}(?P<file>\S+)", _Clauses.write_into),
     ("create make write generate add overwrite", rf"(?P<head>{_ADJECTIVES})(?P<file>{MARK}|[^\s:,]+)(?P<rest>.*)", _Clauses.create),
 )  # fmt: skip
-"""The verbs that a rule is for, the pattern of what follows the verb, and the rule; the first that gives a goal wins.
+"""Verbs, the pattern of the words after the verb, and the rule; the first rule that returns a goal wins.
 
-A pattern is compiled when a clause begins with one of its verbs, not when the program starts.
+A pattern is compiled for the first clause with one of its verbs, not when the program starts.
 """

@@ -1,7 +1,7 @@
-"""The demo model as a provider adapter: streams the next act as any model would, word by word, without a network.
+"""The demo model as a provider adapter: streams the next step word by word, without a network.
 
-The goals of the turn are read from the user's words, their scripts are replayed with the answers so far, and the first call that
-has no answer yet is the next act; when all scripts have ended, it is the closing text.
+The goals of the turn are parsed from the user's words, and their scripts are replayed with the results so far. The next step is the
+first call without a result, or the closing text when all scripts have ended.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from opencode_tui.engine.provider.llm import (
 
 MAX_CALLS = 11
 """Calls in one turn; with the closing text a turn has at most 12 steps."""
-INTRODUCTION = "I am the built-in demo: a small script in the place of a model, with the real tools."
+INTRODUCTION = "I'm the built-in demo: a small script standing in for a model, using the real tools."
 
 _DEFAULT_DELAY_MS = 8
 _WORD = re.compile(r"\s*\S+\s*\Z|\s*\S+", re.DOTALL)
@@ -52,7 +52,7 @@ class DemoLlm:
         self._delay_s = delay_ms / 1000
 
     async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
-        """Yield the next act of the turn; never fails, and holds nothing that would need closing."""
+        """Yield the next step of the turn; never fails and needs no closing."""
         act = await asyncio.to_thread(plan_next, request)
         for event in _events(act, request):
             yield (event,)
@@ -63,7 +63,7 @@ class DemoLlm:
 
 
 class Act(Struct, frozen=True):
-    """What the model does next: a thought when there is one, then a text, then a call when there is one."""
+    """The next step: optional reasoning, a text, an optional call."""
 
     text: str
     thought: str = ""
@@ -71,7 +71,7 @@ class Act(Struct, frozen=True):
 
 
 def plan_next(request: LlmRequest) -> Act:
-    """Return the next act. Never calls a tool that the request does not offer, never makes more than 11 calls in a turn."""
+    """Return the next step. Calls only tools of the request, at most 11 in a turn."""
     if any("title generator" in segment for segment in request.system):
         return Act(title_of(request))
     if asks_for_summary(request):
@@ -81,8 +81,8 @@ def plan_next(request: LlmRequest) -> Act:
     if goals:
         return _act(turn, goals)
     if turn.asked and turn.asked[-1].lower().startswith("continue"):
-        return Act("I am a script and remember nothing beyond a summary: ask again for what is still open.")
-    limit = "" if turn.tools else "\n\n(No tools are offered to me now, so I can only talk.)"
+        return Act("I don't remember anything from before a summary. Ask again for what is left.")
+    limit = "" if turn.tools else "\n\n(This request has no tools, so I can only talk.)"
     return Act(f"{INTRODUCTION} {Path(__file__).with_name('help.md').read_text(encoding='utf-8').strip()}{limit}")
 
 
@@ -102,12 +102,12 @@ def _act(turn: Turn, goals: list[Goal]) -> Act:
 
 
 def _replay(script: Script, answers: Iterator[Done]) -> Call | Outcome:
-    """Return the first call that has no answer yet, or how the script ended."""
+    """Return the first call without a result, or the outcome of the script."""
     try:
         call = next(script)
         for done in answers:
             if (done.call.tool, done.call.input) != (call.tool, call.input):
-                return Outcome("The conversation is not what I remember, so I stop here.", is_done=False)
+                return Outcome("The conversation has changed unexpectedly, so I stop here.", is_done=False)
             call = script.send(done.result)
     except StopIteration as end:
         return end.value
@@ -116,9 +116,9 @@ def _replay(script: Script, answers: Iterator[Done]) -> Call | Outcome:
 
 def _refusal(turn: Turn, call: Call) -> Outcome | None:
     if len(turn.done) >= MAX_CALLS:
-        return Outcome(f"I stop after {len(turn.done)} calls, so that a script never runs for ever.", is_done=False)
+        return Outcome(f"Stopped after {len(turn.done)} calls, the limit for one turn.", is_done=False)
     if call.tool not in turn.tools:
-        return Outcome(f"This would need the `{call.tool}` tool, which I may not use now.", is_done=False)
+        return Outcome(f"This needs the `{call.tool}` tool, which is not available.", is_done=False)
     return None
 
 
@@ -133,7 +133,7 @@ def _closing(turn: Turn, outcomes: list[Outcome], *, left: int) -> Act:
     texts = [INTRODUCTION] if turn.is_first and not turn.done else []
     texts += [outcome.text for outcome in outcomes]
     if left:
-        texts.append(f"I stopped there; {count(left, 'part')} of the request {'is' if left == 1 else 'are'} not done.")
+        texts.append(f"Stopped here; {count(left, 'part')} of the request {'is' if left == 1 else 'are'} not done.")
     return Act("\n\n".join(texts))
 
 
@@ -160,7 +160,7 @@ def _call_events(call: Call) -> Iterator[StreamEvent]:
 
 
 def _usage(act: Act, request: LlmRequest) -> Usage:
-    """Return estimated tokens: four characters are one, and media count nothing, because this model does not look at them."""
+    """Return estimated tokens: four characters are one; media count 0, because this model ignores them."""
     read = sum(map(len, request.system))
     read += sum(len(tool.description) + len(json.dumps(tool.parameters)) for tool in request.tools)
     for entry in request.messages:

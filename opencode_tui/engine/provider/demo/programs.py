@@ -1,4 +1,4 @@
-"""Pure: small programs that the demo model can write: a handful of purposes, each really working."""
+"""Small working programs that the demo model can write. Pure."""
 
 import json
 import re
@@ -6,7 +6,7 @@ import shlex
 from pathlib import PurePosixPath
 
 INTERPRETERS = {".py": "python3", ".sh": "sh", ".js": "node", ".rb": "ruby", ".pl": "perl"}
-"""Which command runs a file of this ending."""
+"""The command that runs a file with this suffix."""
 
 _PRINTING = re.compile(
     r"\b(?:prints?|printing|says?|saying|outputs?|echo(?:es)?|displays?|shows?)\s+(?:out\s+)?(?P<what>.+)", re.I | re.S
@@ -51,7 +51,7 @@ _PURPOSES = (
         'from datetime import datetime\n\nprint(datetime.now().strftime("%Y-%m-%d %H:%M"))\n',
     ),
 )
-"""What marks the purpose, the name of a file for it, the Python program; a number that is not given is 10."""
+"""A pattern for the purpose, a file name for it, the Python program; the default number is 10."""
 
 
 def is_program(path: str) -> bool:
@@ -60,9 +60,9 @@ def is_program(path: str) -> bool:
 
 
 def write_program(path: str, purpose: str, *, is_quoted: bool) -> str | None:
-    """Return a program that does what `purpose` says (“prints hello”), None when that is beyond this module.
+    """Return a program for `purpose` (“prints hello”), None when this module has none.
 
-    With `is_quoted` the purpose ends in words that the user quoted: they are printed as they are.
+    With `is_quoted` the purpose ends in quoted words, which are printed unchanged.
     """
     if not is_program(path):
         return None
@@ -83,14 +83,14 @@ def write_program(path: str, purpose: str, *, is_quoted: bool) -> str | None:
 
 
 def suggest_name(purpose: str) -> str | None:
-    """Return a file name for a Python program of which only the purpose is known, None when that is unknown, too."""
+    """Return a file name for a Python program with this purpose, None when the purpose is unknown."""
     if known := _known_purpose(purpose):
         return known[0]
     return "hello.py" if re.search(r"hello", purpose, re.IGNORECASE) else None
 
 
 def first_content(path: str) -> str:
-    """Return what a new file starts with when nothing was said about its content."""
+    """Return the default content of a new file."""
     name = PurePosixPath(path)
     if is_program(path):
         return _print_text(name.suffix, f"Hello from {name.name}", 1)

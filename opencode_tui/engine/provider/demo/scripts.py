@@ -1,7 +1,7 @@
-"""Pure: scripts, a goal's course as a generator that yields calls, is sent their answers, and returns how it came out.
+"""Scripts of the demo model: generators that yield the tool calls of a goal, receive the results, and return the outcome. Pure.
 
-A script is a function of the turn and the answers only. It runs anew at each step with the answers so far, so the conversation
-itself is its memory; what it says is read from real answers, never expected.
+A script depends only on the turn and the results. It runs again at each step with the results so far, so the conversation is its
+only state; its texts come from real results.
 """
 
 import os.path
@@ -31,7 +31,7 @@ _TEST_COMMANDS = (
 
 
 class Call(Struct, frozen=True):
-    """The next tool call, and the sentence that goes before it."""
+    """The next tool call and the sentence before it."""
 
     tool: str
     input: dict[str, Any]
@@ -39,7 +39,7 @@ class Call(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """How a goal came out; after one that is not `is_done` the goals behind it are not started."""
+    """The result of a goal; unless it `is_done`, the following goals are not started."""
 
     text: str
     is_done: bool = True
@@ -52,8 +52,8 @@ def script_of(goal: Goal, turn: Turn) -> Script:
     """Return the script of a goal."""
     try:
         return (yield from _steps_of(goal, turn))
-    except _Refused as refusal:
-        return Outcome(str(refusal), is_done=False)
+    except _Failed as failure:
+        return Outcome(str(failure), is_done=False)
 
 
 def _steps_of(goal: Goal, turn: Turn) -> Script:
@@ -64,7 +64,7 @@ def _steps_of(goal: Goal, turn: Turn) -> Script:
             return _find(goal, turn)
         case "glob":
             return _find_files(
-                turn, goal.text, f"I look for files like `{goal.text}`.", f"No file here fits `{goal.text}`."
+                turn, goal.text, f"Looking for files matching `{goal.text}`.", f"No file here matches `{goal.text}`."
             )
         case "list":
             return _list(goal, turn)
@@ -93,32 +93,36 @@ def _stop(text: str) -> Script:
     return Outcome(text, is_done=False)
 
 
-class _Refused(Exception):
-    """A call that a tool refused: ends the script, with the tool's words."""
+class _Failed(Exception):
+    """A failed tool call: ends the script with the tool's message."""
 
-    def __init__(self, what: str, result: ResultBlock) -> None:
-        super().__init__(f"{what} did not work. The `{result.tool}` tool answered: “{one_line(result.text)}”")
+    def __init__(self, action: str, result: ResultBlock) -> None:
+        super().__init__(f"Could not {action}: {one_line(result.text)}")
 
 
-def _ask(call: Call, what: str) -> Generator[Call, ResultBlock, str]:
-    """Return what a tool answers. Raises _Refused."""
-    result = yield call
+def _run(tool: str, arguments: dict[str, Any], say: str, action: str) -> Generator[Call, ResultBlock, str]:
+    """Return the output of a tool call; `action` describes it in the error. Raises _Failed."""
+    result = yield Call(tool, arguments, say)
     if result.is_error:
-        raise _Refused(what, result)
+        raise _Failed(action, result)
     return result.text
+
+
+def _read_file(path: str, *, purpose: str = "") -> Generator[Call, ResultBlock, str]:
+    return _run("read", {"filePath": path}, f"Reading `{path}`{purpose}.", f"read `{path}`")
 
 
 def _read(goal: Goal, turn: Turn) -> Script:
     named = goal.path or turn.latest_file
     if named is None:
-        return Outcome("Which file? Name it, for example “show README.md”.", is_done=False)
+        return Outcome("Which file? For example, “show README.md”.", is_done=False)
     path = yield from _locate(turn, named)
-    output = yield from _ask(Call("read", {"filePath": path}, f"I read `{path}`."), f"Reading `{path}`")
+    output = yield from _read_file(path)
     lines, is_whole = read_lines(output)
     if not lines:
         return Outcome(f"Reading `{path}` gave:\n\n{quote(output.strip().splitlines())}")
     if goal.action == "outline":
-        return Outcome(f"{_outline(path, lines)}\n\nI only count, I do not understand.")
+        return Outcome(f"{_outline(path, lines)}\n\nI can only count.")
     size = ("" if is_whole else "more than ") + count(len(lines), "line")
     return Outcome(f"`{path}` ({size}):\n\n{quote(lines, path)}")
 
@@ -128,8 +132,8 @@ def _outline(path: str, lines: list[str]) -> str:
     pattern = {".md": r"(#{1,3} .+)", ".py": r"((?:async )?(?:def|class) \w+)"}.get(PurePosixPath(path).suffix)
     marks = [match[1] for line in lines if pattern and (match := re.match(pattern, line))]
     if marks:
-        return f"{counted} It holds:\n\n" + "\n".join(f"- `{mark}`" for mark in marks[:_LISTED])
-    return f"{counted} It begins: “{one_line(next(line for line in lines if line.strip()))}”"
+        return f"{counted} It contains:\n\n" + "\n".join(f"- `{mark}`" for mark in marks[:_LISTED])
+    return f"{counted} It starts with “{one_line(next(line for line in lines if line.strip()))}”"
 
 
 def _find(goal: Goal, turn: Turn) -> Script:
@@ -138,7 +142,7 @@ def _find(goal: Goal, turn: Turn) -> Script:
     if goal.path:
         is_file = PurePosixPath(goal.path).suffix != ""
         arguments |= {"include": PurePosixPath(goal.path).name} if is_file else {"path": goal.path}
-    output = yield from _ask(Call("grep", arguments, f"I search for `{goal.text}`."), f"Searching for `{goal.text}`")
+    output = yield from _run("grep", arguments, f"Searching for `{goal.text}`.", f"search for `{goal.text}`")
     matches, path = list[str](), ""
     for line in output.split("\n"):
         if match := re.match(r"\s+Line (\d+): ?(.*)", line):
@@ -146,64 +150,62 @@ def _find(goal: Goal, turn: Turn) -> Script:
         elif line.endswith(":") and not line.startswith(("Found ", "(")):
             path = _relative(turn, line[:-1])
     if matches:
-        return Outcome(f"I found `{goal.text}` in {count(len(matches), 'line')}:\n\n{quote(matches)}")
+        return Outcome(f"`{goal.text}` occurs in {count(len(matches), 'line')}:\n\n{quote(matches)}")
     if output.startswith("No files found"):
-        return Outcome(f"I found `{goal.text}` nowhere.")
+        return Outcome(f"`{goal.text}` was not found.")
     return Outcome(f"Searching for `{goal.text}` gave:\n\n{quote(output.strip().splitlines())}")
 
 
 def _find_files(turn: Turn, pattern: str, say: str, nothing: str) -> Script:
-    output = yield from _ask(Call("glob", {"pattern": pattern}, say), f"Looking for `{pattern}`")
+    output = yield from _run("glob", {"pattern": pattern}, say, f"look for `{pattern}`")
     paths = _read_paths(turn, output)
     if not paths:
         return Outcome(nothing)
     shown = "\n".join(f"- `{path}`" for path in paths[:_LISTED])
     more = f"\n\n… and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
-    return Outcome(f"I found {count(len(paths), 'file')}:\n\n{shown}{more}")
+    return Outcome(f"Found {count(len(paths), 'file')}:\n\n{shown}{more}")
 
 
 def _list(goal: Goal, turn: Turn) -> Script:
-    name, say = f"`{goal.path}`" if goal.path else "this folder", "I list the files."
+    name, say = f"`{goal.path}`" if goal.path else "this folder", "Listing the files."
     if "list" not in turn.tools:
         pattern = f"{goal.path}/**" if goal.path else "**/*"
-        return (yield from _find_files(turn, pattern, say, f"There is no file in {name}."))
-    output = yield from _ask(Call("list", {"path": goal.path} if goal.path else {}, say), f"Listing {name}")
-    return Outcome(f"In {name} there is:\n\n{quote(output.strip().splitlines())}")
+        return (yield from _find_files(turn, pattern, say, f"No files in {name}."))
+    output = yield from _run("list", {"path": goal.path} if goal.path else {}, say, f"list {name}")
+    return Outcome(f"Contents of {name}:\n\n{quote(output.strip().splitlines())}")
 
 
 def _create(goal: Goal, turn: Turn) -> Script:
-    """Write a new file; one that exists is compared first, and left alone when it differs."""
+    """Write a new file; do not overwrite an existing one with different content."""
     path = goal.path or ""
     is_there = yield from _exists(turn, path)
     if is_there is not False and "read" in turn.tools:
-        read = yield Call("read", {"filePath": path}, f"I look at `{path}` before I write it.")
+        read = yield Call("read", {"filePath": path}, f"Reading `{path}` before writing it.")
         if read.is_error and is_there:
-            raise _Refused(f"Reading `{path}`", read)
+            raise _Failed(f"read `{path}`", read)
         if not read.is_error and "\n".join(read_lines(read.text)[0]) == goal.text.rstrip("\n"):
-            return Outcome(f"`{path}` is already there with exactly this content.")
+            return Outcome(f"`{path}` already exists with exactly this content.")
         if not read.is_error and goal.action == "create":
             hint = f"Say “overwrite {path} with …” to replace it."
-            return Outcome(f"`{path}` is already there with other content, so I left it alone. {hint}", is_done=False)
+            return Outcome(
+                f"`{path}` already exists with different content, so I did not change it. {hint}", is_done=False
+            )
     return (yield from _write(path, goal.text))
 
 
 def _write(path: str, content: str) -> Script:
-    yield from _ask(Call("write", {"filePath": path, "content": content}, f"I write `{path}`."), f"Writing `{path}`")
+    yield from _run("write", {"filePath": path, "content": content}, f"Writing `{path}`.", f"write `{path}`")
     return Outcome(
-        f"I wrote `{path}`:\n\n{quote(content.splitlines(), path)}"
-        if content
-        else f"I created `{path}`, an empty file."
+        f"Wrote `{path}`:\n\n{quote(content.splitlines(), path)}" if content else f"Created the empty file `{path}`."
     )
 
 
 def _replace(goal: Goal, turn: Turn) -> Script:
     named = goal.path or turn.latest_file
     if named is None:
-        return Outcome(f"In which file shall I replace “{goal.text}”?", is_done=False)
+        return Outcome(f"In which file should I replace “{goal.text}”?", is_done=False)
     path = yield from _locate(turn, named)
-    output = yield from _ask(
-        Call("read", {"filePath": path}, f"I read `{path}` before I change it."), f"Reading `{path}`"
-    )
+    output = yield from _read_file(path, purpose=" before changing it")
     lines, is_whole = read_lines(output)
     text = "\n".join(lines)
     found = text.count(goal.text)
@@ -212,13 +214,13 @@ def _replace(goal: Goal, turn: Turn) -> Script:
     if goal.action == "rename" and found != len(re.findall(rf"(?<!\w){re.escape(goal.text)}(?!\w)", text)):
         hint = "Say “replace … with …” to change those too."
         return Outcome(
-            f"In `{path}` “{goal.text}” is also part of longer words, so I changed nothing. {hint}", is_done=False
+            f"In `{path}`, “{goal.text}” also occurs inside longer words, so I changed nothing. {hint}", is_done=False
         )
     change: dict[str, Any] = {"oldString": goal.text, "newString": goal.new} | (
         {"replaceAll": True} if found > 1 else {}
     )
     first = text[: text.find(goal.text)].count("\n") + 1
-    done = f"I replaced “{goal.text}” with “{goal.new}” in {count(found, 'place')} of `{path}`."
+    done = f"Replaced “{goal.text}” with “{goal.new}” in {count(found, 'place')} of `{path}`."
     return (yield from _edit(path, change, first, done))
 
 
@@ -226,15 +228,13 @@ def _add_line(goal: Goal, turn: Turn) -> Script:
     """Add a line at the end or the start of a file; a file that does not exist is created."""
     path = goal.path or turn.latest_file
     if path is None:
-        return Outcome(f"To which file shall I add “{goal.text}”?", is_done=False)
+        return Outcome(f"Which file should I add “{goal.text}” to?", is_done=False)
     if path != turn.latest_file and (yield from _exists(turn, path)) is False:
         found = yield from _locate(turn, path)
         if found == path:
             return (yield from _write(path, goal.text + "\n"))
         path = found
-    output = yield from _ask(
-        Call("read", {"filePath": path}, f"I read `{path}` before I change it."), f"Reading `{path}`"
-    )
+    output = yield from _read_file(path, purpose=" before changing it")
     lines, is_whole = read_lines(output)
     if not lines:
         return (yield from _write(path, goal.text + "\n"))
@@ -244,11 +244,11 @@ def _add_line(goal: Goal, turn: Turn) -> Script:
     anchor = _unique_edge(lines, at_start=at_start)
     change = {"oldString": anchor, "newString": f"{goal.text}\n{anchor}" if at_start else f"{anchor}\n{goal.text}"}
     edge, first = ("start", 1) if at_start else ("end", len(lines))
-    return (yield from _edit(path, change, first, f"I added “{goal.text}” at the {edge} of `{path}`."))
+    return (yield from _edit(path, change, first, f"Added “{goal.text}” at the {edge} of `{path}`."))
 
 
 def _unique_edge(lines: list[str], *, at_start: bool) -> str:
-    """Return as many lines of one end as it takes to name that end alone."""
+    """Return the fewest lines of one end that occur only once in the text."""
     text = "\n".join(lines)
     for size in range(1, len(lines)):
         edge = "\n".join(lines[:size] if at_start else lines[-size:])
@@ -258,29 +258,27 @@ def _unique_edge(lines: list[str], *, at_start: bool) -> str:
 
 
 def _edit(path: str, change: dict[str, Any], first_line: int, done: str) -> Script:
-    yield from _ask(Call("edit", {"filePath": path, **change}, f"I edit `{path}`."), f"Editing `{path}`")
+    yield from _run("edit", {"filePath": path, **change}, f"Editing `{path}`.", f"edit `{path}`")
     window = {"filePath": path, "offset": max(first_line - 1, 1), "limit": 5}
-    again = yield from _ask(
-        Call("read", window, "I read the lines again to see what they are now."), f"{done} Reading it again"
-    )
+    again = yield from _run("read", window, "Checking the result.", f"read `{path}` again. {done}")
     lines, _ = read_lines(again)
-    return Outcome(f"{done} It reads now:\n\n{quote(lines, path)}" if lines else done)
+    return Outcome(f"{done} It now reads:\n\n{quote(lines, path)}" if lines else done)
 
 
 def _run_command(command: str) -> Script:
     arguments = {"command": command, "description": f"Run {command}"[:60]}
-    output = yield from _ask(Call("bash", arguments, f"I run `{command}`."), f"Running `{command}`")
+    output = yield from _run("bash", arguments, f"Running `{command}`.", f"run `{command}`")
     printed, _, rest = output.partition("<bash_metadata>")
     printed, noted = printed.strip("\n"), one_line(rest.partition("</bash_metadata>")[0])
     shown = f"printed:\n\n{quote(printed.splitlines(), keep_end=True)}" if printed.strip() else "printed nothing."
-    added = f"\n\nThe tool noted: {noted}" if noted else ""
+    added = f"\n\nNote from the tool: {noted}" if noted else ""
     return Outcome(f"`{command}` {shown}{added}", is_done=not re.search(r"exit code|timeout", noted, re.IGNORECASE))
 
 
 def _run_file(goal: Goal, turn: Turn) -> Script:
     named = goal.path or turn.latest_file
     if named is None:
-        return Outcome("What shall I run? Name a file or a command, for example “run `ls -la`”.", is_done=False)
+        return Outcome("What should I run? Name a file or a command, for example “run `ls -la`”.", is_done=False)
     interpreter = INTERPRETERS.get(PurePosixPath(named).suffix)
     if interpreter is None:
         return Outcome(
@@ -292,28 +290,26 @@ def _run_file(goal: Goal, turn: Turn) -> Script:
 
 def _run_tests(turn: Turn) -> Script:
     for pattern, command in _TEST_COMMANDS if "glob" in turn.tools else ():
-        if (yield from _glob(turn, pattern, f"I look for tests: `{pattern}`.")):
+        if (yield from _glob(turn, pattern, f"Looking for tests: `{pattern}`.")):
             return (yield from _run_command(command))
     hint = "Give me the command, for example “run `make check`”."
     return Outcome(f"I found no tests that I know how to run. {hint}", is_done=False)
 
 
 def _write_plan(goal: Goal) -> Script:
-    yield from _ask(
-        Call("todowrite", {"todos": _todos(goal.items, done=0)}, "I write a todo list."), "Writing the todo list"
-    )
+    yield from _run("todowrite", {"todos": _todos(goal.items, done=0)}, "Writing a todo list.", "write the todo list")
     listed = "\n".join(f"{number}. {item}" for number, item in enumerate(goal.items, 1))
-    return Outcome(f"The plan:\n\n{listed}\n\nSay “do it” and I do what of this I can.")
+    return Outcome(f"The plan:\n\n{listed}\n\nSay “do it” and I will do what I can.")
 
 
 def _follow_plan(turn: Turn) -> Script:
-    """Do the items of the latest plan one after the other, and mark what was done."""
+    """Do the items of the latest plan in order and mark the completed ones."""
     items, texts, done = turn.latest_plan, list[str](), 0
     if not items:
         hint = "Say, for example, “plan: create hello.py that prints hello, then run it”."
         return Outcome(f"There is no plan yet. {hint}", is_done=False)
     for item in items:
-        outcomes = [Outcome(f"“{item}” is beyond a script.", is_done=False)]
+        outcomes = [Outcome(f"“{item}” is more than a script can do.", is_done=False)]
         for goal in read_goals(item):
             outcomes = [*(one for one in outcomes if one.is_done), (yield from script_of(goal, turn))]
             if not outcomes[-1].is_done:
@@ -323,11 +319,11 @@ def _follow_plan(turn: Turn) -> Script:
         if not outcomes[-1].is_done:
             break
         done += 1
-    update = Call("todowrite", {"todos": _todos(items, done=done)}, "I bring the todo list up to date.")
     try:
-        yield from _ask(update, "Bringing the todo list up to date")
-    except _Refused as refusal:
-        texts.append(str(refusal))
+        todos = _todos(items, done=done)
+        yield from _run("todowrite", {"todos": todos}, "Updating the todo list.", "update the todo list")
+    except _Failed as failure:
+        texts.append(str(failure))
     return Outcome("\n\n".join([*texts, f"Done: {done} of {count(len(items), 'item')}."]), is_done=done == len(items))
 
 
@@ -339,11 +335,11 @@ def _todos(items: tuple[str, ...], *, done: int) -> list[dict[str, str]]:
 
 
 def _locate(turn: Turn, path: str) -> Generator[Call, ResultBlock, str]:
-    """Return the file that is meant by a name: itself when it has a folder, else the nearest file of that name."""
+    """Return the path for a name: itself when it has a folder, else the closest file with that name."""
     if "glob" not in turn.tools or "/" in path or path == turn.latest_file:
         return path
     pattern = path if "." in path else "".join(f"[{c.lower()}{c.upper()}]" if c.isalpha() else c for c in path) + "*"
-    found = yield from _glob(turn, f"**/{pattern}", f"I look for `{path}`.")
+    found = yield from _glob(turn, f"**/{pattern}", f"Looking for `{path}`.")
     fitting = [one for one in found if os.path.basename(one).lower().startswith(path.lower())]
     return min(fitting, key=lambda one: (one.count("/"), len(one)), default=path)
 
@@ -352,7 +348,7 @@ def _exists(turn: Turn, path: str) -> Generator[Call, ResultBlock, bool | None]:
     """Return whether a file exists, None when the glob tool cannot say."""
     if "glob" not in turn.tools or path.startswith(("/", "~")):
         return None
-    paths = yield from _glob(turn, path, f"I look whether `{path}` is already there.")
+    paths = yield from _glob(turn, path, f"Checking whether `{path}` exists.")
     return path in paths or (not turn.directory and any(one.endswith(f"/{path}") for one in paths))
 
 
@@ -361,7 +357,7 @@ def _relative(turn: Turn, path: str) -> str:
 
 
 def _glob(turn: Turn, pattern: str, say: str) -> Generator[Call, ResultBlock, list[str]]:
-    """Return the paths that fit a pattern, none when the tool refused."""
+    """Return the paths that match a pattern, none when the tool failed."""
     found = yield Call("glob", {"pattern": pattern}, say)
     return [] if found.is_error else _read_paths(turn, found.text)
 
@@ -373,7 +369,7 @@ def _read_paths(turn: Turn, output: str) -> list[str]:
 
 
 def read_lines(output: str) -> tuple[list[str], bool]:
-    """Return the lines of a file as the read tool gave them , and whether they are all; none of a folder or a picture."""
+    """Return the lines of a file in the read tool's output, and whether they are all; none for a folder or an image."""
     body = (
         re.sub(r"<system-reminder>.*?</system-reminder>", "", output, flags=re.DOTALL)
         .replace("<content>", "")
@@ -387,7 +383,7 @@ def read_lines(output: str) -> tuple[list[str], bool]:
 
 
 def quote(lines: list[str], path: str = "", *, keep_end: bool = False) -> str:
-    """Return lines as a fenced block in the language of the path's ending, at most 30, with a word on what was left out."""
+    """Return at most 30 lines as a fenced block in the language of the path's suffix, with the number of hidden lines."""
     lines = [line if len(line) <= _QUOTED_WIDTH else line[:_QUOTED_WIDTH] + "…" for line in lines]
     hidden = max(0, len(lines) - _QUOTED_LINES)
     lines = lines[-_QUOTED_LINES:] if keep_end else lines[:_QUOTED_LINES]

@@ -1,4 +1,4 @@
-"""Pure: the present turn as the demo model sees it; titles and summaries, made from the conversation's own words."""
+"""The current turn for the demo model; titles and summaries from the words of the conversation. Pure."""
 
 import json
 import re
@@ -31,16 +31,16 @@ _RESULT = re.compile(r"\[\w+ (gave|failed)\]\s")
 
 
 class Done(Struct, frozen=True):
-    """A call of this turn and its answer."""
+    """A call of this turn and its result."""
 
     call: CallBlock
     result: ResultBlock
 
 
 class Turn(Struct, frozen=True):
-    """What matters of a request: `asked` are the user's texts (late ones after the first), `done` what was called since.
+    """The current turn: `asked` are the user's texts (queued ones after the first), `done` the calls since.
 
-    `latest_file` and `latest_plan` come from the history before this turn; `is_first` says that nothing was answered yet.
+    `latest_file` and `latest_plan` come from the history before this turn; `is_first` is true without an earlier response.
     """
 
     asked: tuple[str, ...]
@@ -53,7 +53,7 @@ class Turn(Struct, frozen=True):
 
 
 def read_turn(request: LlmRequest) -> Turn:
-    """Return the present turn of a request."""
+    """Return the current turn of a request."""
     start = max((at for at, entry in enumerate(request.messages) if plain_texts(entry)), default=len(request.messages))
     before, now = request.messages[:start], request.messages[start:]
     asked = ["\n".join(plain_texts(now[0]))] if now else []
@@ -76,13 +76,13 @@ def read_turn(request: LlmRequest) -> Turn:
 
 
 def plain_texts(entry: ModelMessage) -> list[str]:
-    """Return the user's own words in an entry, block by block: no reminders, no attached files."""
+    """Return the user's texts in an entry by block, without reminders and attached files."""
     texts = [_REMINDER.sub("", text).strip() for text in _texts(entry)]
     return [text for text in texts if text and not _ATTACHED.match(text)]
 
 
 def asks_for_summary(request: LlmRequest) -> bool:
-    """Return whether a conversation is to be summarized."""
+    """Return whether the request is for a summary."""
     users = [entry for entry in request.messages if isinstance(entry, UserEntry)]
     return not request.tools and any(
         "summarize the conversation" in text for entry in users[-1:] for text in _texts(entry)
@@ -90,7 +90,7 @@ def asks_for_summary(request: LlmRequest) -> bool:
 
 
 def title_of(request: LlmRequest) -> str:
-    """Return the first words of the latest thing that the user said, at most 50 characters."""
+    """Return the first words of the user's latest text, at most 50 characters."""
     written = [text for entry in request.messages for text in plain_texts(entry)]
     line = " ".join(written[-1].split()) if written else "Demo"
     if len(line) > _TITLE_LENGTH:
@@ -99,7 +99,7 @@ def title_of(request: LlmRequest) -> str:
 
 
 def summarize(request: LlmRequest) -> str:
-    """Return what was asked and what was called, in order: nothing that is not in the conversation."""
+    """Return the requests and calls of the conversation in order."""
     texts = [
         block.text
         for entry in request.messages
@@ -117,9 +117,7 @@ def summarize(request: LlmRequest) -> str:
         for head, lines in (("Goal", asked), ("Done", done))
         if lines
     )
-    return "\n\n".join(
-        [*sections, "This summary was made by the built-in demo, a script: it lists, it does not judge."]
-    )
+    return "\n\n".join([*sections, "This summary is a list made by the built-in demo script."])
 
 
 def one_line(text: str) -> str:

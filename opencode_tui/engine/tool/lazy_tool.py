@@ -1,7 +1,7 @@
-"""Built-in tools that are loaded when they are first called.
+"""Built-in tools that are loaded on their first call.
 
-A turn shows the model all tools and calls few; loading them all takes a third of the time to the first request. What the model sees
-of them is in `specs.json`; a test compares it with the tools themselves.
+A turn calls few tools; loading all takes a third of the time to the first request. Their descriptions and schemas are in
+`specs.json`, which a test compares with the tools themselves.
 """
 
 import json
@@ -36,5 +36,5 @@ class LazyTool:
         return self._tool.get().parameters
 
     async def run(self, arguments: Any, context: ToolContext) -> ToolResult:
-        """Do what the tool does."""
+        """Run the tool and return its result."""
         return await self._tool.get().run(arguments, context)

@@ -1,6 +1,6 @@
-"""Where a path that a model wrote leads, and the permission to go there.
+"""Resolution of paths that a model wrote, and the permission for paths outside the project.
 
-Links are resolved before anything is asked: what is asked for is what is opened.
+Links are resolved before permission is asked: the path in the question is the path that is opened.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from opencode_tui.schema.error import ToolError
 
 
 class Location(Struct, frozen=True):
-    """A place on disk: `path` absolute as written, `real` with all links resolved, both also relative to the worktree.
+    """A location on disk: `path` absolute as written, `real` with all links resolved, both also relative to the worktree.
 
-    `is_inside` tells whether `real` lies in the project's directory or its worktree, `is_folder` whether a folder is there.
+    `is_inside`: `real` is in the project's directory or its worktree; `is_folder`: it is an existing folder.
     """
 
     path: Path
@@ -28,12 +28,12 @@ class Location(Struct, frozen=True):
 
     @property
     def is_alias(self) -> bool:
-        """Tell whether a link leads elsewhere; not so where only the directory itself was reached through one."""
+        """Return whether the path contains a link, other than one on the way to the project's directory."""
         return self.relative != self.relative_real
 
     @property
     def read_patterns(self) -> list[str]:
-        """The absolute path; also the real one of an alias, so that rules for either hold."""
+        """The absolute path; for an alias also the real one, so that rules for either apply."""
         return [str(self.path), str(self.real)] if self.is_alias else [str(self.path)]
 
     @property
@@ -43,16 +43,16 @@ class Location(Struct, frozen=True):
 
 
 async def locate(written: str, context: ToolContext) -> Location:
-    """Return where a path leads; a relative one starts at the context's directory. Raises ToolError when it is no path."""
+    """Return the location of a path; a relative one starts at the context's directory. Raises ToolError when it is no path."""
     if not written or "\0" in written:
         raise ToolError(f"{written!r} is not a path; give an absolute path or one relative to {context.directory}")
     return await asyncio.to_thread(_resolve, written, context)
 
 
 async def ask_outside(location: Location, context: ToolContext) -> None:
-    """Ask for `external_directory` when the place lies outside of the project; returns when it may be entered.
+    """Ask for `external_directory` when the location is outside of the project; returns when it is allowed.
 
-    Asked for is the folder itself, or the folder of a file.
+    The question names the folder itself, or the folder that contains a file.
     """
     if location.is_inside:
         return
@@ -67,7 +67,7 @@ async def ask_outside(location: Location, context: ToolContext) -> None:
 
 
 def is_inside(real: Path, context: ToolContext) -> bool:
-    """Tell whether a real path lies in the project's directory or its worktree; a worktree `/` is none. Blocks on the disk."""
+    """Return whether a real path is in the project's directory or its worktree; a worktree `/` does not count. Blocks."""
     roots = [Path(os.path.realpath(folder)) for folder in (context.directory, context.worktree) if str(folder) != "/"]
     return any(real.is_relative_to(root) for root in roots)
 

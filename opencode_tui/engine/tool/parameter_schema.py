@@ -1,7 +1,7 @@
-"""Turns a tool's parameters into the JSON schema that a model sees, and a model's input into parameters.
+"""Conversion of a tool's parameters into the JSON schema for the model, and of the model's input into parameters.
 
-The schema is small: no titles, no defaults that are null, no references. The input is taken as it is meant: other common names of a
-field, null for an absent one, and JSON written inside a string are understood.
+The schema is small: no titles, no null defaults, no references. The input is parsed leniently: other common names of a field, null
+for an absent one, and JSON inside a string are accepted.
 """
 
 import json
@@ -30,7 +30,7 @@ _QUOTED_LIMIT = 60
 
 
 def describe(parameters: type[Parameters]) -> dict[str, Any]:
-    """Return the JSON schema of type object, with wire names."""
+    """Return the JSON schema of type object, with the field names that the model uses."""
     schema = parameters.model_json_schema(by_alias=True)
     definitions = cast("dict[str, Any]", schema.pop("$defs", {}))
     cleaned = _clean(schema, definitions)
@@ -39,7 +39,7 @@ def describe(parameters: type[Parameters]) -> dict[str, Any]:
 
 
 def parse(parameters: type[P], written: Mapping[str, Any]) -> P | str:
-    """Return the parameters, or the text of what is wrong with each field."""
+    """Return the parameters, or a text with the error of each field."""
     names = {field.alias or name for name, field in parameters.model_fields.items()}
     present = {key: value for key, value in written.items() if value is not None}
     for name in names - present.keys():
@@ -83,7 +83,7 @@ def _is_noise(key: str, value: Any) -> bool:
 
 
 def _unquote(parameters: type[Parameters], key: str, value: Any) -> Any:
-    """Return the list or object that a model wrote as a JSON string where the field takes no string."""
+    """Return the list or object that a model wrote as a JSON string for a field that accepts no string."""
     field = next((item for name, item in parameters.model_fields.items() if key in (item.alias, name)), None)
     if (
         field is None

@@ -1,4 +1,4 @@
-"""A plugin's tool among the others: its schema shown to the model, its permission under its own name, its result in our form."""
+"""The adapter that makes a plugin's tool a tool like the built-in ones."""
 
 import inspect
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 
 
 class PluginParameters(Parameters):
-    """The arguments of a plugin's tool, as the model wrote them; a subclass for each tool knows the schema."""
+    """The arguments of a plugin's tool, as the model wrote them; each tool has a subclass with its schema."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
     schema_of_tool: ClassVar[JsonObject]
@@ -36,7 +36,7 @@ class PluginParameters(Parameters):
     @model_validator(mode="before")
     @classmethod
     def _check(cls, written: Any) -> Any:
-        """Raise ValueError for a missing argument, or one of another kind than the schema says."""
+        """Return the arguments with defaults; raises ValueError for a missing argument or one of the wrong type."""
         given = cast("Mapping[str, Any]", written)
         properties: Mapping[str, Any] = cls.schema_of_tool.get("properties") or {}
         required: list[str] = cls.schema_of_tool.get("required") or []
@@ -63,7 +63,7 @@ class PluginTool:
         self._definition = definition
 
     async def run(self, arguments: PluginParameters, context: ToolContext) -> ToolResult:
-        """Ask under the tool's own name and return what it gives: a text, or a mapping of title, output and metadata."""
+        """Ask for permission under the tool's own name, run it and return its result: a text, or title, output and metadata."""
         await context.ask(self.name, ["*"], always=["*"])
         given: Any = dict(arguments.model_extra or {})
         if self._definition.model is not None:

@@ -1,4 +1,4 @@
-"""The tools of an instance, by name: what the model is shown of them, and how its input becomes their parameters."""
+"""The tools of an instance by name: their schemas for the model, the validation of its input, and their construction."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 AnyTool = Tool[Any]
-"""A tool whose parameters are known to itself alone; `validate` gives it nothing else."""
+"""A tool with its own type of parameters, which `validate` returns."""
 
 
 class ToolRegistry:
-    """Holds tools in the order in which the model sees them; names are unique, a later tool takes an earlier one's place."""
+    """Holds tools in the order in which the model sees them; names are unique, a later tool replaces an earlier one."""
 
     def __init__(self, tools: Iterable[AnyTool]) -> None:
         self._tools = {tool.name: tool for tool in tools}
@@ -67,12 +67,11 @@ class ToolRegistry:
         return self._specs[tool.name]
 
 
-# All built-in tools of one folder's instance, made with what they share: files, read stamps, the search, the output
-# folder.
+# The built-in tools of one folder's instance, made with shared collaborators: files, read guard, search.
 
 
 class ToolDependencies(Struct, frozen=True):
-    """What tools are made of.
+    """The collaborators of the built-in tools.
 
     `edited` is called for every file that one of them wrote; `may_delegate` says whether the agent of that name may start others;
     `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
@@ -107,7 +106,7 @@ def built_in_tools(dependencies: ToolDependencies) -> list[Tool[Any]]:
 
 
 class ToolFactory:
-    """Makes the tools; what several of them share is made once."""
+    """Makes the tools; shared collaborators are made once."""
 
     def __init__(self, dependencies: ToolDependencies) -> None:
         self._dependencies = dependencies
@@ -142,16 +141,16 @@ class ToolFactory:
         return FileSearch.installed()
 
     def _make_bash(self) -> Tool[Any]:
-        from opencode_tui.engine.tool.builtin.bash import BashTool, ShellSurroundings
+        from opencode_tui.engine.tool.builtin.bash import BashTool, ShellEnvironment
 
         given = self._dependencies
-        shell = ShellSurroundings(
+        shell = ShellEnvironment(
             environ=given.environ,
             home=given.home,
             reserve_output=given.truncator.reserve,
             extend=given.extend_environment,
         )
-        return BashTool(surroundings=shell, may_delegate=given.may_delegate)
+        return BashTool(shell=shell, may_delegate=given.may_delegate)
 
     def _make_read(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.read import ReadTool

@@ -1,4 +1,4 @@
-"""The shape of a tool: its name, parameters and act, and what a call is given to work with."""
+"""The interfaces of tools: a tool, its parameters and result, and the context of a call."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -43,7 +43,7 @@ class Ask(Protocol):
 
 
 class AskUser(Protocol):
-    """Puts questions to the person."""
+    """Asks the user questions."""
 
     def __call__(self, questions: Sequence[Question]) -> Awaitable[list[list[str]]]:
         """Return the labels that were chosen, a list for each question; raises QuestionDismissedError or ToolError."""
@@ -51,7 +51,7 @@ class AskUser(Protocol):
 
 
 class SubagentTask(Struct, frozen=True):
-    """Work for another agent: `task_id` is the session of an earlier one that is to be gone on with."""
+    """Work for another agent: `task_id` is the session of an earlier task to continue."""
 
     agent: str
     description: str
@@ -61,7 +61,7 @@ class SubagentTask(Struct, frozen=True):
 
 
 class SubagentResult(Struct, frozen=True):
-    """What came of it: the child session, the model that worked as `provider/model`, its last text, the tools that it ran."""
+    """The result of a subagent: its session, its model as `provider/model`, its last text, the tools that it ran."""
 
     session_id: str
     model: str
@@ -70,23 +70,23 @@ class SubagentResult(Struct, frozen=True):
 
 
 class Subagents(Protocol):
-    """Starts agents in child sessions; the prompt loop is behind it."""
+    """Starts agents in child sessions."""
 
     def available(self, caller: str) -> Sequence[tuple[str, str]]:
         """Return name and description of the agents that this agent may start."""
         ...
 
     def is_invited(self, agent: str) -> bool:
-        """Tell whether the person's newest request names the agent, so that no further question is needed."""
+        """Return whether the user's newest request names the agent, so that no permission is needed."""
         ...
 
     async def run(self, assignment: SubagentTask, context: "ToolContext") -> SubagentResult:
-        """Let the agent work to its end; cancelling this interrupts it. Raises ToolError with what made it fail."""
+        """Run the agent to its end and return the result; a cancel interrupts it. Raises ToolError with the cause of a failure."""
         ...
 
 
 class FileWrite(Struct, frozen=True):
-    """What a file is about to become: its whole content (None: it is deleted) and its permission bits."""
+    """A write that is about to happen: the file's whole content (None: it is deleted) and its permission bits."""
 
     path: Path
     content: bytes | None
@@ -94,28 +94,28 @@ class FileWrite(Struct, frozen=True):
 
 
 class FileWatch(Protocol):
-    """Sees what a call does to files. Raises nothing of its own."""
+    """Records a call's changes of files. Raises no errors of its own."""
 
     async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
-        """Called when the new contents are ready beside their files; nothing is written before it returns.
+        """Record the writes; called when the new contents are in temporary files, before the first file changes.
 
         `made` are folders that were made for the new contents.
         """
         ...
 
     async def after_write(self, *, done: bool) -> None:
-        """Called when all files have their new contents, or with `done` false when all are as before."""
+        """Record that all files have their new contents, or with `done` false that all are unchanged."""
         ...
 
     def commands(self) -> AbstractAsyncContextManager[None]:
-        """Return a context to start programs in: what they change while it is entered counts as the call's."""
+        """Return a context for starting programs: changes while it is entered count as the call's."""
         ...
 
 
 class ToolContext(Struct, frozen=True):
-    """One call's surroundings. `progress` (title, metadata) shows on the screen while the call runs; it never blocks.
+    """The context of one call. `progress` (title, metadata) shows on the screen while the call runs; it does not block.
 
-    `subagents` and `inquire` are None where no agent can be started and nobody be asked, `watch` where no files are changed.
+    `subagents` is None where no agent can be started, `inquire` where the user cannot be asked, `watch` where no file is changed.
     """
 
     session_id: str
@@ -136,10 +136,10 @@ class ToolContext(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """What a call gave: `output` for the model, `title` and `metadata` for the screen.
+    """The result of a call: `output` for the model, `title` and `metadata` for the screen.
 
-    `attachments` are file parts without ids: `{type: "file", mime, url, filename?}` with a data URL. `metadata.truncated` set by
-    the tool itself tells that its output is already within the limits.
+    `attachments` are file parts without ids: `{type: "file", mime, url, filename?}` with a data URL. A tool that sets
+    `metadata.truncated` has kept its output within the limits itself.
     """
 
     title: str
@@ -149,16 +149,16 @@ class ToolResult(Struct, frozen=True):
 
 
 class Tool(Protocol, Generic[P]):
-    """A tool. `run` raises ToolError with a text for the model; cancelling it must leave nothing running."""
+    """A tool. `run` raises ToolError with a text for the model; after a cancel nothing of it may keep running."""
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
+        """The name by which the model calls it."""
         ...
 
     @property
     def description(self) -> str:
-        """What the model is told of it."""
+        """The description for the model."""
         ...
 
     @property
@@ -167,11 +167,8 @@ class Tool(Protocol, Generic[P]):
         ...
 
     async def run(self, arguments: P, context: ToolContext) -> ToolResult:
-        """Do it."""
+        """Run the tool and return its result."""
         ...
-
-
-# The text that tells a model what a tool does: `<name>.md` beside the code.
 
 
 def read_description(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Cuts what a tool gave to what a model should read; the full text is kept in a file for 7 days.
+"""Truncation of tool outputs for the model; the full text is kept in a file for 7 days.
 
 Source: seed 000 and reference, section 18.
 """
@@ -32,7 +32,7 @@ class Limits(Struct, frozen=True):
 
 
 class Cut(Struct, frozen=True):
-    """What was kept of a text, and how much was left out; `removed` is 0 when it is whole."""
+    """The kept part of a text, and how much was omitted; `removed` is 0 when it is complete."""
 
     kept: str
     removed: int = 0
@@ -40,7 +40,7 @@ class Cut(Struct, frozen=True):
 
     @property
     def marker(self) -> str:
-        """The line that stands where something was left out."""
+        """The line that replaces the omitted text."""
         return f"...{self.removed} {self.unit} truncated..."
 
 
@@ -72,7 +72,7 @@ def cut(text: str, direction: Direction = "head", limits: Limits | None = None) 
 
 
 def hint(path: Path, *, may_delegate: bool) -> str:
-    """Return the sentence that tells the model where the full text is and how to look at it."""
+    """Return the hint for the model where the full text is and how to read it."""
     how = (
         "Let a sub-agent look into it with the Task tool (Grep, or Read with offset and limit), to keep your context small."
         if may_delegate
@@ -98,7 +98,7 @@ class Truncator:
     async def truncate(
         self, text: str, *, may_delegate: bool = False, direction: Direction = "head", limits: Limits | None = None
     ) -> Truncation:
-        """Return the text, cut when it is over the limits; `may_delegate` tells whether the agent may use the task tool."""
+        """Return the text, truncated when it exceeds the limits; `may_delegate`: the agent may use the task tool."""
         piece = await asyncio.to_thread(cut, text, direction, limits)
         if not piece.removed:
             return Truncation(text)

@@ -122,7 +122,7 @@ async def test_chunks_find_their_place(
         (["*** Update File: b", "@@ absent", "-b", "+x"], "has no line 'absent'"),
         (["*** Update File: b", "@@", "-b", "+x", "@@", "-absent", "+y"], "does not hold"),
         (["*** Update File: spaced", "@@", "-x", "+y"], "lines like"),
-        (["*** Add File: a", "+again"], "stands twice"),
+        (["*** Add File: a", "+again"], "is in the patch twice"),
     ],
 )
 async def test_patch_that_does_not_fit_changes_nothing(

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.tool.builtin.bash import BashTool, ShellSurroundings
+from opencode_tui.engine.tool.builtin.bash import BashTool, ShellEnvironment
 from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from tests.support.world.tools import Workbench
 
@@ -26,8 +26,8 @@ class ShellBench(Workbench):
     def __post_init__(self) -> None:
         super().__post_init__()
         home = Path(self.environ["HOME"])
-        surroundings = ShellSurroundings(environ=self.environ, home=home, reserve_output=self._reserve)
-        self.tool = BashTool(surroundings=surroundings, may_delegate=lambda agent: agent == "build")
+        surroundings = ShellEnvironment(environ=self.environ, home=home, reserve_output=self._reserve)
+        self.tool = BashTool(shell=surroundings, may_delegate=lambda agent: agent == "build")
 
     @property
     def context(self) -> ToolContext:

@@ -1,4 +1,4 @@
-"""The apply_patch tool: changes to many files, verified as a whole before anything is written.
+"""The apply_patch tool: changes to many files, all verified before any is written.
 
 Source: reference, section 28 (apply_patch).
 """
@@ -32,10 +32,10 @@ class ApplyPatchParameters(Parameters):
 
 
 class _Step(Struct, frozen=True):
-    """One section, verified: what it does to which file, and the changes of files that this takes."""
+    """A verified section: its kind and file, and the file changes that it needs."""
 
     kind: Literal["add", "update", "delete", "move"]
-    place: Location
+    source: Location
     target: Location
     before: str
     after: str
@@ -47,7 +47,7 @@ class _Step(Struct, frozen=True):
         """The step as the screen and a permission question show it; `relativePath` is the new one of a moved file."""
         before, after = shown_texts(self.before, self.after)
         shown: dict[str, Any] = {
-            "filePath": str(self.place.path),
+            "filePath": str(self.source.path),
             "relativePath": self.target.relative,
             "type": self.kind,
             "diff": self.diff.text,
@@ -60,7 +60,7 @@ class _Step(Struct, frozen=True):
 
 
 class ApplyPatchTool:
-    """Applies a patch; needs no read before, because the patch itself must fit what the files hold."""
+    """Applies a patch; requires no earlier read, because the patch itself must match the files."""
 
     name = "apply_patch"
     parameters = ApplyPatchParameters
@@ -71,13 +71,13 @@ class ApplyPatchTool:
         self._stamps = stamps
 
     async def run(self, arguments: ApplyPatchParameters, context: ToolContext) -> ToolResult:
-        """Apply it; raises ToolError, with all files as they were, when any part does not fit."""
+        """Apply the patch; raises ToolError, with all files unchanged, when any part does not match."""
         sections = parse_patch(arguments.patch_text)
-        places = await self._locate(sections, context)
-        async with self._files.exclusively(*(place.real for pair in places for place in pair)):
+        locations = await self._locate(sections, context)
+        async with self._files.exclusively(*(source.real for pair in locations for source in pair)):
             steps = [
-                await self._verify(section, place, target)
-                for section, (place, target) in zip(sections, places, strict=True)
+                await self._verify(section, source, target)
+                for section, (source, target) in zip(sections, locations, strict=True)
             ]
             shown = {"diff": "\n".join(step.diff.text for step in steps), "files": [step.metadata for step in steps]}
             await self._ask(steps, shown, context)
@@ -90,73 +90,73 @@ class ApplyPatchTool:
         return ToolResult(title, f"Patch applied.\n{listed}", shown)
 
     async def _locate(self, sections: Sequence[Section], context: ToolContext) -> list[tuple[Location, Location]]:
-        """Return each section's file and where it goes; raises ToolError when a file is named twice."""
+        """Return each section's file and its target; raises ToolError when a file is named twice."""
         seen: set[Path] = set()
         asked: set[Path] = set()
-        places: list[tuple[Location, Location]] = []
+        locations: list[tuple[Location, Location]] = []
         for section in sections:
-            place = await locate(section.path, context)
+            source = await locate(section.path, context)
             moved = section.move_to if isinstance(section, UpdateFile) else None
-            target = await locate(moved, context) if moved else place
-            for location in {place.real: place, target.real: target}.values():
+            target = await locate(moved, context) if moved else source
+            for location in {source.real: source, target.real: target}.values():
                 if location.real in seen:
-                    raise ToolError(f"{location.path} stands twice in the patch; put all its changes into one section")
+                    raise ToolError(f"{location.path} is in the patch twice; put all its changes into one section")
                 seen.add(location.real)
                 if location.real.parent not in asked:
                     asked.add(location.real.parent)
                     await ask_outside(location, context)
-            places.append((place, target))
-        return places
+            locations.append((source, target))
+        return locations
 
-    async def _verify(self, section: Section, place: Location, target: Location) -> _Step:
-        old, stamp = await self._state(place)
+    async def _verify(self, section: Section, source: Location, target: Location) -> _Step:
+        old, stamp = await self._state(source)
         before = old.text if old else ""
         match section:
             case AddFile():
                 form = old.format if old else TextFormat()
                 after = form.end_lines(section.content) if old else section.content
-                kind, changes = "add", (Change(place.real, form.encode(after), stamp),)
+                kind, changes = "add", (Change(source.real, form.encode(after), stamp),)
             case DeleteFile():
                 if stamp is None:
-                    raise ToolError(f"{place.path} does not exist, so it cannot be deleted; correct the patch")
-                kind, after, changes = "delete", "", (Change(place.real, None, stamp),)
+                    raise ToolError(f"{source.path} does not exist, so it cannot be deleted; correct the patch")
+                kind, after, changes = "delete", "", (Change(source.real, None, stamp),)
             case UpdateFile():
                 if old is None:
-                    raise await self._unfit(place)
+                    raise await self._unfit(source)
                 after = await asyncio.to_thread(apply_chunks, old, section.chunks) if section.chunks else before
-                kind = "update" if target.real == place.real else "move"
-                changes = await self._move(old, after, place, target)
+                kind = "update" if target.real == source.real else "move"
+                changes = await self._move(old, after, source, target)
         diff = await asyncio.to_thread(compare, target.relative, before, after)
-        return _Step(kind, place, target, before, after, diff, changes)
+        return _Step(kind, source, target, before, after, diff, changes)
 
-    async def _state(self, place: Location) -> tuple[TextFile | None, Stamp | None]:
-        """Return a file's text, if it has one, and its stamp, if it is there."""
+    async def _state(self, source: Location) -> tuple[TextFile | None, Stamp | None]:
+        """Return a file's text, if it has one, and its stamp, if it exists."""
         try:
-            file = await self._files.read(place.real)
+            file = await self._files.read(source.real)
         except NotTextError as error:
             return None, error.stamp
         return file, file.stamp if file else None
 
-    async def _unfit(self, place: Location) -> ToolError:
+    async def _unfit(self, source: Location) -> ToolError:
         """Return why a file cannot be updated."""
         try:
-            await self._files.read(place.real)
+            await self._files.read(source.real)
         except ToolError as error:
             return error
-        return ToolError(f"{place.path} does not exist, so it cannot be updated; add it, or correct the path")
+        return ToolError(f"{source.path} does not exist, so it cannot be updated; add it, or correct the path")
 
-    async def _move(self, old: TextFile, after: str, place: Location, target: Location) -> tuple[Change, ...]:
-        if target.real == place.real:
+    async def _move(self, old: TextFile, after: str, source: Location, target: Location) -> tuple[Change, ...]:
+        if target.real == source.real:
             return (old.change(after),)
         _, overwritten = await self._state(target)
         return (
             Change(target.real, old.format.encode(after), overwritten, old.mode),
-            Change(place.real, None, old.stamp),
+            Change(source.real, None, old.stamp),
         )
 
     async def _ask(self, steps: Sequence[_Step], shown: dict[str, Any], context: ToolContext) -> None:
-        touched = [place for step in steps for place in (step.place, step.target)]
-        patterns = list(dict.fromkeys(pattern for place in touched for pattern in place.edit_patterns))
+        touched = [source for step in steps for source in (step.source, step.target)]
+        patterns = list(dict.fromkeys(pattern for source in touched for pattern in source.edit_patterns))
         names = ", ".join(dict.fromkeys(step.target.relative for step in steps))
         await context.ask("edit", patterns, always=["*"], metadata={"filepath": names, **shown})
 

@@ -1,4 +1,4 @@
-"""The bash tool: asks, runs a command, shows its output as it comes, returns both its ends. Source: reference, section 28."""
+"""The bash tool: runs a command and returns the beginning and end of its output. Source: reference, section 28."""
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,11 +16,11 @@ from opencode_tui.schema.error import ToolError
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 600_000
 _FRAME_S = 1 / 15
-"""Pause between two looks at the output, for the screen. Source: performance.md, section 6."""
+"""Pause between two updates of the output on the screen. Source: performance.md, section 6."""
 
 
 class BashParameters(Parameters):
-    """What to run."""
+    """The command to run."""
 
     command: str = Field(description="the command line")
     timeout: int | None = Field(default=None, description="milliseconds")
@@ -32,8 +32,8 @@ ExtendEnvironment = Callable[[Mapping[str, str], Path, ToolContext], Awaitable[M
 """Returns the environment of a call's command that starts in a folder."""
 
 
-class ShellSurroundings(Struct, frozen=True):
-    """What commands get from the outside: the user's environment and home, and names for files with full outputs.
+class ShellEnvironment(Struct, frozen=True):
+    """The environment of commands: the user's variables and home, and names for files with full outputs.
 
     `extend` is what plugins add to the environment.
     """
@@ -50,26 +50,26 @@ class BashTool:
     name = "bash"
     parameters = BashParameters
 
-    def __init__(self, *, surroundings: ShellSurroundings, may_delegate: Callable[[str], bool]) -> None:
+    def __init__(self, *, shell: ShellEnvironment, may_delegate: Callable[[str], bool]) -> None:
         self.description = read_description(self.name)
-        self._surroundings = surroundings
+        self._shell = shell
         self._may_delegate = may_delegate
 
     async def run(self, arguments: BashParameters, context: ToolContext) -> ToolResult:
-        """Return what the command printed; an exit code other than 0 is no error, and neither is a timeout."""
+        """Return the command's output; an exit code other than 0 is no error, and neither is a timeout."""
         folder = _folder(arguments, context)
         timeout_ms = _timeout_ms(arguments)
         _check_text(arguments.command)
-        await ask_for_command(arguments.command, folder=folder, home=self._surroundings.home, context=context)
+        await ask_for_command(arguments.command, folder=folder, home=self._shell.home, context=context)
         environ = await self._environment(folder, context)
         command = Command(arguments.command, folder, environ, timeout_ms, find_shell(environ))
-        output = CommandOutput(self._surroundings.reserve_output)
+        output = CommandOutput(self._shell.reserve_output)
         async with context.commands():
             ended = await _follow(command, output, arguments, context)
         return self._result(ended, output, arguments, context.agent)
 
     async def _environment(self, folder: Path, context: ToolContext) -> Mapping[str, str]:
-        extend, environ = self._surroundings.extend, self._surroundings.environ
+        extend, environ = self._shell.extend, self._shell.environ
         return environ if extend is None else await extend(environ, folder, context)
 
     def _result(self, ended: Ended, output: CommandOutput, arguments: BashParameters, agent: str) -> ToolResult:
@@ -133,7 +133,7 @@ def _check_text(command: str) -> None:
     if not command.strip():
         raise ToolError("command is empty; give a command line")
     if "\0" in command:
-        raise ToolError("command holds a NUL character, which no shell can be given; write it as an escape")
+        raise ToolError("command holds a NUL character, which cannot be passed to a shell; write it as an escape")
 
 
 def _title(arguments: BashParameters) -> str:
@@ -141,7 +141,7 @@ def _title(arguments: BashParameters) -> str:
 
 
 def _notes(ended: Ended, timeout_ms: int) -> list[str]:
-    """Return what the model should know beside the output, a line each."""
+    """Return notes for the model in addition to the output, one line each."""
     notes: list[str] = []
     if ended.reason == "timeout":
         notes.append(

@@ -1,4 +1,4 @@
-"""What a shell command needs to be allowed before it runs, asked in order: folders outside, protected files, the command itself.
+"""The permissions of a shell command, asked before it runs: folders outside, protected files, the command itself.
 
 Source: reference, sections 27 and 28 (bash); SPEC, section 3, "opaque commands" and "`.env` files".
 """
@@ -48,7 +48,7 @@ def _folders_outside(scan: "Scan", folder: Path, context: ToolContext) -> list[s
 
 
 def _protected(scan: "Scan", folder: Path, root: str) -> tuple[list[str], list[str]]:
-    """Return the files of secrets as absolute paths, and, relative to the root, what would run unasked later (git hooks)."""
+    """Return files with secrets as absolute paths, and, relative to the root, files that would run later (git hooks)."""
     from opencode_tui.engine.permission.shell.paths import is_secret  # as above
 
     paths = [os.path.normpath(os.path.join(folder, path)) for path in scan.sensitive]
@@ -65,7 +65,7 @@ async def _ask_outside(folders: Sequence[str], context: ToolContext) -> None:
 
 
 async def _ask_to_run(command: str, scan: "Scan", context: ToolContext) -> None:
-    """Ask for every member; what cannot be known in advance must be named by a rule, or by the user."""
+    """Ask for every member command; one that cannot be analyzed must be allowed by an exact rule or by the user."""
     opaque = [member.texts[0] for member in scan.members if member.opaque]
     if not (scan.members and scan.parsed) or (scan.opaque and not opaque):
         opaque.append(command)

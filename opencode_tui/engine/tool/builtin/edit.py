@@ -14,7 +14,7 @@ from opencode_tui.schema.error import ToolError
 
 
 class EditParameters(Parameters):
-    """What to replace by what."""
+    """The text to replace and its replacement."""
 
     file_path: str = Field(description="absolute or relative to the working directory")
     old_string: str = Field(description="text to replace, unique in the file; empty creates the file")
@@ -23,7 +23,7 @@ class EditParameters(Parameters):
 
 
 class EditTool:
-    """Replaces one place, or all, in a file; with an empty `old_string` it writes the whole file."""
+    """Replaces one occurrence, or all, in a file; with an empty `old_string` it writes the whole file."""
 
     name = "edit"
     parameters = EditParameters
@@ -35,7 +35,7 @@ class EditTool:
     async def run(self, arguments: EditParameters, context: ToolContext) -> ToolResult:
         """Make the replacement; raises ToolError when the text is absent, not unique, or the file unknown to the session."""
         done = await self._editor.edit(arguments.file_path, context, partial(rewrite, arguments))
-        return ToolResult(done.place.relative, f"Edited {done.place.relative}.{done.note}", done.metadata)
+        return ToolResult(done.location.relative, f"Edited {done.location.relative}.{done.note}", done.metadata)
 
 
 def rewrite(arguments: EditParameters, path: Path, file: TextFile | None) -> Rewrite:

@@ -18,14 +18,14 @@ from opencode_tui.schema.error import ToolError
 
 
 class GlobParameters(Parameters):
-    """What to look for where."""
+    """The pattern and the folder to search."""
 
     pattern: str = Field(description="e.g. `**/*.ts` or `src/**/test_*.{py,pyi}`")
     path: str | None = Field(default=None, description="folder to search, else the working directory")
 
 
 class GlobTool:
-    """Finds files; those that may not be read unasked are left out and counted."""
+    """Finds files; those that need permission to be read are left out and counted."""
 
     name = "glob"
     parameters = GlobParameters

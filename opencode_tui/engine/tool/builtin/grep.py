@@ -28,7 +28,7 @@ _NOTES_BYTES = 1_000
 
 
 class GrepParameters(Parameters):
-    """What to look for where."""
+    """The expression and the folder or file to search."""
 
     pattern: str = Field(min_length=1, description="regular expression")
     path: str | None = Field(default=None, description="folder or file to search, else the working directory")
@@ -36,7 +36,7 @@ class GrepParameters(Parameters):
 
 
 class GrepTool:
-    """Searches contents; files that may not be read unasked are left out and counted. A file named as `path` is asked for."""
+    """Searches contents; files that need permission to be read are left out and counted, except a file named as `path`."""
 
     name = "grep"
     parameters = GrepParameters
@@ -77,7 +77,7 @@ class GrepTool:
 
 
 def _by_file(shown: Sequence[Match], root: Path) -> tuple[list[str], int]:
-    """Return the output's lines, within the size that a model is given, and how many matches they hold."""
+    """Return the output's lines, within the size limit, and the number of matches in them."""
     lines: list[str] = []
     used = _NOTES_BYTES
     path: str | None = None

@@ -1,4 +1,4 @@
-"""Turns HTML into markdown or plain text, as a program of its own: a large page takes seconds that must be cancellable.
+"""Conversion of HTML into markdown or plain text, as a separate process that can be killed, because a large page takes seconds.
 
 Run as `python -P -m opencode_tui.engine.tool.builtin.html_text markdown|text`, HTML in UTF-8 on stdin, the result on stdout.
 """

@@ -15,20 +15,20 @@ _LEFT_OUT = (
     ".idea/", ".vscode/", ".zig-cache/", "zig-out/", "coverage/", ".coverage", "tmp/", "temp/", ".cache/", "cache/", "logs/",
     ".mypy_cache/", ".ruff_cache/", ".pytest_cache/",
 )  # fmt: skip
-"""What people do not look for: made by tools, or of them."""
+"""Folders that are left out: dependencies and the output of tools."""
 
 _Tree = dict[str, "_Tree | None"]
 
 
 class ListParameters(Parameters):
-    """Which folder."""
+    """The folder to list."""
 
     path: str | None = Field(default=None, description="folder, else the working directory")
     ignore: list[str] = Field(default_factory=list[str], description="patterns to leave out")
 
 
 class ListTool:
-    """Shows what is in a folder, its sub-folders included."""
+    """Lists the files of a folder and its sub-folders."""
 
     name = "list"
     parameters = ListParameters

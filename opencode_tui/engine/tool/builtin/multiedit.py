@@ -1,4 +1,4 @@
-"""The multiedit tool: several replacements in one file, together or not at all."""
+"""The multiedit tool: several replacements in one file, either all or none."""
 
 from functools import partial
 from pathlib import Path
@@ -24,14 +24,14 @@ class Replacing(Parameters):
 
 
 class MultieditParameters(Parameters):
-    """What to replace in which file."""
+    """The file and the replacements."""
 
     file_path: str = Field(description="absolute or relative to the working directory")
     edits: list[Replacing] = Field(min_length=1, description="replacements in order")
 
 
 class MultieditTool:
-    """Makes replacements one after the other and writes once."""
+    """Makes the replacements in order and writes the file once."""
 
     name = "multiedit"
     parameters = MultieditParameters
@@ -41,11 +41,13 @@ class MultieditTool:
         self._editor = editor
 
     async def run(self, arguments: MultieditParameters, context: ToolContext) -> ToolResult:
-        """Make all replacements; raises ToolError, with the file as it was, when one does not fit."""
+        """Make all replacements; raises ToolError, with the file unchanged, when one does not match."""
         done = await self._editor.edit(arguments.file_path, context, partial(rewrite, arguments.edits))
         count = len(arguments.edits)
-        output = f"Edited {done.place.relative} ({count} {'replacement' if count == 1 else 'replacements'}).{done.note}"
-        return ToolResult(done.place.relative, output, done.metadata)
+        output = (
+            f"Edited {done.location.relative} ({count} {'replacement' if count == 1 else 'replacements'}).{done.note}"
+        )
+        return ToolResult(done.location.relative, output, done.metadata)
 
 
 def rewrite(edits: list[Replacing], path: Path, file: TextFile | None) -> Rewrite:

@@ -1,4 +1,4 @@
-"""The question tool: the model asks the person. Source: reference, section 28 (question)."""
+"""The question tool: the model asks the user. Source: reference, section 28 (question)."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ MAX_QUESTIONS = 10
 
 
 class OptionParameters(Parameters):
-    """One answer that is offered."""
+    """One possible answer."""
 
     label: str = Field(description="1 to 5 words")
     description: str = Field(default="", description="what it means")
@@ -28,13 +28,13 @@ class QuestionItem(Parameters):
 
 
 class QuestionParameters(Parameters):
-    """What to ask."""
+    """The questions."""
 
     questions: Annotated[list[QuestionItem], Field(min_length=1, max_length=MAX_QUESTIONS)]
 
 
 class QuestionTool:
-    """Asks the person."""
+    """Asks the user."""
 
     name = "question"
     parameters = QuestionParameters
@@ -43,17 +43,17 @@ class QuestionTool:
         self.description = read_description(self.name)
 
     async def run(self, arguments: QuestionParameters, context: ToolContext) -> ToolResult:
-        """Return the answers. Raises QuestionDismissedError when the person gives none."""
+        """Return the answers. Raises QuestionDismissedError when the user gives none."""
         if context.inquire is None:
-            raise ToolError("nobody can be asked from here; decide yourself and say what you assumed")
+            raise ToolError("the user cannot be asked here; decide yourself and say what you assumed")
         await context.ask("question", ["*"], always=["*"])
         questions = [_question(item) for item in arguments.questions]
         answers = await context.inquire(questions)
         count = len(questions)
-        told = [f'"{one.question}"="{_said(given)}"' for one, given in zip(questions, answers, strict=True)]
+        listed = [f'"{one.question}"="{_said(given)}"' for one, given in zip(questions, answers, strict=True)]
         return ToolResult(
             title=f"Asked {count} question{'' if count == 1 else 's'}",
-            output=f"The person answered: {', '.join(told)}. Go on with these answers in mind.",
+            output=f"The user answered: {', '.join(listed)}. Go on with these answers in mind.",
             metadata={"answers": answers},
         )
 

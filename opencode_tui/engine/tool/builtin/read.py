@@ -41,7 +41,7 @@ _MAGIC = (
 
 
 class Window(Struct, frozen=True):
-    """Lines of a file without their ends. `total` counts all lines when the end was reached; `full` tells that bytes ran out."""
+    """Lines of a file without their ends. `total` counts all lines when the end was reached; `full`: the byte limit was hit."""
 
     lines: list[str]
     stamp: Stamp
@@ -50,7 +50,7 @@ class Window(Struct, frozen=True):
 
 
 class Media(Struct, frozen=True):
-    """An image or document, whole."""
+    """A whole image or document."""
 
     mime: str
     data: bytes
@@ -64,7 +64,7 @@ class Listing(Struct, frozen=True):
 
 
 def open_window(path: Path, offset: int, limit: int, stop: threading.Event) -> Window | Media | Listing | None:
-    """Return what is at a real path, lines from number `offset` (1-based) on, or None when nothing is there.
+    """Return the content of a real path, lines from number `offset` (1-based) on, or None when it does not exist.
 
     Raises ToolError for what cannot be shown: other binary files, pipes, too large media.
     """
@@ -154,11 +154,11 @@ _PREVIEW_LINES = 20
 _SIMILAR_NAMES = 3
 
 DirectoryInstructions = Callable[[Path, ToolContext], Awaitable[Sequence[tuple[Path, str]]]]
-"""Returns the instruction files (path, text) that hold near a path and that the session has not been given yet."""
+"""Returns the instruction files (path, text) of a path's folders that the session has not received yet."""
 
 
 class ReadParameters(Parameters):
-    """What to read."""
+    """The file or folder to read."""
 
     file_path: str = Field(description="file or folder, absolute or relative to the working directory")
     offset: int = Field(default=1, description="first line, from 1")
@@ -166,7 +166,7 @@ class ReadParameters(Parameters):
 
 
 class ReadTool:
-    """Reads for the model and marks files as known to the session. `instructions` adds rules that lie near a file."""
+    """Reads for the model and marks files as known to the session. `instructions` adds the rules of a file's folders."""
 
     name = "read"
     parameters = ReadParameters
@@ -177,7 +177,7 @@ class ReadTool:
         self._instructions = instructions
 
     async def run(self, arguments: ReadParameters, context: ToolContext) -> ToolResult:
-        """Return the lines, the entries, or the attachment; asks `read` also for what does not exist."""
+        """Return the lines, the entries, or the attachment; asks for `read` also when the path does not exist."""
         if arguments.offset < 1:
             raise ToolError(f"offset is {arguments.offset}, but lines count from 1; give 1 or more")
         place = await locate(arguments.file_path, context)

@@ -20,7 +20,7 @@ _LISTED = 20
 
 
 class RecallParameters(Parameters):
-    """Which call."""
+    """The call to recall."""
 
     call_id: str = Field(
         "", alias="call_id", description="id of the earlier call; leave it empty to list the cleared calls"
@@ -28,7 +28,7 @@ class RecallParameters(Parameters):
 
 
 class StoredOutput(Struct, frozen=True):
-    """A completed call and what it gave; `is_cleared` when the model no longer sees the output."""
+    """A completed call and its output; `is_cleared` when the model no longer sees the output."""
 
     call_id: str
     tool: str
@@ -46,7 +46,7 @@ class StoredOutputs(Protocol):
 
 
 class RecallTool:
-    """Gives stored outputs."""
+    """Returns stored outputs."""
 
     name = "recall"
     parameters = RecallParameters
@@ -75,7 +75,7 @@ class RecallTool:
 
 
 def _plain(call_id: str) -> str:
-    """Return an id as requests carry it: providers take no other characters."""
+    """Return an id as requests contain it: providers accept no other characters."""
     return _UNSAFE_ID.sub("_", call_id)[:64]
 
 

@@ -10,19 +10,19 @@ from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, r
 from opencode_tui.schema.error import ToolError
 
 _LINE = 240
-"""Characters of one skill in the list that each request carries."""
+"""Characters of one skill in the list that each request contains."""
 _LIST = 6_000
 """Characters of the whole list; the rest is named only."""
 
 
 class SkillParameters(Parameters):
-    """Which skill."""
+    """The skill to load."""
 
     name: str = Field(description="name of the skill")
 
 
 class SkillTool:
-    """Gives out skills."""
+    """Loads skills."""
 
     name = "skill"
     parameters = SkillParameters

@@ -7,7 +7,7 @@ from opencode_tui.schema.error import ToolError
 
 
 class TaskParameters(Parameters):
-    """What is to be done, and by whom."""
+    """The work and the agent that does it."""
 
     description: str = Field(description="the work in 3 to 5 words")
     prompt: str = Field(description="the whole request to the agent")
@@ -57,7 +57,7 @@ class TaskTool:
 
     @staticmethod
     def _check(name: str, agents: Subagents, context: ToolContext) -> None:
-        offered = agents.available(context.agent)
-        if name not in [offer for offer, _ in offered]:
-            listed = "; ".join(f"{offer}: {description.rstrip('.')}" for offer, description in offered) or "none"
+        available = agents.available(context.agent)
+        if name not in [agent for agent, _ in available]:
+            listed = "; ".join(f"{agent}: {description.rstrip('.')}" for agent, description in available) or "none"
             raise ToolError(f"there is no agent {name!r} for tasks; choose one of: {listed}")

@@ -1,4 +1,4 @@
-"""The todowrite and todoread tools: a session's plan, which the person sees. Source: reference, section 28 (todowrite)."""
+"""The todowrite and todoread tools: a session's plan, which the user sees. Source: reference, section 28 (todowrite)."""
 
 import json
 from typing import Literal, Protocol
@@ -10,7 +10,7 @@ from opencode_tui.schema.session.session import Todo
 
 
 class TodoStore(Protocol):
-    """Keeps the lists of sessions and tells listeners of a new one."""
+    """Stores the lists of sessions and publishes changes."""
 
     async def read(self, session_id: str) -> list[Todo]:
         """Return a session's list; empty when it has none."""

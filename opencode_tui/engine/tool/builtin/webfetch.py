@@ -27,7 +27,7 @@ _TEXTUAL = ("json", "xml", "javascript", "yaml", "toml", "x-sh", "sql", "graphql
 
 
 class WebfetchParameters(Parameters):
-    """What to fetch, and as what."""
+    """The address and the format."""
 
     url: str
     format: Literal["text", "markdown", "html"] = "markdown"
@@ -35,7 +35,7 @@ class WebfetchParameters(Parameters):
 
 
 class _Page(Struct, frozen=True):
-    """An answer's body with its type (lower case, without parameters) and where it came from after redirects."""
+    """A response's body with its type (lower case, without parameters) and its address after redirects."""
 
     url: str
     mime: str
@@ -45,7 +45,7 @@ class _Page(Struct, frozen=True):
 
 
 class WebfetchTool:
-    """Fetches; every host that a redirect leads to is asked for."""
+    """Fetches an address; asks for every host that a redirect leads to."""
 
     name = "webfetch"
     parameters = WebfetchParameters
@@ -54,7 +54,7 @@ class WebfetchTool:
         self.description = read_description(self.name)
 
     async def run(self, arguments: WebfetchParameters, context: ToolContext) -> ToolResult:
-        """Return the page; raises ToolError for other protocols, failures, answers other than 2xx, and over 5 MB."""
+        """Return the page; raises ToolError for other protocols, failures, responses other than 2xx, and over 5 MB."""
         _check(arguments.url)
         await context.ask("webfetch", [arguments.url], always=["*"], metadata=arguments.model_dump(exclude_none=True))
         page = await _fetch(arguments, context)
@@ -122,7 +122,7 @@ def _decode(page: _Page) -> str:
     try:
         return page.body.decode(page.charset, "replace")
     except LookupError:
-        # The server names an encoding that there is not.
+        # The server names an unknown encoding.
         return page.body.decode("utf-8", "replace")
 
 

@@ -13,7 +13,7 @@ from opencode_tui.schema.error import ToolError
 
 
 class WriteParameters(Parameters):
-    """What to write where."""
+    """The file and its new content."""
 
     file_path: str = Field(description="absolute or relative to the working directory")
     content: str
@@ -33,9 +33,9 @@ class WriteTool:
         """Write the file; raises ToolError when an existing one was not read in this session."""
         done = await self._editor.edit(arguments.file_path, context, partial(rewrite_whole, arguments.content))
         return ToolResult(
-            done.place.relative,
-            f"Wrote {done.place.relative} ({'replaced' if done.existed else 'new file'}).{done.note}",
-            {**done.metadata, "filepath": str(done.place.path), "exists": done.existed},
+            done.location.relative,
+            f"Wrote {done.location.relative} ({'replaced' if done.existed else 'new file'}).{done.note}",
+            {**done.metadata, "filepath": str(done.location.path), "exists": done.existed},
         )
 
 

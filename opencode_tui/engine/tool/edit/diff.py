@@ -1,4 +1,4 @@
-"""What changed between two texts, as a unified diff for people and as counts. Blocks: call it in a thread for large texts."""
+"""The changes between two texts, as a unified diff and as counts. Blocks: call it in a thread for large texts."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -9,11 +9,11 @@ from opencode_tui.engine.tool.files.text_format import presentable
 
 _CONTEXT = 3
 _COMPARED_LINES = 4_000
-"""Above this many differing lines on both sides together they are shown as one block: comparing grows with the square."""
+"""Above this many differing lines (both texts together) they form one block, because the comparison is quadratic."""
 
 
 class TextDiff(Struct, frozen=True):
-    """A unified diff with an `Index:` header, and how many lines it adds and takes; empty when nothing changed."""
+    """A unified diff with an `Index:` header, and the numbers of added and removed lines; empty when nothing changed."""
 
     text: str
     additions: int
@@ -30,7 +30,7 @@ class _Block(Struct, frozen=True):
 
 
 def compare(path: str, before: str, after: str) -> TextDiff:
-    """Return the difference of two texts; the kind of line end does not count as one."""
+    """Return the difference of two texts; different line ends do not count."""
     old, new = _lines(before), _lines(after)
     blocks = _blocks(old, new)
     if not blocks:
@@ -68,7 +68,7 @@ def _blocks(old: Sequence[str], new: Sequence[str]) -> list[_Block]:
 
 
 def _grouped(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
-    """Yield blocks whose surroundings touch, together."""
+    """Yield groups of blocks whose context lines touch."""
     group: list[_Block] = []
     for block in blocks:
         if group and block.old_start - group[-1].old_end > 2 * _CONTEXT:

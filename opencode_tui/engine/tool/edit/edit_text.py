@@ -1,6 +1,6 @@
-"""Replaces text in a file's text: every place proven, line ends kept, and errors that tell the model what to do next.
+"""Replacement of text in a file: unambiguous matches, unchanged line ends, and errors with advice for the model.
 
-Outside of the replaced places no character changes, also in files with mixed line ends.
+Outside of the replaced ranges no character changes, also in files with mixed line ends.
 """
 
 import bisect
@@ -31,7 +31,7 @@ def replace_text(path: Path, file: TextFile, old: str, new: str, *, replace_all:
         raise ToolError(f"oldString was not found in {path}: {_nearest(plain, old)}")
     if len(found) > 1 and not replace_all:
         raise ToolError(
-            f"oldString stands {len(found)} times in {path} (lines {_line_numbers(plain, found)}); "
+            f"oldString occurs {len(found)} times in {path} (lines {_line_numbers(plain, found)}); "
             "add lines around it until it is unique, or set replaceAll"
         )
     chosen = _without_overlaps(found)
@@ -39,7 +39,7 @@ def replace_text(path: Path, file: TextFile, old: str, new: str, *, replace_all:
 
 
 def _splice(file: TextFile, replacements: list[Replacement]) -> str:
-    """Return the raw text with the replacements, which count characters without carriage returns, put in."""
+    """Return the raw text after the replacements, whose offsets do not count carriage returns."""
     text = file.text
     returns = [match.start() - index for index, match in enumerate(re.finditer("\r\n", text))]
     pieces: list[str] = []
@@ -53,7 +53,7 @@ def _splice(file: TextFile, replacements: list[Replacement]) -> str:
 
 
 def _with_line_ends(new: str, replaced: str, file: TextFile) -> str:
-    """Return the new text with the line ends of what it replaces, or of the file where that has none."""
+    """Return the new text with the line ends of the replaced text, or of the file where that has none."""
     pairs, all_ends = replaced.count("\r\n"), replaced.count("\n")
     if all_ends:
         return new.replace("\n", "\r\n") if pairs * 2 > all_ends else new
@@ -80,7 +80,7 @@ def _inexact_note(text: str, chosen: list[Replacement]) -> str:
 
 
 def _nearest(text: str, old: str) -> str:
-    """Return what the model should look at: the first quoted line that the file does not have, and the line most like it."""
+    """Return a hint for the model: the first quoted line that is not in the file, and the most similar line."""
     advice = "read it again and quote it exactly"
     lines = text.split("\n")
     present = {line.strip() for line in lines}
@@ -103,7 +103,7 @@ def _nearest(text: str, old: str) -> str:
 
 
 def _most_alike(wanted: str, lines: list[str]) -> tuple[int, float]:
-    """Return the index of the line most like `wanted`, and how alike they are, 0 to 100."""
+    """Return the index of the line most similar to `wanted`, and the similarity, 0 to 100."""
     from rapidfuzz import fuzz, process  # only for a failed edit
 
     best = (0, 0.0)

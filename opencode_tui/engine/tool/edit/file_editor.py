@@ -1,6 +1,6 @@
-"""One file's change from reading to writing: outside folders, the read guard, permission with a diff, the write, the new stamp.
+"""The edit of one file: permission for outside folders, the read guard, permission with a diff, the write, the new stamp.
 
-The path is held from the first read to the write, so that two calls on one file both count.
+The path is locked from the first read to the write, so that two calls on one file both take effect.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _KEPT_TEXT_CHARACTERS = 1_000_000
 
 
 class Rewrite(Struct, frozen=True):
-    """The text that a file shall have, how it is stored, and what the model should know of how it was found."""
+    """The new text of a file, its stored form, and a note for the model on how the match was found."""
 
     text: str
     format: TextFormat
@@ -31,9 +31,9 @@ class Rewrite(Struct, frozen=True):
 
 
 class Edited(Struct, frozen=True):
-    """A change that was made."""
+    """A completed edit."""
 
-    place: Location
+    location: Location
     before: str
     after: str
     diff: TextDiff
@@ -51,7 +51,7 @@ class Edited(Struct, frozen=True):
             "diff": self.diff.text,
             "diagnostics": {},
             "filediff": {
-                "file": str(self.place.path),
+                "file": str(self.location.path),
                 "before": before,
                 "after": after,
                 "additions": self.diff.additions,
@@ -77,26 +77,29 @@ class FileEditor:
     async def edit(
         self, written: str, context: ToolContext, rewrite: Callable[[Path, TextFile | None], Rewrite]
     ) -> Edited:
-        """Change the file that `written` names into what `rewrite` makes of it, in a thread, and return what was done.
+        """Replace the text of the file that `written` names by the result of `rewrite`, in a thread, and return the edit.
 
         Raises ToolError when the file is unknown to the session or cannot be written, or `rewrite` does.
         """
-        place = await locate(written, context)
-        await ask_outside(place, context)
-        async with self._files.exclusively(place.real):
-            old = await self._files.read(place.real)
+        location = await locate(written, context)
+        await ask_outside(location, context)
+        async with self._files.exclusively(location.real):
+            old = await self._files.read(location.real)
             if old is not None:
-                self._stamps.check(context.session_id, place.real, old.stamp)
-            new = await asyncio.to_thread(rewrite, place.path, old)
+                self._stamps.check(context.session_id, location.real, old.stamp)
+            new = await asyncio.to_thread(rewrite, location.path, old)
             before = old.text if old else ""
-            diff = await asyncio.to_thread(compare, place.relative, before, new.text)
-            change = Change(place.real, new.format.encode(new.text), old.stamp if old else None)
+            diff = await asyncio.to_thread(compare, location.relative, before, new.text)
+            change = Change(location.real, new.format.encode(new.text), old.stamp if old else None)
             await context.ask(
-                "edit", place.edit_patterns, always=["*"], metadata={"filepath": str(place.path), "diff": diff.text}
+                "edit",
+                location.edit_patterns,
+                always=["*"],
+                metadata={"filepath": str(location.path), "diff": diff.text},
             )
             [stamp] = await self._files.apply([change], context)
             if stamp is not None:
-                self._stamps.mark(context.session_id, place.real, stamp)
-        through = f"\nNote: {place.relative} is a link; {place.real} was written." if place.is_alias else ""
+                self._stamps.mark(context.session_id, location.real, stamp)
+        through = f"\nNote: {location.relative} is a link; {location.real} was written." if location.is_alias else ""
         note = new.note + (old.note if old else "") + through
-        return Edited(place, before, new.text, diff, old is not None, note)
+        return Edited(location, before, new.text, diff, old is not None, note)

@@ -1,6 +1,6 @@
-"""Finds the text that a model means to replace, when it does not quote it exactly.
+"""Search for the text that a model wants to replace and does not quote exactly.
 
-Strategies go from strict to loose, and the first that finds anything decides: one place is the answer, several are an error that
+Strategies go from strict to loose, and the first with a match decides: one match is the answer, several are an error that
 names their lines. No strategy may change text that the model did not quote, but for white space and, in `anchored`, slips in the
 middle of a block. Texts here have `\n` line ends only. Source: reference, section 28 (edit), made safe.
 """
@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-# Carries the indentation of a file over to a text that a model wrote with another one.
+# Conversion of the model's indentation into the file's.
 
 
 class Reindent(Struct, frozen=True):
-    """From the model's indentations to the file's; `delta` when the file's are the model's with a constant prefix."""
+    """The mapping of the model's indentations to the file's; `delta` is a prefix that the file's have in addition."""
 
     known: dict[str, str]
     delta: str | None
@@ -22,11 +22,11 @@ class Reindent(Struct, frozen=True):
 
     @property
     def is_uniform(self) -> bool:
-        """Tell whether all lines are shifted alike."""
+        """Return whether all lines are shifted by the same amount."""
         return self.delta is not None or self.takes is not None
 
     def apply(self, text: str) -> str | None:
-        """Return the text with the file's indentation, or None when a line's has no counterpart."""
+        """Return the text with the file's indentation, or None when a line's indentation has no counterpart."""
         lines: list[str] = []
         for line in text.split("\n"):
             body = line.lstrip(" \t")
@@ -78,7 +78,7 @@ _ESCAPE = re.compile(r"\\([ntr'\"`\\$])")
 
 
 class Replacement(Struct, frozen=True):
-    """Characters [start, end) of the content become `text`; `exact` tells that they are what the model quoted."""
+    """The replacement of characters [start, end) by `text`; `exact` when the model quoted them exactly."""
 
     start: int
     end: int
@@ -87,11 +87,11 @@ class Replacement(Struct, frozen=True):
 
 
 Strategy = Callable[[str, str, str], list[Replacement]]
-"""Takes content, old and new text; returns every place where it applies, in order; places may overlap."""
+"""Returns all matches, in order, for content, old and new text; matches may overlap."""
 
 
 def find_replacements(content: str, old: str, new: str) -> list[Replacement]:
-    """Return all places that the strictest fitting strategy finds; empty when none does."""
+    """Return all matches of the strictest strategy that has any; empty when none has."""
     for strategy in _STRATEGIES:
         found = strategy(content, old, new)
         if found:
@@ -108,7 +108,7 @@ def _trailing_space(content: str, old: str, new: str) -> list[Replacement]:
 
 
 def _indented(content: str, old: str, new: str) -> list[Replacement]:
-    """Whole lines that differ in nothing but a common indentation, or in white space at their ends."""
+    """Match whole lines that differ only in a common indentation, or in white space at their ends."""
     return [
         block.replacement(text, new)
         for block in _blocks(content, old, str.strip)
@@ -123,7 +123,7 @@ def _line_trimmed(content: str, old: str, new: str) -> list[Replacement]:
 
 
 def _whitespace_normalised(content: str, old: str, new: str) -> list[Replacement]:
-    """Whole lines, or a part of one line, that differ only in runs of white space."""
+    """Match whole lines, or a part of one line, that differ only in runs of white space."""
     found = _by_lines(content, old, new, lambda line: " ".join(line.split()))
     words = old.split()
     if found or "\n" in old.strip() or not words:
@@ -142,7 +142,7 @@ def _whitespace_normalised(content: str, old: str, new: str) -> list[Replacement
 
 
 def _escape_normalised(content: str, old: str, new: str) -> list[Replacement]:
-    """Text that the model escaped once too often. Old and new are unescaped alike, else the new one would be stored escaped.
+    """Match text that the model escaped once too often. Both texts are unescaped, else the new one would be stored escaped.
 
     Only when the old text has no real line end, and the new text uses no escape that the old one does not: else it is not certain
     that the new text is escaped too often as well.
@@ -157,7 +157,7 @@ def _escape_normalised(content: str, old: str, new: str) -> list[Replacement]:
 
 
 def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
-    """Text that the model quoted with white space around it that is not there; the new text loses the same."""
+    """Match text that the model quoted with additional white space around it; the same is removed from the new text."""
     core = old.strip()
     if not core or core == old:
         return []
@@ -170,7 +170,7 @@ def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
 
 
 def _anchored(content: str, old: str, new: str) -> list[Replacement]:
-    """A block whose first and last lines are right and whose middle has slips: as many lines, half of them equal, 85 % alike."""
+    """Match a block with equal first and last lines and errors in between: as many lines, half equal, 85 % similar."""
     from rapidfuzz.distance import Levenshtein  # not needed for exact matches, which are nearly all
 
     wanted = [line.strip() for line in _old_lines(old)]
@@ -201,7 +201,7 @@ _STRATEGIES: tuple[Strategy, ...] = (
 
 
 class _Block(Struct, frozen=True):
-    """A run of whole lines of the content that answers to the lines of the old text; the last line's end is not part of it."""
+    """A run of whole lines of the content that matches the lines of the old text, without the last line's end."""
 
     start: int
     end: int
@@ -215,7 +215,7 @@ class _Block(Struct, frozen=True):
         return head if self.drops_end and separator and not tail.strip() else text
 
     def replacement(self, text: str, new: str) -> Replacement:
-        """Return what puts `text` here; where whole lines are deleted, the last one's end goes too."""
+        """Return the replacement by `text`; where whole lines are deleted, the last line end is deleted too."""
         return Replacement(self.start, self.end + (1 if self.drops_end and not new else 0), text, exact=False)
 
 
@@ -224,7 +224,7 @@ def _by_lines(content: str, old: str, new: str, form: Callable[[str], str]) -> l
 
 
 def _fill(blocks: list[_Block], new: str) -> list[Replacement]:
-    """Return what puts the new text into these blocks, indented as they are; nothing when that is uncertain for one of them.
+    """Return the replacements of these blocks by the new text, indented as they are; none when one of them is ambiguous.
 
     Passing over such a one would make another look unique.
     """
@@ -281,7 +281,7 @@ def _is_inside_word(content: str, start: int, end: int) -> bool:
 
 
 def _trim_alike(old: str, new: str) -> str:
-    """Return the new text without the white space at its ends that the old one has there too."""
+    """Return the new text without the white space that the old one has at its ends, too."""
     if not new.strip():
         return ""
     lead = old[: len(old) - len(old.lstrip())]

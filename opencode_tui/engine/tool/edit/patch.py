@@ -22,7 +22,7 @@ Sign = Literal[" ", "-", "+"]
 
 @dataclass(slots=True)
 class Chunk:
-    """A run of lines to keep, take and add; `context` is a line that stands somewhere before it, `at_end` puts it at the end."""
+    """A run of lines to keep, remove and add; `context` is a line somewhere before it, `at_end`: it is at the file's end."""
 
     context: str | None = None
     lines: list[tuple[Sign, str]] = field(default_factory=list[tuple[Sign, str]])
@@ -30,13 +30,13 @@ class Chunk:
 
     @property
     def old(self) -> list[str]:
-        """The lines that must be there."""
+        """The lines that must match the file."""
         return [text for sign, text in self.lines if sign != "+"]
 
 
 @dataclass(slots=True)
 class AddFile:
-    """A file with this content; an existing one is overwritten."""
+    """A file to create with this content; an existing one is overwritten."""
 
     path: str
     content: str = ""
@@ -51,7 +51,7 @@ class DeleteFile:
 
 @dataclass(slots=True)
 class UpdateFile:
-    """A file to change, and perhaps to move."""
+    """A file to change, and optionally to move."""
 
     path: str
     move_to: str | None = None
@@ -62,7 +62,7 @@ Section = AddFile | DeleteFile | UpdateFile
 
 
 def parse_patch(text: str) -> list[Section]:
-    """Return the sections of a patch in order; raises ToolError that names the line which does not fit."""
+    """Return the sections of a patch in order; raises ToolError with the first invalid line."""
     if not text.strip():
         raise ToolError("patchText is required; give a patch from `*** Begin Patch` to `*** End Patch`")
     lines = _body(text)
@@ -76,7 +76,7 @@ def parse_patch(text: str) -> list[Section]:
 
 
 def _body(text: str) -> list[str]:
-    """Return the lines between the markers; a shell heredoc around them is taken off."""
+    """Return the lines between the markers, without a shell heredoc around them."""
     heredoc = _HEREDOC.match(text)
     lines = (heredoc.group(3) if heredoc else text).replace("\r\n", "\n").strip().split("\n")
     begin = next((index for index, line in enumerate(lines) if line.strip() == _BEGIN), None)
@@ -146,7 +146,7 @@ def _parse_update_line(line: str, number: int, section: UpdateFile) -> None:
 def _check_updates(sections: list[Section]) -> None:
     for section in sections:
         if not section.path:
-            raise ToolError("patch verification failed: a section names no file; write the path behind its header")
+            raise ToolError("patch verification failed: a section names no file; write the path after its header")
         if not isinstance(section, UpdateFile):
             continue
         # A context without lines narrows the place of the next chunk.
@@ -178,7 +178,7 @@ _FORMS: tuple[Callable[[str], str], ...] = (str, str.rstrip, str.strip, _plain)
 
 
 def apply_chunks(file: TextFile, chunks: Sequence[Chunk]) -> str:
-    """Return the text after all chunks, ending in a line end; raises ToolError when one has no place."""
+    """Return the text after all chunks, ending in a line end; raises ToolError when one does not match."""
     raw = file.text.split("\n")
     if raw[-1] == "":
         raw.pop()
@@ -209,7 +209,7 @@ def _after_context(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile) 
 
 
 def _place(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile) -> tuple[int, int, list[str]]:
-    """Return where a chunk's old lines stand, how many they are, and its added lines, indented as there."""
+    """Return the position and number of a chunk's old lines, and its added lines with the indentation of the file."""
     old = chunk.old
     added = [text for sign, text in chunk.lines if sign == "+"]
     if not old:
@@ -237,7 +237,7 @@ def _place(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile) -> tuple
 
 
 def _seek(lines: Sequence[str], wanted: Sequence[str], at: int) -> list[int]:
-    """Return all places from `at` on where these lines stand, by the strictest form that finds any."""
+    """Return all positions from `at` on where these lines match, by the strictest comparison with a match."""
     for form in _FORMS:
         shown, sought = [form(line) for line in lines[at:]], [form(line) for line in wanted]
         count = len(sought)
@@ -252,7 +252,7 @@ def _seek(lines: Sequence[str], wanted: Sequence[str], at: int) -> list[int]:
 
 
 def _merge(chunk: Chunk, present: Sequence[str], added: Sequence[str], file: TextFile) -> list[str]:
-    """Return the chunk's lines after it: those that stay as the file has them, the new ones with its line end."""
+    """Return the chunk's lines after the change: kept lines as in the file, new ones with the file's line end."""
     end = "\r" if file.format.newline == "\r\n" else ""
     kept, fresh = iter(present), iter(added)
     merged: list[str] = []

@@ -1,6 +1,6 @@
-"""The only way by which a tool reads a file for an edit, and changes files.
+"""Reading files for edits, and changing files; tools use nothing else for it.
 
-A change is whole or absent: new content is written beside the file, made durable, and takes its name in one step; of several
+A change is atomic: new content is written durably to a temporary file in the same folder, which then replaces the file; of several
 changes either all happen or none. Paths are real ones (`location.locate`), and nothing that becomes a link meanwhile leads
 elsewhere. A file that is no longer the one that was read is left alone.
 """
@@ -28,7 +28,7 @@ EDIT_LIMIT_BYTES = 10 * 1024 * 1024
 
 
 class NotTextError(ToolError):
-    """A file is there but cannot be edited as text; `stamp` is its state."""
+    """A file exists but cannot be edited as text; `stamp` is its state."""
 
     def __init__(self, text: str, stamp: Stamp) -> None:
         super().__init__(text)
@@ -51,14 +51,14 @@ class TextFile(Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """What the model should know after the file was replaced; empty when nothing."""
+        """The note for the model after the file was replaced; empty when there is none."""
         return (
             "" if self.names == 1 else f"\nNote: {self.names - 1} other hard links of this file keep its old content."
         )
 
 
 class WorktreeFiles:
-    """Reads and changes files for tools. `edited` is told of every changed path, after the call's own watch."""
+    """Reads and changes files for tools. `edited` is called with every changed path, after the call's own watch."""
 
     def __init__(self, *, edited: Callable[[Path], None] | None = None) -> None:
         self._edited = edited
@@ -66,7 +66,7 @@ class WorktreeFiles:
 
     @contextlib.asynccontextmanager
     async def exclusively(self, *paths: Path) -> AsyncGenerator[None]:
-        """Hold these paths against every other tool call of the process, from reading to writing."""
+        """Lock these paths against all other tool calls of the process, from reading to writing."""
         locks = [self._locks.setdefault(path, asyncio.Lock()) for path in sorted(set(paths))]
         async with contextlib.AsyncExitStack() as stack:
             for lock in locks:

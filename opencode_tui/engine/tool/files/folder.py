@@ -1,7 +1,7 @@
-"""A real folder held open, so that what happens in it cannot be led elsewhere by a link that appears meanwhile.
+"""An open folder: operations in it cannot be redirected by a link that appears meanwhile.
 
-Every component of the path is opened without following links; all calls go through the folder's descriptor. Blocks: call it in a
-thread. Where the system has no descriptor-relative calls (Windows) paths are used, compared with their real path at opening.
+Every component of the path is opened without following links; all calls use the folder's descriptor. Blocks: call it in a thread.
+Where the system has no descriptor-relative calls (Windows) paths are used, compared with their real path at opening.
 """
 
 import errno
@@ -37,14 +37,14 @@ class Folder(Struct, frozen=True):
         return name if self.descriptor is not None else str(self.path / name)
 
     def status(self, name: str) -> os.stat_result | None:
-        """Return the status of an entry, a link's own, or None when there is none."""
+        """Return the status of an entry without following links, or None when there is none."""
         try:
             return os.stat(self._at(name), dir_fd=self.descriptor, follow_symlinks=False)
         except FileNotFoundError:
             return None
 
     def open_to_read(self, name: str) -> int:
-        """Return a descriptor of an entry that is not a link; never waits for a pipe's writer."""
+        """Return a descriptor of an entry that is not a link; does not wait for the writer of a pipe."""
         return os.open(self._at(name), _FILE, dir_fd=self.descriptor)
 
     def create(self, name: str, mode: int) -> int:
@@ -52,7 +52,7 @@ class Folder(Struct, frozen=True):
         return os.open(self._at(name), _CREATE, mode, dir_fd=self.descriptor)
 
     def rename(self, source: str, target: str) -> None:
-        """Give an entry another name, in place of what has that name."""
+        """Rename an entry; an existing target is replaced."""
         os.replace(self._at(source), self._at(target), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def link(self, source: str, target: str) -> None:
@@ -82,7 +82,7 @@ class Folder(Struct, frozen=True):
 
 @contextmanager
 def open_folder(path: Path, *, create: bool = False) -> Generator[Folder]:
-    """Hold a folder open; `path` is real (no links in it).
+    """Open a folder for the context; `path` is real (no links in it).
 
     With `create` missing folders are made. Raises ToolError when a component is a link or no folder, FileNotFoundError when it
     is missing.
@@ -131,7 +131,7 @@ def _make(name: str, parent: int) -> bool:
     try:
         os.mkdir(name, dir_fd=parent)
     except FileExistsError:
-        # Another call made it meanwhile; whether it is a folder shows when it is opened.
+        # Another call made it meanwhile; opening it will show whether it is a folder.
         return False
     return True
 

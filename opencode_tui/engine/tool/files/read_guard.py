@@ -1,4 +1,4 @@
-"""The read guard: what each session has seen of a file, so that it never writes over what it does not know.
+"""The read guard: the state in which each session has read a file, so that it never overwrites unknown content.
 
 Kept in memory for the life of the engine; a resumed session reads again. Source: reference, section 28 (read guard).
 """
@@ -12,7 +12,7 @@ from opencode_tui.schema.error import ToolError
 
 
 class Stamp(Struct, frozen=True):
-    """What tells one state of a file from another without reading it."""
+    """The data that distinguishes two states of a file without reading it."""
 
     modified_ns: int
     size: int
@@ -25,17 +25,17 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 class ReadGuard:
-    """The stamps of what sessions have read or written; paths are real ones."""
+    """The stamps of the files that sessions have read or written; paths are real ones."""
 
     def __init__(self) -> None:
         self._seen: dict[str, dict[Path, Stamp]] = {}
 
     def mark(self, session_id: str, path: Path, stamp: Stamp) -> None:
-        """Remember that a session knows this state of a file."""
+        """Store that a session knows this state of a file."""
         self._seen.setdefault(session_id, {})[path] = stamp
 
     def check(self, session_id: str, path: Path, stamp: Stamp) -> None:
-        """Return when the session knows this state of an existing file; raises ToolError that tells the model to read it."""
+        """Raise ToolError, which asks the model to read the file, when the session does not know this state of it."""
         known = self._seen.get(session_id, {}).get(path)
         if known is None:
             raise ToolError(f"{path} has not been read in this session; read it with the read tool, then try again")
@@ -45,7 +45,7 @@ class ReadGuard:
             )
 
     def evict(self, session_id: str, path: Path | None = None) -> None:
-        """Drop what a session knows of one file, or of all."""
+        """Delete the stamps of a session, of one file or of all."""
         if path is None:
             self._seen.pop(session_id, None)
         else:

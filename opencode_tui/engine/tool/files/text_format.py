@@ -1,6 +1,6 @@
-"""How a file's text is stored: encoding, byte order mark and line ends, kept over every edit.
+"""The stored form of a file's text: encoding, byte order mark and line ends, which every edit preserves.
 
-Decoding and encoding are each other's inverse: `encode(decode(data))` gives the same bytes for every file that `decode` accepts.
+Decoding and encoding are inverse: `encode(decode(data))` gives the same bytes for every file that `decode` accepts.
 """
 
 import codecs
@@ -63,7 +63,7 @@ def decode(data: bytes) -> tuple[str, TextFormat]:
 
 
 def detect(data: bytes, *, is_whole: bool) -> TextFormat:
-    """Return the encoding of a file's beginning, or of all of it; the newline is not looked at.
+    """Return the encoding of a file's beginning, or of all of it; the newline is not detected.
 
     Bytes that are UTF-8 but for a few keep those through `surrogateescape`; anything else without a mark is latin-1, which holds
     every byte.
@@ -82,7 +82,7 @@ def detect(data: bytes, *, is_whole: bool) -> TextFormat:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Tell whether the first bytes of a file are not text: a NUL, or more than 30 % control characters.
+    """Return whether the first bytes of a file are not text: a NUL, or more than 30 % control characters.
 
     Source: reference, section 28 (read).
     """

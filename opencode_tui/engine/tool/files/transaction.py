@@ -1,4 +1,4 @@
-"""A set of file changes on its way: prepared beside the files, then put in place together, or taken back.
+"""A transaction of file changes: prepared in temporary files, then committed together, or rolled back.
 
 Blocks: call it in a thread. `prepare`, `commit` and `clear` are called once each, in this order; `clear` always.
 """
@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 _REASONS = {
     errno.ENOSPC: "the disk is full; free some space, then try again",
     errno.EDQUOT: "the disk quota is used up; free some space, then try again",
-    errno.EACCES: "permission denied by the system; choose another path or ask the person",
-    errno.EPERM: "the system does not allow it; choose another path or ask the person",
+    errno.EACCES: "permission denied by the system; choose another path or ask the user",
+    errno.EPERM: "the system does not allow it; choose another path or ask the user",
     errno.EROFS: "the file system is read-only; choose another path",
     errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
     errno.EISDIR: "it is a folder; name a file",
@@ -36,13 +36,13 @@ _REASONS = {
 
 
 def explain(error: OSError, path: Path) -> ToolError:
-    """Return what a failed file call means for the model; the old file is untouched."""
+    """Return the error for the model after a failed file call; the old file is unchanged."""
     reason = _REASONS.get(error.errno or 0, f"{error.strerror or error}; the file is unchanged")
     return ToolError(f"{path}: {reason}")
 
 
 class Change(Struct, frozen=True):
-    """What a file shall become: `content` None deletes it; `expected` is its stamp now, None when it must not exist.
+    """A change of a file: `content` None deletes it; `expected` is its present stamp, None when it must not exist.
 
     `mode` are the permission bits of a new file; None leaves them to the umask.
     """
@@ -55,7 +55,7 @@ class Change(Struct, frozen=True):
 
 @dataclass(slots=True)
 class _Prepared:
-    """One change with what was made for it in its folder; `stamp` is that of the new file, also when someone changes it later."""
+    """One change with its temporary files; `stamp` is that of the new file, also when it is changed later."""
 
     change: Change
     folder: Folder
@@ -68,7 +68,7 @@ class _Prepared:
 
 @dataclass(slots=True)
 class FileTransaction:
-    """Changes that happen together. Temporary names begin with `.opencode-tui-` and lie in the files' own folders."""
+    """Changes that happen together. Temporary files have names with `.opencode-tui-` and are in the files' own folders."""
 
     changes: Sequence[Change]
     _prepared: list[_Prepared] = field(default_factory=list[_Prepared])
@@ -77,7 +77,7 @@ class FileTransaction:
     _committed: bool = False
 
     def prepare(self) -> None:
-        """Write all new contents beside their files, durably; raises ToolError when a file is not as expected."""
+        """Write all new contents durably to temporary files; raises ToolError when a file is not as expected."""
         for change in self.changes:
             try:
                 folder = self._folders.enter_context(open_folder(change.path.parent, create=change.content is not None))
@@ -90,7 +90,7 @@ class FileTransaction:
 
     @property
     def writes(self) -> list[FileWrite]:
-        """What the files will be after `commit`, in the order of the changes."""
+        """The writes that `commit` will do, in the order of the changes."""
         return [FileWrite(one.change.path, one.change.content, one.mode) for one in self._prepared]
 
     @property
@@ -99,7 +99,7 @@ class FileTransaction:
         return tuple(self._made)
 
     def commit(self) -> list[Stamp | None]:
-        """Put everything in place and return the new stamps; on a failure everything is as before, and ToolError is raised."""
+        """Replace the files and return the new stamps; on a failure restore all of them and raise ToolError."""
         try:
             for prepared in self._prepared:
                 _place(prepared, keep=len(self._prepared) > 1)
@@ -111,7 +111,7 @@ class FileTransaction:
         return [prepared.stamp for prepared in self._prepared]
 
     def clear(self) -> None:
-        """Remove what is left of the work: temporary files, and after a failure also folders made for it."""
+        """Remove temporary files, and after a failure also the folders that were made."""
         with self._folders:
             for prepared in self._prepared:
                 for name in (prepared.new, prepared.kept):
@@ -131,11 +131,11 @@ class FileTransaction:
             try:
                 _restore(prepared)
             except OSError:
-                where = f" (its old content is in {prepared.kept} beside it)" if prepared.kept else ""
+                where = f" (its old content is in {prepared.kept} in the same folder)" if prepared.kept else ""
                 stranded.append(f"{prepared.change.path}{where}")
                 prepared.kept = None
         if stranded:
-            raise ToolError(f"the change failed and could not be taken back for {', '.join(stranded)}; tell the person")
+            raise ToolError(f"the change failed and could not be rolled back for {', '.join(stranded)}; tell the user")
 
 
 def _restore(prepared: _Prepared) -> None:
@@ -165,7 +165,7 @@ def _check(prepared: _Prepared) -> os.stat_result | None:
         )
     if status and not status.st_mode & 0o222:
         raise ToolError(
-            f"{change.path} is read-only (mode {status.st_mode & 0o777:o}); nothing was written, ask the person first"
+            f"{change.path} is read-only (mode {status.st_mode & 0o777:o}); nothing was written, ask the user first"
         )
     return status
 

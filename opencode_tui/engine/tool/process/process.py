@@ -1,7 +1,7 @@
-"""Runs one shell command on the calling thread: reads what it prints, ends it in time, leaves nothing running.
+"""Execution of one shell command on the calling thread: its output, its timeout, and the end of all its processes.
 
 The shell leads a session and a process group of its own; standard input is empty, output and errors share one pipe. The command is
-over when the shell is, also while a process still holds the pipe; what it left running is ended then. A timeout gives the group
+over when the shell is, also while a process still holds the pipe; the remaining processes are ended then. A timeout gives the group
 TERM and 1 s, a cancel TERM and 100 ms, then KILL; then the processes that left the group are found and ended. Source: SPEC, section
 3; performance.md, section 6.
 """
@@ -27,7 +27,7 @@ from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
 TIMEOUT_GRACE_S = 1.0
 CANCEL_GRACE_S = 0.1
 FINISH_S = 0.1
-"""How long what the shell left behind may take to end by itself, as `tee` in `>(tee log)` does."""
+"""How long the shell's remaining processes may take to end by themselves, as `tee` in `>(tee log)` does."""
 
 _PIPE_BYTES = 1024 * 1024
 _PIECE_BYTES = 128 * 1024
@@ -46,7 +46,7 @@ Reason = Literal["exit", "timeout", "cancel"]
 
 
 class Command(Struct, frozen=True):
-    """What to run, where, and with which shell; `environ` is the user's environment."""
+    """A command line, its folder and its shell; `environ` is the user's environment."""
 
     text: str
     folder: Path
@@ -156,7 +156,7 @@ class ShellProcess:
         self._deadline = time.monotonic() + grace_s
 
     def _clear(self) -> tuple[str, ...]:
-        """End what the shell has left, and read what is still in the pipe."""
+        """End the remaining processes, and read the rest of the pipe."""
         now = time.monotonic()
         if self._reason == "exit":
             self._drain(quiet_s=FINISH_S, limit_s=FINISH_S)

@@ -1,4 +1,4 @@
-"""All processes that one shell command has started, and their end.
+"""The processes that one shell command has started, and their termination.
 
 A process belongs to the tree when it runs in the shell's session, descends from a known member, or carries the call's mark in its
 environment: this finds background jobs, `nohup`, `setsid` and double forks. On Linux, `end_holders` finds what has left all that by
@@ -28,7 +28,7 @@ _NAME_CHARACTERS = 60
 
 
 class ProcessTree:
-    """The processes of one call. Make it before the shell starts: what runs by then is no part of it."""
+    """The processes of one call. Create it before the shell starts: earlier processes do not belong to it."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark
@@ -115,7 +115,7 @@ class ProcessTree:
                     yield process
 
     def _wait(self, limit_s: float) -> list[psutil.Process]:
-        """Scan until nobody lives or the time is over, and return the members that live then."""
+        """Scan until no member is alive or the time is over, and return the live members."""
         deadline = time.monotonic() + limit_s
         while (alive := self.members()) and time.monotonic() < deadline:
             time.sleep(_RETRY_S)
@@ -155,7 +155,7 @@ def _is_alive(process: psutil.Process) -> bool:
 
 
 def _send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
-    """Send a signal; psutil refuses when the id belongs to another process by now."""
+    """Send a signal; psutil refuses when the id belongs to another process meanwhile."""
     for process in processes:
         with suppress(psutil.Error):
             process.send_signal(number)
@@ -171,7 +171,7 @@ def _holds(pid: int, identity: str) -> bool:
 
 
 def _name(process: psutil.Process) -> str:
-    """Return the command line of a process, shortened, without what steers a terminal; empty when it is gone."""
+    """Return the command line of a process, shortened, without control characters; empty when it is gone."""
     try:
         words = " ".join(process.cmdline()).split()
     except (psutil.Error, OSError):

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class Excerpt(Struct, frozen=True):
-    """A moment of an output: all of it in `head`, or, with `removed`, its first and last whole lines."""
+    """The output at a moment: all of it in `head`, or, with `removed`, its first and last whole lines."""
 
     head: str
     tail: str = ""
@@ -68,7 +68,7 @@ class Excerpt(Struct, frozen=True):
 
 
 class CommandOutput:
-    """What a command printed: its beginning and end in memory, all of it in a file once it is long.
+    """The output of a command: its beginning and end in memory, all of it in a file once it is long.
 
     Written by one thread and read by another. At most 150 KB stay in memory; the file ends at 64 MiB.
     """
@@ -114,7 +114,7 @@ class CommandOutput:
             self._file = None
 
     def excerpt(self, *, is_final: bool) -> Excerpt:
-        """Return what there is; a character that is only half there is shown when nothing more can come."""
+        """Return the present output; an incomplete character at the end is shown only when `is_final`."""
         with self._lock:
             head, tail = bytes(self._head), bytes(self._tail)
             size, newlines, is_long = self.size, self._newlines, self._is_long
@@ -191,7 +191,7 @@ class RunningCommand:
             self._end, self._failure = ShellProcess(self._command, self._output.feed, cancel=self._cancel).run(), None
         except Exception as error:  # noqa: BLE001 - raised again by `wait`, on the event loop
             self._failure = error
-        with suppress(RuntimeError):  # the loop was closed without leaving the context; nobody waits any more
+        with suppress(RuntimeError):  # the loop was closed without leaving the context; there is no waiter any more
             self._loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:

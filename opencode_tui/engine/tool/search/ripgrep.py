@@ -66,7 +66,7 @@ async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Pro
 
 
 def _handle(folder: Folder) -> str:
-    """Return a path of the folder that is open, also when its name leads elsewhere by now."""
+    """Return a path of the open folder itself, also when its name leads elsewhere meanwhile."""
     handle = f"/proc/self/fd/{folder.descriptor}"
     return handle if folder.descriptor is not None and os.path.exists(handle) else str(folder.path)
 

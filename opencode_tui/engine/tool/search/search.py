@@ -140,7 +140,7 @@ def _parse(record: bytes, is_file: bool) -> Match | None:
 
 
 async def choose_location(written: str | None, context: ToolContext) -> Location:
-    """Return the location to search, the directory of the context by default; asks when it lies outside. Raises ToolError."""
+    """Return the location to search, the directory of the context by default; asks when it is outside. Raises ToolError."""
     location = await locate(written or ".", context)
     await ask_outside(location, context)
     if not await asyncio.to_thread(location.real.exists):

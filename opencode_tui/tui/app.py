@@ -1,4 +1,4 @@
-"""The app: its look, its keys, the engine's door once it is open, and how it ends."""
+"""The app: its look, its keys, the terminal, and its end."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 class OpenCodeApp(App[Ending], inherit_bindings=False):
-    """Paints first; `attach` hands the door in when the engine is open. Returns an `Ending`."""
+    """Paints before the engine is open, which `attach` passes in; returns an `Ending`."""
 
     CSS_PATH = "chat/chat.tcss"
     ENABLE_COMMAND_PALETTE = False
@@ -60,19 +60,19 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self._apply_palette(self.look.palette)
 
     def get_driver_class(self) -> type[Driver]:
-        """Read the terminal so that a paste stays text."""
+        """Return the driver that makes pastes safe."""
         if sys.platform == "win32":
             return super().get_driver_class()
-        from opencode_tui.tui.terminal_input import TerminalInput  # the library has none there
+        from opencode_tui.tui.terminal_input import TerminalInput  # it needs a POSIX terminal
 
         return TerminalInput
 
     def get_default_screen(self) -> ChatScreen:
-        """Begin with the chat."""
+        """Return the chat."""
         return self.chat
 
     def on_mount(self) -> None:
-        """Tell when the first frame stands on the screen."""
+        """Set `painted` after the first frame."""
         self.call_after_refresh(self._first_frame)
         self.app_resume_signal.subscribe(self, self._repaint)
 
@@ -86,11 +86,11 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             ask()
 
     def on_app_focus(self) -> None:
-        """Ask again: where the desktop changes between day and night, the terminal changes with it."""
+        """Ask for the background again, as the desktop may have switched between dark and light."""
         self._ask_background()
 
     def on_background_detected(self, event: "BackgroundDetected") -> None:
-        """Wear the dark or the light side of the theme, as the terminal's background is."""
+        """Apply the dark or the light variant of the theme, as the terminal's background is."""
         if event.is_dark == self._is_dark:
             return
         self._is_dark = event.is_dark
@@ -100,13 +100,13 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             self.apply_look(replace(self.look, palette=built_in(event.is_dark, self.look.palette.depth)))
 
     def _repaint(self, _app: object = None) -> None:
-        """Draw every cell: the terminal came back empty from the shell or from an editor."""
+        """Draw every cell, as the terminal is empty after the shell or an editor."""
         self.screen.refresh(layout=True)
         for widget in self.screen.query("*"):
             widget.refresh()
 
     def attach(self, client: "Client") -> None:
-        """Hand in the engine's door; what was typed meanwhile goes there."""
+        """Connect the screen to the engine."""
         self.call_later(self.chat.attach, client)
 
     def apply_look(self, look: Look) -> None:
@@ -118,7 +118,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self.chat.restyle()
 
     def apply_theme(self, name: str) -> None:
-        """Draw everything in a theme by its name; one that cannot be read is told, and nothing changes."""
+        """Draw everything in the named theme; report one that cannot be read and change nothing."""
         if self.themes is None:
             return
         try:
@@ -144,7 +144,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self.themes = themes
 
     def use_keys(self, changed: Mapping[str, str]) -> None:
-        """Take over the keys of the settings."""
+        """Apply the key bindings of the settings."""
         self.router.keymap = Keymap(changed)
 
     def notify_terminal(self, words: str) -> None:
@@ -154,12 +154,12 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             self._write(f"\x1b]9;{words}\x07")
 
     def _write(self, data: str) -> None:
-        """Send something to the terminal beside the frames, if it is one that would understand it."""
+        """Write an escape sequence to the terminal, if it supports more than colors."""
         if self._driver is not None and not self.is_headless and _is_rich_terminal():
             self._driver.write(data)
 
     def on_unmount(self) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal's title."""
         self.title_line.end()
 
     def _apply_palette(self, palette: Palette) -> None:
@@ -168,12 +168,12 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         self.theme = theme.name
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Mute everything while an overlay stands over it; the overlay itself asks for `own_filters`."""
+        """Return the filters, with the one that mutes everything under an open overlay; that uses `own_filters`."""
         filters = super().get_line_filters()
         return [*filters, self._flatten] if self._flatten is not None else filters
 
     def own_filters(self) -> Sequence[LineFilter]:
-        """The filters without the one that mutes."""
+        """Return the filters without the one that mutes."""
         return super().get_line_filters()
 
     def open_overlay(self, content: "ListContent", done: Callable[[str | None], object]) -> None:
@@ -202,7 +202,7 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
             self.screen.dismiss(None)
 
     async def on_event(self, event: events.Event) -> None:
-        """Give keys to the router before any widget sees them; those that come before the prompt is there wait for it."""
+        """Pass keys to the router before the widgets; queue keys until the prompt exists."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             if self._early is not None:
                 self._early.append(event)
@@ -212,10 +212,10 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         await super().on_event(event)
 
     def begin_keys(self) -> None:
-        """Hand on what was typed so far; from now on keys go their way at once."""
-        self.call_later(self._hand_on)
+        """Deliver the queued keys, and all later ones at once."""
+        self.call_later(self._deliver_early)
 
-    async def _hand_on(self) -> None:
+    async def _deliver_early(self) -> None:
         early, self._early = self._early or [], None
         for event in early:
             await self.on_event(event)
@@ -234,20 +234,20 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         except Exception as error:
             if self.is_headless:
                 raise
-            _log.exception("an act on %s failed", event.key)
+            _log.exception("an action on %s failed", event.key)
             self.show_failure(error)
             return True
 
     def on_text_selected(self) -> None:
-        """Copy what the mouse has selected, as a terminal does when its mouse is free."""
+        """Copy the text that the mouse selected, as terminals do."""
         text = self.screen.get_selected_text() or ""
         if text.strip():
             self.copy_to_clipboard(text)
             lines = text.rstrip("\n").count("\n") + 1
-            self.chat.show_note("done", "Copied", "what you selected" if lines == 1 else f"{lines} lines")
+            self.chat.show_note("done", "Copied selection" if lines == 1 else f"Copied {lines} lines")
 
     def copy_selection(self, key: str) -> bool:
-        """Let ctrl+c copy what is selected once more and end the selection; it then means nothing else."""
+        """Copy the selection and end it on ctrl+c; return whether the key was used."""
         if key != "ctrl+c" or not self.screen.get_selected_text():
             return False
         self.on_text_selected()
@@ -255,11 +255,11 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
         return True
 
     def show_failure(self, error: Exception) -> None:
-        """Say in one line that a part of the screen failed, and where the details are."""
+        """Report in one line that a part of the screen failed, and the path of the log."""
         self.chat.show_note("failed", f"{type(error).__name__} in a part of the screen", log_path())
 
     def _handle_exception(self, error: Exception) -> None:
-        """End in order: the terminal as it was, the error to the one who started us, the session on disk."""
+        """Restore the terminal and return the error to the caller; the session is on disk."""
         _log.error("the screen failed", exc_info=error)
         if self._exception is None:
             self._exception = error
@@ -271,43 +271,43 @@ class OpenCodeApp(App[Ending], inherit_bindings=False):
 
 
 def _is_rich_terminal() -> bool:
-    """Whether the terminal takes orders beside colours and the cursor's, or at least leaves them out."""
+    """Return whether the terminal supports, or at least ignores, escape sequences other than colors and cursor moves."""
     return os.environ.get("TERM", "dumb") not in ("dumb", "linux")
 
 
 def textual_theme(palette: Palette) -> Theme:
-    """The palette in the library's terms, for the few things that its own widgets draw."""
+    """Return the palette as a Textual theme, for what Textual's own widgets draw."""
     is_plain = not palette.tones
 
-    def colour(token: str, plain: str) -> str:
+    def color(token: str, plain: str) -> str:
         return plain if is_plain else str(getattr(palette, token))
 
-    text, behind = colour("text", "ansi_default"), colour("background", "ansi_default")
+    text, behind = color("text", "ansi_default"), color("background", "ansi_default")
     return Theme(
         name=f"{palette.name}-{'dark' if palette.dark else 'light'}-{palette.depth}",
-        primary=colour("accent", "ansi_magenta"),
-        accent=colour("accent", "ansi_magenta"),
+        primary=color("accent", "ansi_magenta"),
+        accent=color("accent", "ansi_magenta"),
         foreground=text,
         background=behind,
-        surface=colour("surface", "ansi_default"),
-        panel=colour("panel", "ansi_default"),
-        success=colour("success", "ansi_green"),
-        warning=colour("warning", "ansi_yellow"),
-        error=colour("error", "ansi_red"),
+        surface=color("surface", "ansi_default"),
+        panel=color("panel", "ansi_default"),
+        success=color("success", "ansi_green"),
+        warning=color("warning", "ansi_yellow"),
+        error=color("error", "ansi_red"),
         dark=palette.dark,
         ansi=is_plain,
         variables={
             "ansi-background": "ansi_default",
             "ansi-foreground": "ansi_default",
-            "border": colour("border", "ansi_default"),
-            "scrollbar": colour("guide", "ansi_default"),
-            "scrollbar-hover": colour("muted", "ansi_default"),
-            "scrollbar-active": colour("muted", "ansi_default"),
+            "border": color("border", "ansi_default"),
+            "scrollbar": color("guide", "ansi_default"),
+            "scrollbar-hover": color("muted", "ansi_default"),
+            "scrollbar-active": color("muted", "ansi_default"),
             "scrollbar-background": behind,
             "scrollbar-background-hover": behind,
             "scrollbar-background-active": behind,
             "scrollbar-corner-color": behind,
-            "block-cursor-background": colour("selection", "ansi_default"),
+            "block-cursor-background": color("selection", "ansi_default"),
             "block-cursor-foreground": text,
         },
     )

@@ -1,4 +1,4 @@
-"""From a key to the act that it means now: leader sequences, and several acts on one key told apart by what is shown."""
+"""Routes keys to actions: leader sequences, and the choice between several actions of one key."""
 
 from typing import Protocol
 
@@ -7,36 +7,36 @@ from textual import events
 from opencode_tui.tui.keymap import Action, Area, Keymap
 
 _ORDER: tuple[Area, ...] = ("prompt", "chat", "list", "app")
-"""Who gets a key that several could take."""
+"""Priority of the areas for a key with several actions."""
 
 
 class KeyTarget(Protocol):
-    """A screen that acts on action ids."""
+    """A screen that runs actions by id."""
 
     def can(self, action: Action) -> bool:
-        """Whether the act makes sense now."""
+        """Return whether the action is available now."""
         ...
 
     def act(self, action_id: str) -> None:
-        """Do it, or begin to."""
+        """Run the action."""
         ...
 
     def show_leader(self, is_pending: bool) -> None:
-        """Say that a second key is awaited, or no longer."""
+        """Show or hide that the second key of a sequence is expected."""
         ...
 
 
 class KeyRouter:
-    """Takes every key before any widget does."""
+    """Handles keys before the widgets do."""
 
     def __init__(self, keymap: Keymap) -> None:
         self.keymap = keymap
         self.last_key = ""
-        """The key that is being acted on, as the terminal reported it; empty for what a click does."""
+        """The key that is being handled, as the terminal reported it; empty during a click."""
         self._is_led = False
 
     def handle(self, event: events.Key, target: KeyTarget) -> bool:
-        """Act on a key; tells whether it was one of ours. What is left belongs to the widget with the focus."""
+        """Run the action of a key; return whether it has one. Other keys go to the focused widget."""
         self.last_key = event.key
         try:
             return self._handle(event, target)
@@ -44,7 +44,7 @@ class KeyRouter:
             self.last_key = ""
 
     def knows(self, key: str) -> bool:
-        """Tell whether a key may be more than a letter: whoever takes it should know what was typed before."""
+        """Return whether a key may have an action, so that pending text must be applied before it is handled."""
         return self._is_led or self.keymap.is_leader(key) or bool(self.keymap.actions(key))
 
     def _handle(self, event: events.Key, target: KeyTarget) -> bool:

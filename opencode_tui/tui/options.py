@@ -1,4 +1,4 @@
-"""What the command line asks of the screen, and what it leaves behind."""
+"""Options that the command line passes to the screen, and the result of the screen."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,10 +6,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """How to begin; `prompt` is sent at once, `model` is `provider/model`.
+    """Options of the start; `prompt` is sent at once, `model` is `provider/model`.
 
-    `server` is the address of the engine when it is another process, whose turns go on without this screen; `state` is then the
-    folder here for what the screen itself keeps.
+    `server` is the address of an engine in another process, whose turns continue without this screen; `state` is then the
+    local folder for the files of the screen.
     """
 
     directory: Path
@@ -25,7 +25,7 @@ class StartOptions:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the screen was left: the session to come back to, and what went wrong, if anything did."""
+    """The result of the screen: the session to resume, and the error that ended it, if any."""
 
     session_id: str | None = None
     title: str = ""

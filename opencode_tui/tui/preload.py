@@ -1,4 +1,4 @@
-"""Imports everything that the first frame does not need."""
+"""Imports the modules that the first frame does not need, so that later frames do not wait for them."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""Keeps one region's mistake from taking the screen down: it is logged and told in a line, and the region goes on."""
+"""Base classes that keep the failure of one widget or a repeated key from ending the app."""
 
 import logging
 from pathlib import Path
@@ -20,7 +20,10 @@ class _Surviving(Protocol):
 
 
 class ErrorBoundary(MessagePump):
-    """A widget or screen whose handlers may fail; only one that cannot even be made ends the app. Tests see every error."""
+    """A widget or screen whose failing handlers are logged and reported in one line.
+
+    Failures while it is composed or mounted end the app, and without a terminal every error is raised.
+    """
 
     async def _dispatch_message(self, message: Message) -> None:
         try:
@@ -34,7 +37,7 @@ class ErrorBoundary(MessagePump):
 
 
 def log_path() -> str:
-    """Where the log is written, below `~` where it is; empty where there is none yet."""
+    """Return the path of the log, relative to `~` where possible; empty when there is none yet."""
     paths = [getattr(one, "path", None) for one in logging.getLogger("opencode_tui").handlers]
     path = next((one for one in paths if isinstance(one, Path)), None)
     if path is None:
@@ -43,14 +46,12 @@ def log_path() -> str:
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
-# Screens that are left once, however often the key for it comes.
-
 T = TypeVar("T")
 
 
 class DismissOnce(Screen[T]):
-    """A screen over others; a second key in the moment in which it closes leaves no other screen and raises nothing."""
+    """A screen that ignores a second `dismiss` while it closes."""
 
     def dismiss(self, result: T | None = None) -> AwaitComplete:
-        """Leave the screen."""
+        """Close the screen, unless it is closed already."""
         return super().dismiss(result) if self in self.app.screen_stack else AwaitComplete()

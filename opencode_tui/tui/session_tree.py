@@ -1,4 +1,4 @@
-"""Sessions as they are listed: a tree of forks and agents, by day, each with the state that its sign tells."""
+"""The tree of sessions as rows: forks and subagent sessions, grouped by day, each with its state."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ _AGENT_TITLE = re.compile(r"^(?P<title>.*) \(@(?P<agent>[^()\s]+) subagent\)$", 
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """One session; `branch` are the lines before it, `kind` is empty, `fork`, or the agent's name, texts are safe."""
+    """One session; `branch` is the tree line before it, `kind` is empty, `fork` or the agent's name. Texts are safe."""
 
     info: SessionInfo
     branch: str
@@ -37,11 +37,11 @@ class SessionRow:
     title: str
     state: State
     group: str
-    """The day of the session at the top of its tree."""
+    """The day of the root of its tree."""
 
 
 def session_rows(folder: FolderState, now: int, glyphs: Glyphs) -> list[SessionRow]:
-    """All sessions that were not put away, top to bottom, the last used first on every level."""
+    """Return all sessions that are not archived, from top to bottom, on each level the latest first."""
     infos = [info for info in folder.sessions.values() if info.time.archived is None]
     known = {info.id for info in infos}
     newest = sorted(infos, key=lambda info: info.time.updated, reverse=True)
@@ -51,7 +51,7 @@ def session_rows(folder: FolderState, now: int, glyphs: Glyphs) -> list[SessionR
     grower = _Grower(below, folder, glyphs)
     roots = sorted(below.get("", []), key=lambda info: grower.latest(info), reverse=True)
     rows: list[SessionRow] = []
-    for info in [*roots, *newest]:  # what a damaged record tied into a circle stands at the top
+    for info in [*roots, *newest]:  # sessions in a cycle of a damaged record are roots
         if info.id not in grower.seen:
             rows.extend(grower.grow(info, day(grower.latest(info), now), lead="", branch=""))
     return rows
@@ -66,7 +66,7 @@ class _Grower:
         self._leads = (f"{glyphs.step_rail} ", "  ")
 
     def latest(self, info: SessionInfo) -> int:
-        """When a session or anything below it was last used."""
+        """Return when a session or one of its descendants was last updated."""
         newest, rest, seen = info.time.updated, [info.id], {info.id}
         while rest:
             for child in self._below.get(rest.pop(), ()):
@@ -77,7 +77,7 @@ class _Grower:
         return newest
 
     def grow(self, info: SessionInfo, group: str, *, lead: str, branch: str) -> Iterator[SessionRow]:
-        """A session and what came from it."""
+        """Yield a session and its descendants."""
         self.seen.add(info.id)
         kind, title = name_of(info)
         yield SessionRow(info, lead + branch, kind, title, state_of(info, self._folder), group)
@@ -91,7 +91,7 @@ class _Grower:
 
 
 def name_of(info: SessionInfo) -> tuple[str, str]:
-    """The kind of a session and its title, safe for the screen."""
+    """Return the kind of a session and its title, both safe."""
     title = "New session" if is_default_title(info.title) else " ".join(info.title.split())
     found = _AGENT_TITLE.match(title)
     if info.parent_id:
@@ -100,7 +100,7 @@ def name_of(info: SessionInfo) -> tuple[str, str]:
 
 
 def state_of(info: SessionInfo, folder: FolderState) -> State:
-    """What a session does, or how its last run ended as far as this program saw it."""
+    """Return what a session does, or how its last run in this process ended."""
     if folder.waits(info.id) is not None:
         return "asks"
     if folder.is_busy(info.id):
@@ -111,7 +111,7 @@ def state_of(info: SessionInfo, folder: FolderState) -> State:
 
 
 def sign_of(state: State, glyphs: Glyphs) -> str:
-    """The sign of a state; a blank for nothing to tell."""
+    """Return the sign of a state; a blank for an idle session."""
     return {
         "running": glyphs.running,
         "asks": glyphs.asks,
@@ -124,7 +124,7 @@ def sign_of(state: State, glyphs: Glyphs) -> str:
 
 
 def day(moment: int, now: int) -> str:
-    """Today, Yesterday, Last week, or the month; both in ms since 1970."""
+    """Return Today, Yesterday, Last week or the month; both arguments in ms since 1970."""
     today, then = datetime.fromtimestamp(now / 1000).date(), _date(moment)
     if then >= today:
         return "Today"
@@ -136,5 +136,5 @@ def day(moment: int, now: int) -> str:
 def _date(moment: int) -> date:
     try:
         return datetime.fromtimestamp(moment / 1000).date()
-    except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar
+    except (OverflowError, ValueError, OSError):  # a record with an invalid time
         return datetime.fromtimestamp(0).date()

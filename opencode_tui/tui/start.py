@@ -19,7 +19,7 @@ from opencode_tui.tui.widgets.wheel import LINES, Wheel
 
 
 async def begin(screen: ChatApi, app: AppApi, control: SessionController) -> None:
-    """Make the screen as the settings want it, and open what the command line asked for. Raises OpencodeError."""
+    """Apply the settings and open the session of the command line. Raises OpencodeError."""
     places = await apply_settings(screen, app, control)
     await control.start(screen.options)
     if screen.options.is_forked and control.session_id is not None:
@@ -31,20 +31,20 @@ async def begin(screen: ChatApi, app: AppApi, control: SessionController) -> Non
 
 
 async def apply_settings(screen: ChatApi, app: AppApi, control: SessionController) -> Places:
-    """Make keys, themes and signs those of the settings; returns the folder's places. Raises OpencodeError."""
+    """Apply the keys, theme and glyphs of the settings; return the paths of the folder. Raises OpencodeError."""
     settings = await control.client.settings.effective()
     app.use_keys(_keybinds(settings))
     places = await control.client.project.places()
     own = os.environ.get("OPENCODE_CONFIG_DIR") if screen.options.server is None else None
     app.use_themes(await asyncio.to_thread(Themes, theme_folders(places, own)))
     tui = settings.get("tui")
-    wishes = cast("JsonObject", tui) if isinstance(tui, dict) else {}
-    if wishes.get("reduced_motion") or wishes.get("ascii"):
-        glyphs = ASCII if wishes.get("ascii") else app.look.glyphs
-        app.apply_look(replace(app.look, glyphs=glyphs, is_still=bool(wishes.get("reduced_motion"))))
-    control.wheel = _wheel(wishes)
+    tui_settings = cast("JsonObject", tui) if isinstance(tui, dict) else {}
+    if tui_settings.get("reduced_motion") or tui_settings.get("ascii"):
+        glyphs = ASCII if tui_settings.get("ascii") else app.look.glyphs
+        app.apply_look(replace(app.look, glyphs=glyphs, is_still=bool(tui_settings.get("reduced_motion"))))
+    control.wheel = _wheel(tui_settings)
     screen.prompt.editor.writes_out_pastes = _writes_out_pastes(settings)
-    control.is_stacked = wishes.get("diff_style") == "stacked"
+    control.is_stacked = tui_settings.get("diff_style") == "stacked"
     theme = settings.get("theme")
     if isinstance(theme, str):
         app.apply_theme(theme)
@@ -65,13 +65,13 @@ async def _prepare_prompt(screen: ChatApi, control: SessionController, state: Pa
 
 
 async def _finish(screen: ChatApi, control: SessionController) -> None:
-    """Read what only later frames need."""
+    """Load the models, which only later frames need."""
     await control.choice.load_models()
     screen.refresh_chrome()
 
 
-def _wheel(wishes: JsonObject) -> Wheel:
-    speed, acceleration = wishes.get("scroll_speed"), wishes.get("scroll_acceleration")
+def _wheel(tui_settings: JsonObject) -> Wheel:
+    speed, acceleration = tui_settings.get("scroll_speed"), tui_settings.get("scroll_acceleration")
     accelerates = isinstance(acceleration, dict) and bool(cast("JsonObject", acceleration).get("enabled"))
     return Wheel(float(speed) if isinstance(speed, int | float) else LINES, accelerates=accelerates)
 

@@ -1,6 +1,6 @@
-"""What comes from the terminal: a paste is text, whatever stands in it, and bytes that are no letters end nothing.
+"""Input of the terminal: control characters are removed from pastes, and invalid bytes are replaced.
 
-Without this an escape in a paste would be read as keys: a pasted text could press enter, or answer a question.
+Without this, escape sequences in a paste would be read as keys: a pasted text could press enter or answer a question.
 """
 
 import os
@@ -16,7 +16,7 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-# What a terminal answers when it is asked for the colour of its background (OSC 11), taken out of what is typed.
+# The reply of a terminal to the request for its background color (OSC 11).
 
 ASK = "\x1b]11;?\x1b\\"
 
@@ -27,23 +27,23 @@ _BEGINNING = re.compile(r"\x1b(?:\](?:1(?:1(?:;(?:r(?:g(?:b(?:a?(?::[0-9a-fA-F/]
 ROUNDS = 20
 
 _SURE = len("\x1b]1")
-"""Letters from which the end of a piece is the beginning of an answer and no key."""
+"""Characters from which the end of a chunk is the start of a reply and not a key."""
 
 
 class AnswerFilter:
-    """Takes answers out of the input; what may be the beginning of one waits until `release`, everything else passes at once."""
+    """Removes replies from the input; the possible start of one is held until `release`."""
 
     def __init__(self) -> None:
         self._held = ""
         self._rounds = 0
-        """How often nothing may come before an answer is awaited no longer."""
+        """Reads without input after which no reply is expected any more."""
 
     def asked(self) -> None:
-        """The terminal was asked: until it answers, also an escape may be the beginning of the answer."""
+        """Expect a reply: until it arrives, a single escape may be its start."""
         self._rounds = ROUNDS
 
     def feed(self, data: str) -> tuple[str, bool | None]:
-        """Return what was typed, and whether the background is dark when that was told."""
+        """Return the typed text, and whether the background is dark if a reply was in the input."""
         data, self._held = self._held + data, ""
         told: bool | None = None
         for found in _ANSWER.finditer(data):
@@ -55,14 +55,14 @@ class AnswerFilter:
         return rest, told
 
     def release(self) -> str:
-        """Return what waited: nothing came behind it in time, so it was typed."""
+        """Return the held text: nothing followed in time, so it was typed."""
         self._rounds = max(0, self._rounds - 1)
         held, self._held = self._held, ""
         return held
 
 
 def is_dark(red: str, green: str, blue: str) -> bool:
-    """Whether a colour is dark; each part has one to four hexadecimal digits."""
+    """Return whether a color is dark; each part has one to four hexadecimal digits."""
     shares = [int(part, 16) / (16 ** len(part) - 1) for part in (red, green, blue)]
     return 0.299 * shares[0] + 0.587 * shares[1] + 0.114 * shares[2] < 0.5
 
@@ -75,15 +75,15 @@ _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class PasteFilter:
-    """Takes control characters out of what stands between the marks of a paste; everything else passes at once."""
+    """Removes control characters between the marks of a bracketed paste."""
 
     def __init__(self) -> None:
         self._is_pasting = False
         self._tail = ""
-        """What may be the beginning of a mark: outside a paste it was passed on already, inside it waits."""
+        """The possible start of a mark: already passed on outside a paste, held inside one."""
 
     def feed(self, data: str) -> str:
-        """Return what the parser shall see of the next piece."""
+        """Return the input for the parser."""
         passed: list[str] = []
         while data:
             data = self._inside(data, passed) if self._is_pasting else self._outside(data, passed)
@@ -115,7 +115,7 @@ class PasteFilter:
 
 
 class BackgroundDetected(Message):
-    """The terminal said whether its background is dark."""
+    """The terminal reported whether its background is dark."""
 
     def __init__(self, is_dark: bool) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class BackgroundDetected(Message):
 
 
 class Closable:
-    """A terminal's file; what is written once its terminal is gone goes nowhere, so that the thread that writes lives on."""
+    """A terminal's file that ignores writes after the terminal closed, so that the writing thread continues."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -144,27 +144,27 @@ class Closable:
         return self._file.fileno()
 
     def isatty(self) -> bool:
-        """Tell whether it is a terminal."""
+        """Return whether it is a terminal."""
         return self._file.isatty()
 
 
 class TerminalInput(LinuxDriver):
-    """The library's driver with safe pastes; bytes that are not UTF-8 become signs instead of ending the thread."""
+    """Textual's driver with safe pastes; bytes that are not UTF-8 are replaced instead of ending the thread."""
 
     _is_to_ask = False
     _is_suspending = False
 
     def start_application_mode(self) -> None:
-        """Take the terminal; from then on one that is closed takes nothing, and holds up nobody."""
+        """Start the screen; from now on writes to a closed terminal are ignored."""
         self._file = cast("TextIO", Closable(self._file))
         super().start_application_mode()
 
     def ask_background(self) -> None:
-        """Ask the terminal for its background; the answer, if one comes, is a `BackgroundTold` for the app."""
+        """Ask the terminal for its background; the reply, if any, becomes a `BackgroundDetected` message of the app."""
         self._is_to_ask = True  # the thread that reads sends it, so that it knows before an answer can come
 
     def suspend_application_mode(self) -> None:
-        """Give the terminal to another program for a while, as it was."""
+        """Give the terminal to another program, in its original state."""
         self._is_suspending = True
         try:
             super().suspend_application_mode()
@@ -172,7 +172,7 @@ class TerminalInput(LinuxDriver):
             self._is_suspending = False
 
     def stop_application_mode(self) -> None:
-        """Leave the screen. At its end keys are still held back, without echo: who started the app lets them go again."""
+        """Leave the screen. At the end of the app echo stays off until the caller of the app restores the terminal."""
         before = self.attrs_before
         if before is not None and not self._is_suspending:
             self.attrs_before = [*before]
@@ -210,7 +210,7 @@ class TerminalInput(LinuxDriver):
 
 
 def _read(descriptor: int) -> bytes:
-    """The next bytes; none when the terminal is gone, which the hang-up signal tells the app."""
+    """Return the next bytes; none when the terminal is gone, which the app learns by SIGHUP."""
     try:
         return os.read(descriptor, CHUNK)
     except OSError:

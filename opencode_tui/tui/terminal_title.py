@@ -1,4 +1,4 @@
-"""The title of the terminal's window: which session is open; what stood there before comes back."""
+"""The title of the terminal window, and notifications of the terminal."""
 
 import os
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from opencode_tui.text.safe_text import screen_line
 
 NAME = "opencode-tui"
 MOST = 60
-"""Letters of a session's title."""
+"""Maximum characters of a session's title."""
 
 _KEEP, _BRING_BACK = "\x1b[22;2t", "\x1b[23;2t"
 
 
 class TerminalTitle:
-    """Writes a title only when it is another one; `write` takes what goes to the terminal."""
+    """Writes the title when it changes; `write` sends text to the terminal."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
@@ -22,7 +22,7 @@ class TerminalTitle:
         self.is_on = os.environ.get("OPENCODE_DISABLE_TERMINAL_TITLE", "").lower() not in ("1", "true")
 
     def show(self, title: str) -> None:
-        """Name the session that is open; empty when there is none. The text may be from outside."""
+        """Show the title of the open session, empty for none. The text may be unsafe."""
         safe = screen_line(" ".join(title.split()))[:MOST]
         self._wanted = f"{safe} · {NAME}" if safe else NAME
         if self.is_on and self._wanted != self._shown:
@@ -30,7 +30,7 @@ class TerminalTitle:
             self._shown = self._wanted
 
     def switch(self) -> None:
-        """Set it no longer, or again."""
+        """Turn the title off or on."""
         self.is_on = not self.is_on
         if self.is_on:
             self.show(self._wanted.rpartition(" · ")[0])
@@ -38,17 +38,14 @@ class TerminalTitle:
             self.end()
 
     def end(self) -> None:
-        """Bring back what stood there before."""
+        """Restore the previous title."""
         if self._shown:
             self._write(_BRING_BACK)
             self._shown = ""
 
 
-# Tells a person who looks elsewhere that a long turn ended, or that an answer is awaited: a bell, or the terminal's
-# own note.
-
 LONG_MS = 20_000
-"""Milliseconds from which a turn is worth a note."""
+"""Milliseconds from which the end of a turn is notified."""
 
 
 class Notifier:
@@ -59,12 +56,12 @@ class Notifier:
         self._asking = 0
 
     def follow(self, asking: int) -> None:
-        """Take how many questions wait; a new one is told."""
+        """Set the number of waiting questions; notify when it grows."""
         if asking > self._asking:
-            self._notify("waits for your answer")
+            self._notify("opencode-tui: waiting for your approval")
         self._asking = asking
 
     def ended(self, took_ms: int) -> None:
-        """A turn has ended."""
+        """Notify about the end of a long turn."""
         if took_ms >= LONG_MS:
-            self._notify("is done")
+            self._notify("opencode-tui: turn finished")

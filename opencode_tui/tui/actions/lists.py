@@ -1,4 +1,4 @@
-"""Acts that open a list over the screen: commands, sessions, models, agents, themes, keys."""
+"""Actions that open a list over the screen: commands, models, agents, themes, keys."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -13,28 +13,26 @@ from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
 from opencode_tui.tui.theme.themes import Themes
 
-# What the lists offer, made of what is known; every text is safe.
-
 FIRST_GROUP, LAST_GROUP = "Session", "Program"
-"""What one opens the list for, and what ends the program: enter on a list that has just opened does no harm."""
+"""The first and the last group, so that enter in a list that has just opened does not quit."""
 
 NOTES = {
-    "session_compact": "sums up older messages",
-    "session_fork": "the source stays as it is",
+    "session_compact": "summarizes older messages",
+    "session_fork": "original is kept",
     "session_delete": "asks first",
-    "messages_undo": "shows first what goes",
-    "messages_redo": "until you send something new",
+    "messages_undo": "with preview",
+    "messages_redo": "until you send a message",
 }
-"""What an act does beside its name, where that calms."""
+"""Notes next to the names of actions."""
 
 
 def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence[CommandSummary]) -> list[Choice]:
-    """Every act that makes sense now, by group, then the person's own slash commands."""
-    acts = [action for action in ACTIONS if action.area in ("chat", "app") and can(action)]
+    """Return all available actions by group, and the user's slash commands after the first group."""
+    available = [action for action in ACTIONS if action.area in ("chat", "app") and can(action)]
     choices = [
         Choice(action.id, action.name, NOTES.get(action.id, ""), keymap.first(action.id), group)
         for group in _groups()
-        for action in acts
+        for action in available
         if action.group == group and action.id != "command_list"
     ]
     mine = [
@@ -46,7 +44,7 @@ def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence
 
 
 def help_choices(keymap: Keymap) -> list[Choice]:
-    """Every binding in force; what has no key is left out."""
+    """Return all actions that have a key."""
     choices: list[Choice] = []
     for group in _groups():
         for action in ACTIONS:
@@ -57,18 +55,18 @@ def help_choices(keymap: Keymap) -> list[Choice]:
 
 
 def _page_choices(keymap: Keymap) -> list[Choice]:
-    """What acts on the chosen session of the page of sessions."""
+    """Return the actions on the selected session of the sessions page."""
     named = {action_id: keymap.page_hint(action_id) for action_id in SESSION_PAGE}
-    group = "In the list of sessions"
+    group = "Session list"
     return [
-        Choice(f"page {action_id}", BY_ID[action_id].name.replace("this", "the chosen"), key=key, group=group)
+        Choice(f"page {action_id}", BY_ID[action_id].name.replace("this", "selected"), key=key, group=group)
         for action_id, key in named.items()
         if key
     ]
 
 
 def model_choices(choice: Chosen) -> list[Choice]:
-    """The models that can be used here, those of this session's use first."""
+    """Return the available models, recent ones first."""
     current = str(choice.model) if choice.model else ""
     recent = [str(one) for one in choice.recent]
     names = {str(one.ref): one for one in choice.models}
@@ -79,24 +77,24 @@ def model_choices(choice: Chosen) -> list[Choice]:
         title = screen_line(known.name or known.model_id)
         return Choice(name, title, screen_line(name) if title != name else "", limit, group, name == current)
 
-    used = [made(name, "Used lately") for name in recent if name in names]
+    used = [made(name, "Recent") for name in recent if name in names]
     rest = sorted((one for one in names if one not in recent), key=lambda name: (names[name].provider_id, name))
     return [*used, *(made(name, screen_line(names[name].provider_id)) for name in rest)]
 
 
 def agent_list(choice: Chosen) -> ListContent:
-    """The agents that one can work with."""
+    """Return the list of agents."""
     choices = [
         Choice(one.name, screen_line(one.name), _line(one.description), is_current=one.name == choice.agent)
         for one in choice.agents
     ]
-    return ListContent(choices, hint="Which agent works?", enter="use")
+    return ListContent(choices, hint="Select agent", enter="use")
 
 
-def theme_choices(themes: Themes, worn: str) -> list[Choice]:
-    """Every theme that can be worn."""
+def theme_choices(themes: Themes, current: str) -> list[Choice]:
+    """Return all themes."""
     return [
-        Choice(name, screen_line(name), "your own" if themes.is_own(name) else "", is_current=name == worn)
+        Choice(name, screen_line(name), "your own" if themes.is_own(name) else "", is_current=name == current)
         for name in themes.names()
     ]
 
@@ -111,7 +109,7 @@ def _line(text: str | None) -> str:
 
 
 class ListActions:
-    """Each act opens one list; what is chosen is done at once."""
+    """Opens lists and applies the choice."""
 
     def __init__(
         self,
@@ -129,7 +127,7 @@ class ListActions:
         self._run = run
 
     def table(self) -> Mapping[str, Callable[[], object]]:
-        """By action id."""
+        """Return the actions by id."""
         return {
             "command_list": lambda: self._screen.do(self._commands()),
             "help_view": self._help,
@@ -143,8 +141,8 @@ class ListActions:
             "variant_cycle": self._cycle_variant,
         }
 
-    def _open(self, offer: ListContent, done: Callable[[str], object]) -> None:
-        self._app.open_overlay(offer, lambda chosen: done(chosen) if chosen is not None else None)
+    def _open(self, content: ListContent, done: Callable[[str], object]) -> None:
+        self._app.open_overlay(content, lambda chosen: done(chosen) if chosen is not None else None)
 
     async def _commands(self) -> None:
         own = await self._control.client.catalog.commands()
@@ -166,7 +164,7 @@ class ListActions:
             if action is not None and self._can(action):
                 self._run(chosen)
 
-        self._open(ListContent(choices, hint="Keys in force", enter="do it"), run)
+        self._open(ListContent(choices, hint="Keyboard shortcuts", enter="run"), run)
 
     async def _models(self) -> None:
         await self._control.choice.load_models()
@@ -177,7 +175,7 @@ class ListActions:
                 self._control.choice.use(ref)
                 self._screen.refresh_chrome()
 
-        self._open(ListContent(model_choices(self._control.choice), hint="Type to filter the models", enter="use"), use)
+        self._open(ListContent(model_choices(self._control.choice), hint="Filter models", enter="use"), use)
 
     def _agents(self) -> None:
         def use(chosen: str) -> None:
@@ -187,7 +185,7 @@ class ListActions:
         self._open(agent_list(self._control.choice), use)
 
     def _themes(self) -> None:
-        """Every row is worn while one looks at it; closing the list brings back what was worn before."""
+        """Preview the selected theme; closing the list restores the previous one."""
         app = self._app
         if app.themes is None:
             return
@@ -199,11 +197,9 @@ class ListActions:
                 app.apply_look(before)
             else:
                 app.apply_theme(chosen)
-                self._screen.show_note("note", "To keep it", f'"theme": "{chosen}" in opencode.json')
+                self._screen.show_note("note", "To make it permanent", f'set "theme": "{chosen}" in opencode.json')
 
-        app.open_overlay(
-            ListContent(choices, hint="Type to filter the themes", enter="wear it", moved=app.apply_theme), done
-        )
+        app.open_overlay(ListContent(choices, hint="Filter themes", enter="apply", moved=app.apply_theme), done)
 
     def _cycle_agent(self, step: int) -> None:
         self._control.choice.cycle_agent(step)

@@ -1,4 +1,4 @@
-"""Acts that open a full screen: context, changes, timeline, status."""
+"""Actions that open a full page: sessions, context, changes, timeline, status."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from opencode_tui.tui.state.controller import SessionController
 
 
 class PageActions:
-    """Each page is read first and opened when there is something on it."""
+    """Loads the content of a page and opens it unless it is empty."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class PageActions:
         self._undo = undo
 
     def table(self) -> Mapping[str, Callable[[], object]]:
-        """By action id."""
+        """Return the actions by id."""
         return {
             "session_list": self._sessions,
             "context_view": lambda: self._screen.do(self._context()),
@@ -38,26 +38,26 @@ class PageActions:
         }
 
     def _sessions(self) -> None:
-        from opencode_tui.tui.screens.sessions import SessionsScreen  # only when it is asked for, as the next ones
+        from opencode_tui.tui.screens.sessions import SessionsScreen  # pages load on demand
 
         self._screen.open_page(SessionsScreen(self._control, self._app.keymap, self._from_sessions))
 
     def _from_sessions(self, what: str, chosen: str) -> None:
         info = self._control.folder.sessions.get(chosen)
-        acts = self._session
+        actions = self._session
         if info is None:
             return
         match what:
             case "open":
-                acts.open(chosen)
+                actions.open(chosen)
             case "fork":
-                self._screen.do(acts.fork(chosen))
+                self._screen.do(actions.fork(chosen))
             case "rename":
-                acts.rename(info)
+                actions.rename(info)
             case "export":
-                acts.export(info)
+                actions.export(info)
             case _:
-                acts.delete(info)
+                actions.delete(info)
 
     async def _context(self) -> None:
         from opencode_tui.tui.screens.context import ContextScreen
@@ -113,7 +113,7 @@ class PageActions:
             self._screen.view.scroll_to_item(item_id)
 
     async def _status(self) -> None:
-        """Everything about this folder that one may want to tell somebody who helps."""
+        """Show the facts of the folder that help with support."""
         from opencode_tui.tui.conversation.tools.tool import FullText
 
         text = await folder_status(self._control)
@@ -121,15 +121,12 @@ class PageActions:
 
     def _session_id(self) -> str | None:
         if self._control.session_id is None:
-            self._screen.show_note("note", "Nothing here yet", "the session begins with your first request")
+            self._screen.show_note("note", "No session yet", "send a message to start one")
         return self._control.session_id
 
 
-# The status page: what works here, with which settings, and what is wrong.
-
-
 async def folder_status(control: SessionController) -> str:
-    """Plain text, a fact a line; raw."""
+    """Return the status page as plain text, one fact per line; not made safe."""
     client = control.client
     places = await client.project.places()
     providers = await client.catalog.providers(only_ready=True)
@@ -146,13 +143,13 @@ async def folder_status(control: SessionController) -> str:
         f"model          {control.choice.model or 'none'}",
         f"agent          {control.choice.agent or 'none'}",
         f"session        {control.session_id or 'none yet'}",
-        f"sessions       {len(control.folder.sessions)}, {len(control.folder.statuses)} at work",
+        f"sessions       {len(control.folder.sessions)} ({len(control.folder.statuses)} running)",
         "",
         f"providers      {', '.join(one.id for one in providers) or 'none'}",
         f"tools          {', '.join(one.id for one in tools)}",
         f"skills         {', '.join(one.name for one in skills) or 'none'}",
     ]
-    for head, told in (("warnings", control.warnings), ("not in force", control.ignored)):
-        if told:
-            lines += ["", head, *(f"  {' '.join(one.split())}" for one in told)]
+    for head, entries in (("warnings", control.warnings), ("inactive", control.ignored)):
+        if entries:
+            lines += ["", head, *(f"  {' '.join(one.split())}" for one in entries)]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Acts on the prompt: sending it, an editor of the person's, putting it aside, copying the last answer."""
+"""Actions of the prompt: send, external editor, stash, attachments, copy the last response."""
 
 import asyncio
 import base64
@@ -17,12 +17,12 @@ from opencode_tui.tui.prompt.slash import SLASH, parse
 from opencode_tui.tui.screen_api import AppApi, ChatApi
 from opencode_tui.tui.state.controller import SessionController
 
-TOLD_S = 0.05
-"""Seconds that events of a failed turn may take to get here."""
+EVENTS_S = 0.05
+"""Seconds to wait for the events of a failed turn."""
 
 
 class PromptActions:
-    """Acts of the prompt."""
+    """Actions of the prompt."""
 
     def __init__(self, screen: ChatApi, app: AppApi, control: SessionController, do: Callable[[str], object]) -> None:
         self._screen = screen
@@ -31,7 +31,7 @@ class PromptActions:
         self._do = do
 
     def table(self) -> Mapping[str, Callable[[], object]]:
-        """By action id."""
+        """Return the actions by id."""
         return {
             "input_submit": self.submit,
             "input_paste": lambda: self._screen.do(self._paste()),
@@ -44,7 +44,7 @@ class PromptActions:
         }
 
     def submit(self) -> None:
-        """Send what stands in the prompt; an own command of the program is done at once."""
+        """Send the prompt; a built-in slash command runs at once."""
         box = self._screen.prompt
         draft = box.pop_draft()
         if not draft.text.strip():
@@ -63,15 +63,15 @@ class PromptActions:
         try:
             await self._route(draft, stored.append)
         except OpencodeError:
-            if not stored:  # nothing is lost: what could not be sent stands in the prompt again
+            if not stored:  # the prompt could not be sent: restore it
                 self._screen.prompt.put_back(draft)
             elif self._control.interrupts != interrupts or await self._is_shown_in_chat():
                 return  # the chat says so, with what to do
             raise
 
     async def _is_shown_in_chat(self) -> bool:
-        """Whether the failure stands on a message, and so in the chat."""
-        await asyncio.sleep(TOLD_S)
+        """Return whether a message in the chat shows the failure."""
+        await asyncio.sleep(EVENTS_S)
         return self._control.facts is not None and bool(self._control.facts.failure)
 
     async def _route(self, draft: Draft, stored: Callable[[str], None]) -> None:
@@ -85,11 +85,11 @@ class PromptActions:
         name, arguments = command
         known = {one.name for one in await self._control.client.catalog.commands()}
         if name not in known:
-            raise OpencodeError(f"there is no command /{name}; ctrl+p lists all")
+            raise OpencodeError(f"Unknown command /{name}. Press ctrl+p to see all commands.")
         await self._control.command(name, arguments, stored=stored)
 
     async def _paste(self) -> None:
-        """Paste what the system's clipboard holds: an image as an attachment, else text."""
+        """Paste the system clipboard: an image as an attachment, else text."""
         box = self._screen.prompt
         image = await read_image()
         if image:
@@ -97,11 +97,11 @@ class PromptActions:
         elif text := await read_text():
             box.paste(text)
         else:
-            self._screen.show_note("note", "Nothing to paste", "or the clipboard cannot be read here")
+            self._screen.show_note("note", "Nothing to paste", "clipboard empty or not accessible")
 
     def open_attachment(self, marker: str) -> None:
-        """Show an attachment of the prompt on a screen of its own, where it can be written out or removed."""
-        from opencode_tui.tui.screens.full_text import AttachmentActions, AttachmentScreen  # only when it is asked for
+        """Show an attachment of the prompt on a page, where it can be expanded or removed."""
+        from opencode_tui.tui.screens.full_text import AttachmentActions, AttachmentScreen  # loads on demand
 
         box = self._screen.prompt
         one = box.open_attachment(marker)
@@ -121,14 +121,14 @@ class PromptActions:
         await asyncio.to_thread(view_image, one.data, one.mime)
 
     async def _edit_queued(self) -> None:
-        """Take the last queued message out of the queue and into the prompt, as long as no step has read it."""
+        """Move the last queued message into the prompt, unless it was sent to the model already."""
         queued, session_id = self._control.transcript.queued, self._control.session_id
         if not queued or session_id is None:
             self._screen.show_note("note", "Nothing is queued")
             return
         message = await self._control.client.messages.get(session_id, queued[-1].message_id)
         if not await self._control.client.prompts.withdraw(session_id, message.info.id):
-            self._screen.show_note("note", "Too late", "the agent has read it already")
+            self._screen.show_note("note", "Too late", "the message was already sent")
             return
         texts = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
         self._screen.prompt.put_back(Draft("\n".join(texts)))
@@ -142,9 +142,7 @@ class PromptActions:
         draft = box.pop_draft()
         if draft.text.strip():
             box.stash.append(draft)
-            self._screen.show_note(
-                "note", "Put aside", f"{len(box.stash)} waiting; /stash in an empty prompt brings it back"
-            )
+            self._screen.show_note("note", f"Stashed ({len(box.stash)})", "/stash in an empty prompt restores it")
         else:
             self._unstash()
 
@@ -153,13 +151,13 @@ class PromptActions:
         if box.stash:
             box.put_back(box.stash.pop())
         else:
-            self._screen.show_note("note", "Nothing was put aside")
+            self._screen.show_note("note", "Stash is empty")
 
     async def _edit_outside(self) -> None:
-        """Write the prompt in $VISUAL or $EDITOR; what is saved stands in the prompt afterwards."""
+        """Edit the prompt in $VISUAL or $EDITOR."""
         words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
         if not words:
-            raise OpencodeError("no editor is known; set EDITOR, for example `export EDITOR=vim`")
+            raise OpencodeError("No editor set. Set EDITOR, for example `export EDITOR=vim`.")
         box = self._screen.prompt
         descriptor, name = await asyncio.to_thread(tempfile.mkstemp, suffix=".md", prefix="opencode-tui-")
         os.close(descriptor)
@@ -171,12 +169,12 @@ class PromptActions:
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
         if code:
-            raise OpencodeError(f"{words[0]} ended with exit code {code}; the prompt is as it was")
+            raise OpencodeError(f"{words[0]} exited with {code}; prompt unchanged")
         box.editor.put(text.rstrip("\n"))
         self._screen.refresh_all()
 
     def _run_editor(self, command: list[str]) -> int:
-        """Give the terminal away until the editor ends; nothing else runs meanwhile, as the person looks elsewhere."""
+        """Run the editor in the terminal. Blocks the app until it exits; return its exit code."""
         import subprocess  # only for this
 
         try:
@@ -184,17 +182,17 @@ class PromptActions:
                 return subprocess.run(command, check=False).returncode
         except OSError as error:
             raise OpencodeError(
-                f"{command[0]} cannot be started ({error.strerror}); set EDITOR to an editor of yours"
+                f"{command[0]} cannot be started ({error.strerror}); set EDITOR to an installed editor"
             ) from error
 
     async def _copy(self) -> None:
-        """Put the text of the last answer on the clipboard, through the terminal."""
+        """Copy the text of the last response through the terminal."""
         if self._control.session_id is None:
             return
         for message in reversed(await self._control.client.messages.list(self._control.session_id)):
             texts = [part.text for part in message.parts if isinstance(part, TextPart) and part.text.strip()]
             if isinstance(message.info, AssistantMessage) and texts:
                 self._app.copy_to_clipboard("\n\n".join(texts))
-                self._screen.show_note("done", "Copied", "the last answer")
+                self._screen.show_note("done", "Copied", "the last response")
                 return
-        self._screen.show_note("note", "There is no answer to copy yet")
+        self._screen.show_note("note", "No response to copy yet")

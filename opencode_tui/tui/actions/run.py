@@ -1,4 +1,4 @@
-"""Interrupting a run, and leaving the program: both ask for a second press, or before they end a run."""
+"""Actions that interrupt a run or quit; both need a second press or a confirmation."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,7 +13,7 @@ ARMED_MS = 5_000
 
 
 class RunActions:
-    """Acts on the run and on the program."""
+    """Actions on the run and on the program."""
 
     def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
         self._screen = screen
@@ -23,7 +23,7 @@ class RunActions:
         self._armed: dict[str, int] = {}
 
     def table(self) -> Mapping[str, Callable[[], object]]:
-        """By action id."""
+        """Return the actions by id."""
         return {
             "session_interrupt": self._interrupt,
             "app_exit": self._press_quit,
@@ -45,7 +45,7 @@ class RunActions:
         await self._control.interrupt()
 
     def _press_quit(self) -> None:
-        """Quit; ctrl+c alone is also pressed for other things, so it needs a second press."""
+        """Quit; ctrl+c needs a second press, as it has other uses."""
         if self._app.last_key != "ctrl+c" or self._is_second("quit"):
             self._disarm()
             self.quit()
@@ -54,7 +54,7 @@ class RunActions:
             self._screen.set_timer(ARMED_MS / 1000, self._disarm)
 
     def quit(self) -> None:
-        """Leave; while runs work that would end with this process, ask first."""
+        """Quit; ask first while runs are active that would end with this process."""
         busy = [one for one in self._control.folder.statuses if one in self._control.folder.sessions]
         if not busy or self._screen.options.server is not None:
             self._screen.leave()
@@ -63,12 +63,12 @@ class RunActions:
         self._panels.open(
             ConfirmPanel(
                 Question(
-                    "Quit while the agent works?",
+                    "Quit while the agent is running?",
                     [f"  {title}" for title in titles],
-                    "The turn ends in order: what is done stays, what runs is stopped. You can come back to it.",
+                    "The current turn will be stopped. Completed work is kept; resume the session any time.",
                     (
-                        PanelKey("y", "end the turn and quit", lambda: self._screen.do(self._end_and_leave())),
-                        PanelKey("escape", "stay", self._panels.close),
+                        PanelKey("y", "stop and quit", lambda: self._screen.do(self._end_and_leave())),
+                        PanelKey("escape", "cancel", self._panels.close),
                     ),
                 )
             )
@@ -87,7 +87,7 @@ class RunActions:
         self._screen.show_aside(Activity())
 
     def _is_second(self, what: str) -> bool:
-        """Tell whether this is the second press, and remember it as the first when it is not."""
+        """Return whether this is the second press; record the first one."""
         now = self._control.now()
         if now - self._armed.get(what, -ARMED_MS) < ARMED_MS:
             return True

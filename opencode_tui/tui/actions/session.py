@@ -1,4 +1,4 @@
-"""Acts on whole sessions: new, rename, delete, fork, export, compact, and going from one to another."""
+"""Actions on sessions: new, rename, delete, fork, export, compact, and navigation between them."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from opencode_tui.tui.state.controller import SessionController
 
 
 class SessionActions:
-    """Acts on the shown session, or on one that a list names."""
+    """Actions on the shown session, or on one of a list."""
 
     def __init__(self, screen: ChatApi, panels: PanelApi, control: SessionController) -> None:
         self._screen = screen
@@ -25,7 +25,7 @@ class SessionActions:
         self._control = control
 
     def table(self) -> Mapping[str, Callable[[], object]]:
-        """By action id."""
+        """Return the actions by id."""
         return {
             "session_new": self._control.leave,
             "session_rename": lambda: self._with_shown(self.rename),
@@ -44,7 +44,7 @@ class SessionActions:
         self._screen.do(self._control.open(session_id))
 
     def rename(self, info: SessionInfo) -> None:
-        """Ask for another title."""
+        """Ask for a new title."""
 
         def done(title: str) -> None:
             self._panels.close()
@@ -59,7 +59,7 @@ class SessionActions:
         await self._control.client.sessions.update(session_id, UpdateSession(title=title))
 
     def delete(self, info: SessionInfo) -> None:
-        """Ask before a session and what its agents did is deleted."""
+        """Delete a session and its subagent sessions after a confirmation."""
         self._screen.do(self._ask_delete(info))
 
     async def _ask_delete(self, info: SessionInfo) -> None:
@@ -67,13 +67,13 @@ class SessionActions:
         below = len(self._control.folder.family(info.id)) - 1
         about = [f"  {info.title}", f"  {plural(len(messages), 'message')}"]
         if below:
-            about[-1] += f", and {plural(below, 'session')} of its agents"
+            about[-1] += f" and {plural(below, 'subagent session')}"
         answers = (
-            PanelKey("y", "delete for good", lambda: self._screen.do(self._delete(info))),
-            PanelKey("escape", "keep it", self._panels.close),
+            PanelKey("y", "delete", lambda: self._screen.do(self._delete(info))),
+            PanelKey("escape", "cancel", self._panels.close),
         )
-        told = "Your files stay as they are. This cannot be taken back; `opencode-tui export` keeps a copy."
-        self._panels.open(ConfirmPanel(Question("Delete this session?", about, told, answers)))
+        hint = "Your files are not touched. This can't be undone; run `opencode-tui export` first to keep a copy."
+        self._panels.open(ConfirmPanel(Question("Delete this session?", about, hint, answers)))
 
     async def _delete(self, info: SessionInfo) -> None:
         self._panels.close()
@@ -83,33 +83,31 @@ class SessionActions:
         self._screen.show_note("note", "Deleted", info.title)
 
     async def fork(self, session_id: str, message_id: str | None = None) -> None:
-        """Go on in a copy, up to a message or of the whole; the source stays as it is."""
+        """Fork a session, up to a message or as a whole, and open the fork."""
         made = await self._control.client.sessions.fork(session_id, ForkSession(message_id=message_id))
         await self._control.open(made.id)
-        self._screen.show_note("note", "This is the fork", "the source stays as it was")
+        self._screen.show_note("note", "Forked", "the original session is unchanged")
 
     async def restore(self, part_id: str) -> None:
-        """Have a pruned output sent to the model again."""
+        """Restore a pruned output in the context."""
         if self._control.session_id is not None:
             report = await self._control.client.context.restore(self._control.session_id, [part_id])
             self._screen.show_note("done", "Restored", f"{amount(report.tokens)} tokens are sent again")
 
     async def _compact(self, info: SessionInfo) -> None:
-        self._screen.show_note("note", "Compacting", "a summary takes the place of older messages")
+        self._screen.show_note("note", "Compacting", "summarizing older messages")
         await self._control.client.context.compact(info.id, CompactSession(model=self._control.choice.model))
         self._screen.show_note("done", "Compacted")
 
     def export(self, info: SessionInfo) -> None:
-        """Ask for a file name and write the conversation there as Markdown."""
+        """Ask for a file name and export the conversation there as Markdown."""
 
         def done(name: str) -> None:
             self._panels.close()
             if name:
                 self._screen.do(self._export(info, name))
 
-        ask = TextAsk(
-            "Export as Markdown", "write", text=f"session-{info.id[:8]}.md", hint="a new file, below this folder"
-        )
+        ask = TextAsk("Export as Markdown", "write", text=f"session-{info.id[:8]}.md", hint="a new file in this folder")
         self._panels.open(TextPanel(ask, done=done, back=self._panels.close))
 
     async def _export(self, info: SessionInfo, name: str) -> None:
@@ -126,7 +124,7 @@ class SessionActions:
             self.open(facts.info.parent_id)
 
     def _cycle(self, step: int) -> None:
-        """Go through the sessions that the agents of one session opened."""
+        """Open the next subagent session of the same parent."""
         facts = self._control.facts
         if facts is None:
             return
@@ -139,7 +137,7 @@ class SessionActions:
 
     def _with_shown(self, act: Callable[[SessionInfo], object]) -> None:
         if self._control.facts is None:
-            self._screen.show_note("note", "Nothing here yet", "the session begins with your first request")
+            self._screen.show_note("note", "No session yet", "send a message to start one")
         else:
             act(self._control.facts.info)
 
@@ -151,7 +149,7 @@ def _write_new(folder: Path, name: str, text: str) -> Path:
         with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
     except FileExistsError:
-        raise OpencodeError(f"{path} is there already; give another name") from None
+        raise OpencodeError(f"{path} already exists; choose another name") from None
     except OSError as error:
         raise OpencodeError(f"{path} cannot be written ({error.strerror})") from error
     return path

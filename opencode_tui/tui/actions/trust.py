@@ -1,4 +1,4 @@
-"""The act of trusting a folder: everything that it would start is listed, then it is a yes or a no."""
+"""The action that trusts a folder after showing everything that it would start."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -11,7 +11,7 @@ from opencode_tui.tui.state.controller import SessionController
 
 
 class TrustActions:
-    """Asks the engine for the list, the person for the answer."""
+    """Shows what needs trust and asks for confirmation."""
 
     def __init__(self, screen: ChatApi, app: AppApi, panels: PanelApi, control: SessionController) -> None:
         self._screen = screen
@@ -20,37 +20,37 @@ class TrustActions:
         self._control = control
 
     def table(self) -> Mapping[str, Callable[[], object]]:
-        """By action id."""
+        """Return the actions by id."""
         return {"trust_view": lambda: self._screen.do(self._ask())}
 
     async def _ask(self) -> None:
         report = await self._control.client.settings.trust_report()
         waiting = [one for one in report.items if one.verdict != "trusted"]
         if not waiting:
-            self._screen.show_note("note", "Nothing here needs your trust")
+            self._screen.show_note("note", "Nothing needs your trust")
             return
         answers = (
-            PanelKey("y", "trust exactly this", lambda: self._screen.do(self._trust(report))),
-            PanelKey("escape", "leave it without effect", self._panels.close),
+            PanelKey("y", "trust", lambda: self._screen.do(self._trust(report))),
+            PanelKey("escape", "don't trust", self._panels.close),
         )
-        told = "It can start programs as you. What changes later has to be trusted again."
-        self._panels.open(ConfirmPanel(Question("Trust this folder?", lines_of(waiting), told, answers)))
+        hint = "It can start programs as you. Changes must be trusted again."
+        self._panels.open(ConfirmPanel(Question("Trust this folder?", lines_of(waiting), hint, answers)))
 
     async def _trust(self, report: TrustReport) -> None:
         self._panels.close()
         if self._control.folder.statuses:
-            self._screen.show_note("note", "A session is at work", "interrupt it, then trust the folder")
+            self._screen.show_note("note", "A session is running", "interrupt it first, then trust the folder")
             return
         await self._control.client.settings.trust(report.seen)
         await self._control.client.reopen()
         await apply_settings(self._screen, self._app, self._control)
         await self._control.load(self._screen.options)
         self._screen.show_conversation()
-        self._screen.show_note("done", "Trusted", "as it is now")
+        self._screen.show_note("done", "Folder trusted")
 
 
 def lines_of(items: Sequence[TrustItem]) -> list[str]:
-    """What would be started or loosened, by file."""
+    """Return what the files would start or relax, by file."""
     lines: list[str] = []
     for item in items:
         lines.append(item.name)

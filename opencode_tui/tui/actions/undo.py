@@ -1,4 +1,4 @@
-"""Undo and redo: first what it would do, in the chat itself and in a panel, then the act."""
+"""Undo and redo, each with a preview in the chat and in a panel."""
 
 from collections.abc import Callable, Mapping
 
@@ -17,22 +17,22 @@ class UndoActions:
         self._screen = screen
         self._panels = panels
         self._control = control
-        self._brought_back = ""
-        """The request that the last undo put into the prompt."""
+        self._restored_text = ""
+        """The prompt text that the last undo restored."""
 
     def table(self) -> Mapping[str, Callable[[], object]]:
-        """By action id."""
+        """Return the actions by id."""
         return {
             "messages_undo": lambda: self._screen.do(self.ask()),
             "messages_redo": lambda: self._screen.do(self._ask_redo()),
         }
 
     async def ask(self, message_id: str | None = None, part_id: str | None = None) -> None:
-        """Show what an undo from there on would do; without a place it is the last turn."""
+        """Show what an undo from a message or part on would do; of the last turn by default."""
         session_id = self._control.session_id
         if session_id is None:
             return
-        if self._control.is_busy:  # what runs is ended first; its changes are undone with the rest
+        if self._control.is_busy:  # end the run first; its changes are undone with the rest
             await self._control.interrupt()
         preview = await self._control.client.undo.preview(session_id, message_id, part_id)
         assert preview.scope is not None
@@ -44,29 +44,29 @@ class UndoActions:
                 preview,
                 root=self._control.client.directory,
                 span=self._span(preview),
-                show=self._shower(session_id, preview),
+                show=self._diff_opener(session_id, preview),
                 act=lambda: self._screen.do(self._undo(session_id, preview)),
-                back=self._keep,
+                back=self._cancel,
             )
         )
 
-    def _shower(self, session_id: str, preview: RevertPreview) -> Callable[[], object] | None:
-        """What opens the changes; they are known by turn, so it is for the undo of one whole turn."""
+    def _diff_opener(self, session_id: str, preview: RevertPreview) -> Callable[[], object] | None:
+        """Return what opens the changes: only for the undo of one whole turn, as changes are recorded by turn."""
         scope = preview.scope
         if scope is None or scope.part_id or scope.requests != 1:
             return None
         return lambda: self._screen.do(self._show_diff(session_id, scope.message_id))
 
     async def _show_diff(self, session_id: str, message_id: str) -> None:
-        from opencode_tui.tui.screens.diff import TURN, DiffScreen  # only when it is asked for
+        from opencode_tui.tui.screens.diff import TURN, DiffScreen  # loads on demand
 
         diffs = await self._control.client.sessions.diff(session_id, message_id)
         if diffs:
             self._screen.open_page(DiffScreen(diffs, is_stacked=self._control.is_stacked, sides=TURN))
         else:
-            self._screen.show_note("note", "No file changes are known", "of this turn")
+            self._screen.show_note("note", "No file changes", "in this turn")
 
-    def _keep(self) -> None:
+    def _cancel(self) -> None:
         self._panels.close()
         self._control.transcript.end_preview()
 
@@ -82,12 +82,12 @@ class UndoActions:
         editor = self._screen.prompt.editor
         if text and not preview.scope.part_id and not editor.text.strip():
             editor.put(text)
-            self._brought_back = editor.text
+            self._restored_text = editor.text
         if report.failed:
-            self._screen.show_note("failed", "Not all files could be undone", "undo again to try the rest")
+            self._screen.show_note("failed", "Some files could not be restored", "undo again to retry")
 
     def show_files(self, report: UndoFiles) -> None:
-        """Have the chat list what became of the files."""
+        """Show in the chat what happened to the files."""
         scope = getattr(report, "scope", None)
         if scope is not None:
             self._control.transcript.show_undone(scope.message_id, undone_files(report, self._control.client.directory))
@@ -120,15 +120,15 @@ class UndoActions:
         self._panels.close()
         report: RevertReport = await self._control.client.undo.unrevert(session_id)
         editor = self._screen.prompt.editor
-        if self._brought_back and editor.text == self._brought_back:
-            editor.put("")  # it stands in the chat again
+        if self._restored_text and editor.text == self._restored_text:
+            editor.put("")  # the chat shows it again
         if report.kept:
-            self._screen.show_note("note", "Redone", f"{len(report.kept)} kept as you changed them")
+            self._screen.show_note("note", "Restored", f"{len(report.kept)} kept as you changed them")
         else:
-            self._screen.show_note("done", "Redone")
+            self._screen.show_note("done", "Restored")
 
     def _span(self, preview: RevertPreview) -> str:
-        """`1 turn · 12:04 to 12:06`: what goes, and when it was."""
+        """Return `1 turn · 12:04 to 12:06`: the turns to undo and their times."""
         scope = preview.scope
         if scope is None:
             return ""

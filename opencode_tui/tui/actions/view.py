@@ -1,4 +1,4 @@
-"""Moving in the conversation by keys."""
+"""Actions that scroll the conversation or change what it shows."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,14 +7,14 @@ from opencode_tui.tui.screen_api import AppApi, ChatApi
 
 
 class ScrollActions:
-    """Scrolls the conversation; what the view cannot do is no act."""
+    """Scrolls the conversation."""
 
     def __init__(self, screen: ChatApi) -> None:
         self._screen = screen
         self._at = ""
 
     def table(self) -> Mapping[str, Callable[[], object]]:
-        """By action id."""
+        """Return the actions by id."""
         return {
             "messages_page_up": lambda: self._with(lambda view: view.action_page_up()),
             "messages_page_down": lambda: self._with(lambda view: view.action_page_down()),
@@ -31,7 +31,7 @@ class ScrollActions:
         }
 
     def can(self, action_id: str) -> bool:
-        """Whether there is a conversation to move in."""
+        """Return whether a conversation is shown."""
         return self._screen.view is not None and self._screen.view.display
 
     def _with(self, act: Callable[[ConversationView], object]) -> None:
@@ -39,7 +39,7 @@ class ScrollActions:
             act(self._screen.view)
 
     def _step(self, view: ConversationView, step: int) -> None:
-        """Go to the request after the one that was gone to last, or before it."""
+        """Go to the prompt after or before the last visited one."""
         users = [item.id for item in view.transcript.items if item.kind == "user"]
         if not users:
             return
@@ -53,21 +53,18 @@ class ScrollActions:
             view.scroll_to_item(view.transcript.last_user.id)
 
 
-# Acts on what is shown of the conversation, and on the terminal's title.
-
-
 class DisplayActions:
-    """Each switches something on or off until the program ends."""
+    """Toggles for the running program."""
 
     def __init__(self, screen: ChatApi, app: AppApi) -> None:
         self._screen = screen
         self._app = app
 
     def table(self) -> Mapping[str, Callable[[], object]]:
-        """By action id."""
+        """Return the actions by id."""
         return {
-            "display_thinking": lambda: self._switch("thought", "Thoughts are open", "Thoughts are folded"),
-            "tool_details": lambda: self._switch("tool", "Finished tools are open", "Finished tools are folded"),
+            "display_thinking": lambda: self._switch("thought", "Reasoning shown", "Reasoning hidden"),
+            "tool_details": lambda: self._switch("tool", "Tool output expanded", "Tool output collapsed"),
             "terminal_title_toggle": self._switch_title,
         }
 
@@ -79,6 +76,4 @@ class DisplayActions:
     def _switch_title(self) -> None:
         title = self._app.title_line
         title.switch()
-        self._screen.show_note(
-            "note", "The terminal's title is set" if title.is_on else "The terminal's title stays as it was"
-        )
+        self._screen.show_note("note", "Terminal title on" if title.is_on else "Terminal title off")

@@ -1,4 +1,4 @@
-"""What stands in the prompt's place: one panel at a time, the person's own acts before the questions of agents."""
+"""The panel that replaces the prompt: panels of the user's actions come before questions of agents."""
 
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Protocol
@@ -35,7 +35,7 @@ class _PanelScreen(Protocol):
 
 
 class PanelHost:
-    """Shows panels in the chat's `#ask` and gives the place back to the prompt."""
+    """Shows one panel in the chat's `#ask`, or the prompt."""
 
     def __init__(self, screen: _PanelScreen, control: SessionController) -> None:
         self._screen = screen
@@ -47,12 +47,12 @@ class PanelHost:
 
     @property
     def is_open(self) -> bool:
-        """Whether a panel stands in the prompt's place."""
+        """Return whether a panel replaces the prompt."""
         return self._shown is not None
 
     @property
     def closes_on_escape(self) -> bool:
-        """Whether escape closes the panel instead of interrupting the run."""
+        """Return whether escape closes the panel instead of interrupting the run."""
         return (
             self._own is not None
             or self._word is not None
@@ -67,7 +67,7 @@ class PanelHost:
         return self._own or self._word or self._asked
 
     def open(self, panel: Widget) -> None:
-        """Show a panel of the person's own act."""
+        """Show a panel of an action of the user."""
         self._remove(self._own)
         self._screen.clear_note()
         self._own = panel
@@ -75,13 +75,13 @@ class PanelHost:
         self._arrange()
 
     def close(self) -> None:
-        """Take the panel of the person's own act away."""
+        """Close the panel of the user's action."""
         self._remove(self._own)
         self._own = None
         self._arrange()
 
     def sync(self) -> None:
-        """Follow the questions that wait: show the oldest, take away what somebody answered."""
+        """Show the oldest waiting question; close one that was answered elsewhere."""
         waiting = self._control.questions()
         if self._asked is not None and self._request_id not in {one.id for one in waiting}:
             self._drop_asked()
@@ -148,7 +148,7 @@ class PanelHost:
             if isinstance(panel, QuestionPanel):
                 panel.write(words)
 
-        self._open_word(TextAsk("Your own words", "answer"), done)
+        self._open_word(TextAsk("Type your answer", "answer"), done)
 
     def _open_word(self, ask: TextAsk, done: Callable[[str], object]) -> None:
         self._word = TextPanel(ask, done=done, back=self._close_word)
@@ -186,7 +186,7 @@ class PanelHost:
             panel.remove()
 
     def _arrange(self) -> None:
-        """Show the one panel that counts, or the prompt."""
+        """Show the panel with the highest priority, or the prompt."""
         shown = self._shown
         for panel in (self._own, self._word, self._asked):
             if panel is not None:

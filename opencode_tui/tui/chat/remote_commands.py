@@ -1,7 +1,7 @@
-"""What clients of a server order its screens to do: write into the prompt, carry out an act, go to a session.
+"""Commands that clients of the server send to the screen: fill the prompt, run an action, open a session.
 
-An editor's plugin drives the screen this way. What such a client may do it may do without a screen as well, so nothing is asked;
-a question of the agent is answered by none of these orders.
+Plugins of editors drive the screen this way. Such a client may do the same without a screen, so no approval is needed;
+no command answers a question of the agent.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ ACTS: Mapping[str, str] = {
     "session.first": "messages_first",
     "session.last": "messages_last",
 }
-"""OpenCode's names of what can be ordered, and the acts that they stand for."""
+"""OpenCode's names of the commands, and their actions."""
 
 
 class _RemoteScreen(Protocol):
@@ -55,33 +55,33 @@ class _RemoteScreen(Protocol):
     def show_note(self, kind: Kind, words: str, facts: str = "") -> None: ...
 
 
-def on_screen_event(chat: _RemoteScreen, take: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Return what takes events: orders are obeyed, all others are handed on to `take`."""
+def on_screen_event(chat: _RemoteScreen, apply: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Return a handler of events: commands run here, all other events go to `apply`."""
 
     def handle(event: Event) -> None:
         match event:
             case ScreenTextAppended():
                 chat.prompt.paste(event.text)
             case ScreenCommandGiven():
-                _carry_out(chat, event.command)
+                _run_command(chat, event.command)
             case ScreenSessionSelected():
                 chat.open_session(event.session_id)
             case _:
-                take(event)
+                apply(event)
 
     return handle
 
 
-def _carry_out(chat: _RemoteScreen, command: str) -> None:
-    """Do what was ordered; what there is not, or cannot be done now, is told."""
+def _run_command(chat: _RemoteScreen, command: str) -> None:
+    """Run a command; report one that is unknown or not available."""
     action = BY_ID.get(ACTS.get(command, ""))
     if command == "prompt.submit":
         chat.submit()
     elif command == "prompt.clear":
         chat.prompt.clear()
     elif action is None:
-        chat.show_note("note", f"A client ordered {command}, which there is not")
+        chat.show_note("note", f"Unknown client command: {command}")
     elif chat.can(action):
         chat.act(action.id)
     else:
-        chat.show_note("note", f"A client ordered {command}, which cannot be done now")
+        chat.show_note("note", f"{command} is not available right now")

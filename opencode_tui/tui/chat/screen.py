@@ -1,4 +1,4 @@
-"""The chat: title, conversation, activity, prompt, status; the sidebar beside them."""
+"""The chat screen: title, conversation, activity, prompt and status, with the sidebar next to them."""
 
 import logging
 import time
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 WIDE, NARROW = 140, 120
-"""Cells from which the sidebar is wide, and below which it is folded."""
+"""Cells from which the sidebar is wide, and under which it is hidden."""
 
 
 class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
-    """What one looks at all day. What stands behind the first frame comes with `attach`."""
+    """The main screen; `attach` adds what the first frame does not need."""
 
     control: "SessionController | None" = None
     acts: "ActionTable | None" = None
@@ -69,16 +69,16 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
     @property
     def keymap(self) -> Keymap:
-        """The keys in force."""
+        """Return the active keys."""
         return self._app_api.keymap
 
     @property
     def is_folded(self) -> bool:
-        """Whether the sidebar is not seen."""
+        """Return whether the sidebar is hidden."""
         return not (self.has_class("-wide") or self.has_class("-middle")) or self.has_class("-hidden")
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
+        """Yield the rows from top to bottom."""
         with Vertical(id="page"):
             yield self.header
             yield self.talk
@@ -89,12 +89,12 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             yield self.status
 
     def on_mount(self) -> None:
-        """Take keys from the first frame on."""
+        """Accept keys from the first frame on."""
         self.prompt.editor.focus()
         self._app_api.begin_keys()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Give up empty rows and the sidebar where there is little room."""
+        """Remove empty rows and the sidebar where there is little space."""
         width, height = event.size
         self.set_class(height < 26 or width < 80, "-compact")
         self.set_class(width >= WIDE, "-wide")
@@ -104,13 +104,13 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.refresh_chrome()
 
     def toggle_sidebar(self) -> None:
-        """Fold the sidebar or bring it back; where there is no room for it, it stands over the chat."""
+        """Show or hide the sidebar; on a narrow screen it covers the chat."""
         self.toggle_class("-hidden" if self.size.width >= NARROW else "-over")
         self.call_after_refresh(self.refresh_chrome)
 
     def attach(self, client: "Client") -> None:
-        """Begin to work with the engine's door."""
-        from opencode_tui.tui.actions.table import ActionTable  # all of these only after the first frame
+        """Connect the screen to the engine."""
+        from opencode_tui.tui.actions.table import ActionTable  # loaded after the first frame
         from opencode_tui.tui.chat.panel_host import PanelHost
         from opencode_tui.tui.chat.remote_commands import on_screen_event
         from opencode_tui.tui.chrome.refresh import ChromeRefresh
@@ -133,7 +133,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
         try:
             await begin(self, self._app_api, control)
-        except Exception as error:  # noqa: BLE001 - whoever started us says what it was
+        except Exception as error:  # noqa: BLE001 - the caller of the app reports it
             self.leave(error)
             return
         self.run_worker(pump.run(), exit_on_error=False)
@@ -152,7 +152,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.do(self.control.reload())
 
     def show_conversation(self) -> None:
-        """Show the control's transcript, or how to begin when there is none."""
+        """Show the transcript of the controller, or the welcome text when there is no session."""
         from opencode_tui.tui.chrome.welcome import Welcome
         from opencode_tui.tui.conversation.view import ConversationView
 
@@ -177,7 +177,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.refresh_chrome()
 
     def start_completions(self, control: "SessionController") -> None:
-        """Begin to offer files, agents and commands in the prompt."""
+        """Suggest files, agents and commands in the prompt from now on."""
         from opencode_tui.tui.prompt.completion import Completions
 
         completions = Completions()
@@ -186,16 +186,16 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.prompt.complete_with(control.client, completions)
 
     def handle_priority_key(self, key: str) -> bool:
-        """Take a key before all others: for the list above the prompt."""
+        """Handle a key of the list above the prompt; return whether it was one."""
         return self.prompt.completing and self.prompt.complete_key(key)
 
     def show_cut(self) -> None:
-        """Scroll to where an undo would begin."""
+        """Scroll to where an undo would start."""
         if self.view is not None:
             self.view.scroll_to_item("undo")
 
     def open_text(self, full: "FullText") -> None:
-        """Show a long text on a screen of its own."""
+        """Show a long text on a page of its own."""
         from opencode_tui.tui.screens.full_text import FullTextScreen
 
         self.open_page(FullTextScreen(full))
@@ -209,7 +209,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.activity.show_aside(aside)
 
     def do(self, work: Coroutine[object, object, None]) -> None:
-        """Do something beside the screen; what goes wrong is one line above the prompt, and costs nothing else."""
+        """Run work in the background; report its failure in one line above the prompt."""
         self.run_worker(self._guarded(work), exit_on_error=False)
 
     async def _guarded(self, work: Coroutine[object, object, None]) -> None:
@@ -219,34 +219,34 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             await work
         except OpencodeError as error:
             self.show_note("failed", str(error))
-        except Exception as error:  # noqa: BLE001 - one act must not take the screen down
-            _log.exception("an act of the screen failed")
+        except Exception as error:  # noqa: BLE001 - one action must not end the screen
+            _log.exception("an action of the screen failed")
             self.show_note("failed", f"{type(error).__name__}: {error}; the log has the details")
 
     def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
-        """Say something in the activity line until the next key that does something."""
+        """Show a message in the activity line until the next key with an action."""
         from opencode_tui.text.safe_text import screen_line
 
         if self._chrome is not None:
             self._chrome.show_note(Activity(kind, screen_line(" ".join(words.split())), screen_line(facts)))
 
     def clear_note(self) -> None:
-        """Take away what was told."""
+        """Remove the message from the activity line."""
         if self._chrome is not None:
             self._chrome.show_note(None)
 
     def refresh_chrome_soon(self) -> None:
-        """Make everything around the conversation current within a moment."""
+        """Update everything around the conversation after a short delay."""
         if self._chrome is not None:
             self._chrome.soon()
 
     def refresh_chrome(self) -> None:
-        """Make everything around the conversation current."""
+        """Update everything around the conversation."""
         if self._chrome is not None:
             self._chrome.refresh()
 
     def restyle(self) -> None:
-        """Draw everything anew in another look."""
+        """Draw everything in the current look."""
         for editor in self.query(Editor):
             editor.restyle()
         if self.view is not None:
@@ -260,20 +260,20 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             widget.refresh()
 
     def leave(self, error: BaseException | None = None) -> None:
-        """End the app; tells which session to come back to."""
+        """End the app with the session to resume."""
         self.prompt.keep_unsent()
         facts = self.control.facts if self.control else None
         self.app.exit(Ending(facts.info.id if facts else None, facts.title if facts else "", error))
 
     def can(self, action: Action) -> bool:
-        """Whether an act makes sense now: the editor that has the focus comes first, a panel keeps escape and tab."""
+        """Return whether an action is available now: the focused editor comes first, a panel keeps escape and tab."""
         editor = self.focused
         if action.area == "prompt":
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
         if self.acts is None:
             return action.id == "app_exit"
         if action.id == "help_view" and self._app_api.last_key == "question_mark":
-            return False  # the prompt knows what was typed before it
+            return False  # the prompt decides by the text before it
         if action.id == "session_interrupt" and self._is_reading:
             return False
         if self.panels is not None and self.panels.is_open:
@@ -283,7 +283,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
     @property
     def _is_reading(self) -> bool:
-        """Whether the keys go to the conversation."""
+        """Return whether the conversation has the focus."""
         return self.view is not None and self.focused is self.view
 
     def _may_write(self, editor: Editor, action_id: str) -> bool:
@@ -292,12 +292,12 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         return editor.can(action_id)
 
     def act(self, action_id: str) -> None:
-        """Do it."""
+        """Run an action."""
         editor = self.focused
         if action_id in ("history_previous", "history_next"):
             self.prompt.recall(action_id)
         elif action_id == "input_submit" and editor is self.prompt.editor:
-            self.submit()  # at once: letters behind the key belong to the next request
+            self.submit()  # at once: characters after the key belong to the next prompt
         elif action_id == "input_clear" and editor is self.prompt.editor:
             self.prompt.clear()
         elif isinstance(editor, Editor) and editor.can(action_id):
@@ -308,19 +308,19 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.leave()
 
     def on_editor_submitted(self, event: Editor.Submitted) -> None:
-        """Send a command that was completed."""
+        """Send a completed command."""
         event.stop()
         self.submit()
 
     def submit(self) -> None:
-        """Send what stands in the prompt, or as soon as the engine is there."""
+        """Send the prompt, or send it once the engine is open."""
         if self.acts is not None:
             self.acts.prompt.submit()
         else:
             self._is_submitted = True
 
     def on_editor_wondered(self, event: Editor.Wondered) -> None:
-        """Show the keys in force, unless `?` is none of theirs."""
+        """Show the keyboard shortcuts, unless `?` is bound to something else."""
         event.stop()
         if self.acts is not None and "?" in self.keymap.keys("help_view"):
             self.acts.do("help_view")
@@ -328,33 +328,33 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.prompt.editor.put_in("?")
 
     def show_leader(self, is_pending: bool) -> None:
-        """Say that a second key is awaited."""
-        self.show_aside(Activity(key=self.keymap.leader, act="and then?", action_id="") if is_pending else Activity())
+        """Show or hide that the second key of a sequence is expected."""
+        self.show_aside(Activity(key=self.keymap.leader, act="…", action_id="") if is_pending else Activity())
 
     # Requests of the conversation, the sidebar and the prompt.
 
     def on_follow_changed(self, event: "requests.FollowChanged") -> None:
-        """Say how much is new below, or no longer."""
+        """Show or hide how many new lines are under the visible ones."""
         glyph = self.header.look.glyphs.down
         key = min(self.keymap.keys("messages_last"), key=len, default="")
         aside = Activity(word=f"{glyph} {event.new_lines} new", key=key, action_id="messages_last")
         self.show_aside(Activity() if event.is_following or not event.new_lines else aside)
 
     def on_session_requested(self, event: "requests.SessionRequested") -> None:
-        """Open the session of a task's agent."""
+        """Open a subagent session."""
         self.open_session(event.session_id)
 
     def on_sidebar_chosen(self, event: "Sidebar.Chosen") -> None:
-        """Go to a session."""
+        """Open a session."""
         self.open_session(event.session_id)
 
     def on_revert_requested(self, event: "requests.RevertRequested") -> None:
-        """Show what an undo from there on would do."""
+        """Preview an undo from a message on."""
         if self.acts is not None:
             self.do(self.acts.undo.ask(event.message_id, event.part_id))
 
     def on_redo_requested(self, _event: "requests.RedoRequested") -> None:
-        """Bring back what was undone."""
+        """Redo what was undone."""
         if self.acts is not None:
             self.acts.do("messages_redo")
 
@@ -364,7 +364,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.do(self.acts.session.fork(self.control.session_id, event.message_id))
 
     def on_restore_requested(self, event: "requests.RestoreRequested") -> None:
-        """Have a pruned output sent again."""
+        """Restore a pruned output in the context."""
         if self.acts is not None:
             self.do(self.acts.session.restore(event.item.part.id))
 
@@ -374,39 +374,39 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.show_note("done", "Copied")
 
     def on_link_requested(self, event: "requests.LinkRequested") -> None:
-        """Copy an address: what opens it is the person's choice."""
+        """Copy an address, so that the user chooses what opens it."""
         self.app.copy_to_clipboard(event.href)
         self.show_note("done", "Copied", event.href)
 
     def on_full_text_requested(self, event: "requests.FullTextRequested") -> None:
-        """Show a long text in a view of its own."""
+        """Show a long text on a page of its own."""
         self.open_text(event.full)
 
     def on_pressed(self, event: "Pressed") -> None:
-        """Do what the key of a hint does."""
+        """Run the action of a clicked hint."""
         action = BY_ID[event.action_id]
         if self.can(action):
             self.act(action.id)
 
     def on_left(self, _event: "requests.Left") -> None:
-        """Write again."""
+        """Focus the prompt."""
         self.prompt.editor.focus()
 
     def on_panel_typed(self, event: "Panel.Typed") -> None:
-        """Keep what was typed for the prompt while a question appeared."""
+        """Put a character into the prompt that was typed while a question appeared."""
         self.prompt.editor.put_in(event.character)
 
     def show_toast(self, event: "ScreenToastShown") -> None:
-        """Say what somebody has to say to all screens: a lost connection, a plugin's note."""
+        """Show a message to all screens: a lost connection, a message of a plugin."""
         kind: Kind = {"success": "done", "error": "failed"}.get(event.variant, "note")  # pyright: ignore[reportAssignmentType] - all three are kinds
         self.show_note(kind, event.title or event.message, event.message if event.title else "")
 
     def on_completions_chosen(self) -> None:
-        """Write the row that was clicked."""
+        """Insert the clicked completion."""
         self.prompt.accept_completion(send=False)
 
     def on_editor_opened(self, event: "Editor.Opened") -> None:
-        """Show the attachment whose marker was clicked; text that only looks like a marker is none."""
+        """Show the attachment of the clicked marker, if there is one."""
         event.stop()
         if self.acts is not None and self.prompt.open_attachment(event.marker) is not None:
             self.acts.prompt.open_attachment(event.marker)

@@ -1,4 +1,4 @@
-"""The activity line: what happens now, the one thing on the screen that moves."""
+"""The activity line: what the session does now, with a spinner."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ FRAMES_PER_SECOND = 8
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What the line says: `word` is what happens, `facts` stand muted behind it, `key` and `act` at the right end.
+    """Content of the line: `word` is what happens, muted `facts` after it, `key` and `act` at the right end.
 
-    `action_id` is what a click there does; without one it is an interruption.
+    `action_id` is the action of a click there, an interruption by default.
     """
 
     kind: Kind = "idle"
@@ -34,17 +34,17 @@ class Activity:
 
 
 class ActivityLine(Rows):
-    """One row above the prompt. The spinner turns while `kind` is busy; everything else stands still."""
+    """One row above the prompt, with a spinner while `kind` is busy."""
 
     activity = Activity()
     aside = Activity()
-    """What stands at the right end instead of the key, such as `↓ 14 new   end`."""
+    """Content of the right end that replaces the key, such as `↓ 14 new   end`."""
 
     _frame = 0
     _timer: Timer | None = None
 
     def show(self, activity: Activity) -> None:
-        """Say something else."""
+        """Show an activity."""
         if activity == self.activity:
             return
         self.activity = activity
@@ -52,7 +52,7 @@ class ActivityLine(Rows):
         self.redraw()
 
     def show_aside(self, aside: Activity) -> None:
-        """Say something else at the right end; an empty one gives the place back."""
+        """Show something else at the right end; an empty activity removes it."""
         if aside != self.aside:
             self.aside = aside
             self.redraw()
@@ -69,7 +69,7 @@ class ActivityLine(Rows):
         self.redraw()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """The one row."""
+        """Return the one row."""
         palette = self.look.palette
         fill = palette.area("background")
         if not self.activity.word:
@@ -89,7 +89,7 @@ class ActivityLine(Rows):
         return [row(width, left, end, fill=fill, mark=mark)]
 
     def on_click(self, event: events.Click) -> None:
-        """Take a click on the key at the right for that key."""
+        """Handle a click on the key at the right like the key."""
         if act := pressed(event):
             self.post_message(Pressed(act))
 
@@ -108,7 +108,7 @@ class ActivityLine(Rows):
         ]
 
     def _facts(self, room: int) -> str:
-        """As many of the facts as there is room for, the last ones left out; what is left of one where it is the only one."""
+        """Return as many facts as fit, the last ones omitted; a single fact is not omitted."""
         facts = self.activity.facts.split(" · ")
         while len(facts) > 1 and cells(" · ".join(facts)) + 2 > room:
             facts.pop()

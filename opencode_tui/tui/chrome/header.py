@@ -1,4 +1,4 @@
-"""The title row: what the session is called and, while the sidebar is folded, what it changed."""
+"""The title row: the session's title and, while the sidebar is hidden, its changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, row
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """What the header says; `files` 0 when nothing changed or the sidebar says it."""
+    """Content of the header; `files` is 0 when nothing changed or the sidebar shows it."""
 
     text: str = ""
     additions: int = 0
@@ -19,18 +19,18 @@ class Title:
 
 
 class Header(Rows):
-    """The title row with an empty row below, and one above where there is room."""
+    """The title row with an empty row after it, and one before it where there is room."""
 
     title_facts = Title()
 
     def show(self, title: Title) -> None:
-        """Take other facts."""
+        """Show another title."""
         if title != self.title_facts:
             self.title_facts = title
             self.redraw()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Empty, title, empty; without the first when there are two."""
+        """Return an empty row, the title and an empty row; only the last two in a low header."""
         palette = self.look.palette
         fill = palette.area("background")
         left = [("   ", fill), (self.title_facts.text, palette.style("text", bold=True))]

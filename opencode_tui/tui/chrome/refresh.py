@@ -1,4 +1,4 @@
-"""Makes everything around the conversation say what is known now: at once when somebody is asked, else within a moment."""
+"""Updates the title row, activity line, status line and sidebar: at once for questions, else after a short delay."""
 
 import os
 from collections.abc import Callable
@@ -24,14 +24,12 @@ from opencode_tui.tui.state.items import RetryItem
 from opencode_tui.tui.state.session_facts import SessionFacts
 from opencode_tui.tui.terminal_title import Notifier, TerminalTitle
 
-# What stands around the conversation, made of what is known: title row, activity line, status line.
-
 PLAN = "plan"
-"""The agent that looks and thinks."""
+"""The agent that does not edit files."""
 
 
 def title_of(control: SessionController, *, is_folded: bool) -> Title:
-    """The title row; what was changed stands there while the sidebar is folded."""
+    """Return the title row, with the changes while the sidebar is hidden."""
     if control.facts is None:
         return Title()
     text = screen_line(control.facts.title)
@@ -42,10 +40,10 @@ def title_of(control: SessionController, *, is_folded: bool) -> Title:
 
 
 def activity_of(control: SessionController, now: int, *, interrupt_key: str) -> Activity:
-    """What happens now in the shown session; an idle one when nothing does."""
+    """Return what happens now in the shown session; an idle activity when nothing does."""
     facts = control.facts
     if facts is not None and control.is_elsewhere and not control.is_busy:
-        return Activity("asks", "Worked on in another terminal", "what it does is shown when it is done")
+        return Activity("asks", "In use in another terminal", "updates appear when it finishes")
     if facts is None or not control.is_busy:
         return Activity()
     status = control.folder.status(facts.info.id)
@@ -55,17 +53,17 @@ def activity_of(control: SessionController, now: int, *, interrupt_key: str) -> 
         attempt = retry.attempts[-1] if retry is not None and retry.attempts else None
         word = waiting_reason(retry.provider if retry is not None else "", attempt, status.message)
         most = f" of {status.attempts}" if status.attempts else ""
-        told = f"next try in {duration(left)}, attempt {status.attempt}{most}"
-        return Activity("retry", word, told, interrupt_key, "stop trying")
+        facts_text = f"next try in {duration(left)}, attempt {status.attempt}{most}"
+        return Activity("retry", word, facts_text, interrupt_key, "stop trying")
     elapsed = duration(max(0, now - _since(control, facts)) / 1000)
     if control.questions():
         return Activity("asks", "Waiting for your answer", elapsed, interrupt_key, "interrupt")
-    told = f"{elapsed} · {amount(facts.turn_tokens)} tokens" if facts.turn_tokens else elapsed
-    return Activity("busy", facts.word, told, interrupt_key, "interrupt")
+    figures = f"{elapsed} · {amount(facts.turn_tokens)} tokens" if facts.turn_tokens else elapsed
+    return Activity("busy", facts.word, figures, interrupt_key, "interrupt")
 
 
 def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
-    """What is said of a turn that has just ended."""
+    """Return the activity for a turn that has just ended."""
     facts = control.facts
     assert facts is not None
     took = duration((now - started) / 1000)
@@ -74,8 +72,7 @@ def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
             return Activity("note", "Stopped", f"you rejected a tool call · {took}")
         case "":
             cost = money(facts.turn_cost) if facts.turn_cost else ""
-            told = " · ".join(one for one in (took, facts.turn_summary(), cost) if one)
-            return Activity("done", "Done", told)
+            return Activity("done", "Done", " · ".join(one for one in (took, facts.turn_summary(), cost) if one))
         case "MessageAbortedError":
             return Activity("note", "Interrupted", took)
         case _:
@@ -85,7 +82,7 @@ def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
 def status_of(
     control: SessionController, *, is_folded: bool, is_asking: bool, width: int, key: Callable[[str], str]
 ) -> Status:
-    """The status line; `key` names the key of an action."""
+    """Return the status line; `key` returns the key of an action."""
     agent = screen_line(control.choice.agent or "")
     variant = f" {control.choice.variant}" if control.choice.variant else ""
     chosen = control.choice.model
@@ -99,14 +96,14 @@ def status_of(
 
 
 def prompt_hints(control: SessionController, *, has_examples: bool) -> tuple[str, ...]:
-    """What stands in an empty prompt."""
+    """Return the hints of an empty prompt."""
     if control.choice.agent == PLAN:
-        return ("Plan only, nothing is edited", *HINTS[1:])
+        return ("Plan mode: read-only", *HINTS[1:])
     return ("Ask anything, or press up for an example", *HINTS[1:3]) if has_examples else HINTS
 
 
 def share_text(used: int, limit: int) -> str:
-    """The share of the context that is used; its tokens where the limit is unknown; empty for nothing."""
+    """Return the used share of the context, or the tokens where the limit is unknown; empty for none."""
     if not used:
         return ""
     return f"{round(100 * used / limit)} %" if limit else f"{amount(used)} tokens"
@@ -130,10 +127,10 @@ def _since(control: SessionController, facts: SessionFacts) -> int:
 
 
 IDLE_S = 20
-"""Seconds between two looks while nothing happens: how long ago things were goes on."""
+"""Seconds between updates while nothing happens, as ages change."""
 
-SETTLE_S = 0.25
-"""Seconds between two looks at numbers that grow with every token."""
+DELAY_S = 0.25
+"""Seconds between updates of numbers that grow with every token."""
 
 
 class _ChromeHost(Protocol):
@@ -173,7 +170,7 @@ class _WaitingPanels(Protocol):
 
 
 class ChromeRefresh:
-    """Compares and tells; what did not change is not drawn again."""
+    """Updates the widgets whose content changed."""
 
     def __init__(
         self,
@@ -194,20 +191,20 @@ class ChromeRefresh:
         screen.set_interval(IDLE_S, self.refresh)
 
     def show_note(self, note: Activity | None) -> None:
-        """Say something in the activity line until the next key or the next run; None takes it away."""
+        """Show a message in the activity line until the next key or run; None removes it."""
         if note != self._note:
             self._note = note
             self.refresh()
 
     def soon(self) -> None:
-        """Settle within a moment; at once when somebody is asked or a run begins or ends."""
+        """Update after a short delay; at once for a new question and when a run starts or ends."""
         if self._control.pop_urgent():
             self.refresh()
         elif self._timer is None:
-            self._timer = self._screen.set_timer(SETTLE_S, self.refresh)
+            self._timer = self._screen.set_timer(DELAY_S, self.refresh)
 
     def refresh(self) -> None:
-        """Look at all facts."""
+        """Update everything now."""
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
@@ -243,7 +240,7 @@ class ChromeRefresh:
         )
 
     def _follow_run(self, now: int) -> None:
-        """Take notes away when a run begins, say what a run was when it ends."""
+        """Remove the message when a run starts, summarize the run when it ends."""
         control = self._control
         shown = control.session_id
         if control.is_busy and shown is not None:

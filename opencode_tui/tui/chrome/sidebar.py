@@ -1,4 +1,4 @@
-"""The sidebar: fixed and small things first, the sessions get what is left and scroll."""
+"""The sidebar: context, todos, changes, and the sessions, which scroll."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,12 +20,10 @@ from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, row, strip
 
-# What the sidebar says, as plain values.
-
 
 @dataclass(frozen=True, slots=True)
 class SidebarFacts:
-    """A section without content is not drawn. `used` and `limit` are tokens, a limit of 0 is unknown."""
+    """Content of the sidebar; empty sections are not drawn. `used` and `limit` are tokens, a limit of 0 is unknown."""
 
     used: int = 0
     limit: int = 0
@@ -40,7 +38,7 @@ class SidebarFacts:
 
 
 def sidebar_facts(control: SessionController, glyphs: Glyphs, *, home: str) -> SidebarFacts:
-    """What is known now."""
+    """Return the current content of the sidebar."""
     facts, now = control.facts, control.now()
     directory = str(control.client.directory)
     is_home = directory == home or directory.startswith(home.rstrip("/") + "/")
@@ -58,8 +56,6 @@ def sidebar_facts(control: SessionController, glyphs: Glyphs, *, home: str) -> S
     )
 
 
-# The sidebar's sections as rows: context, todos, changes, sessions.
-
 MARGIN = 2
 PANEL = "panel"
 
@@ -73,22 +69,22 @@ class Sections:
         self._fill = look.palette.area(PANEL)
 
     def line(self, left: Sequence[Piece], right: Sequence[Piece] = ()) -> Strip:
-        """A row within the margins."""
+        """Return a row within the margins."""
         mark = self._look.glyphs.ellipsis
         inside = row(self._width - 2 * MARGIN, left, right, fill=self._fill, mark=mark)
         edge = Segment(" " * MARGIN, self._fill)
         return Strip([edge, *inside, edge], self._width)
 
     def style(self, token: str, *, bold: bool = False) -> Style:
-        """A style on the sidebar's tone."""
+        """Return a style on the sidebar's background."""
         return self._look.palette.style(token, PANEL, bold=bold)
 
     def head(self, words: str, right: Sequence[Piece] = ()) -> Strip:
-        """A section's name, and what stands at the right of it."""
+        """Return the heading of a section, with pieces at its right."""
         return self.line([(words, self.style("text", bold=True))], right)
 
     def context(self, facts: SidebarFacts) -> list[Strip]:
-        """How full the context is, as a gauge and in numbers."""
+        """Return the used context, as a gauge and in numbers."""
         if not facts.used:
             return []
         muted = self.style("muted")
@@ -113,7 +109,7 @@ class Sections:
         return [self.head("Context", right), *rows, told]
 
     def todos(self, todos: Sequence[Todo]) -> list[Strip]:
-        """What is done, in work, to do."""
+        """Return the todos with their state."""
         if not todos:
             return []
         done = sum(one.status == "completed" for one in todos)
@@ -132,7 +128,7 @@ class Sections:
         return self.line([(f"{sign} ", self.style(hue, bold=is_now)), (screen_line(todo.content), text)])
 
     def changes(self, diffs: Sequence[FileDiff], room: int) -> list[Strip]:
-        """The files that this session changed; at most `room` rows, the rest counted."""
+        """Return the files that the session changed in at most `room` rows; the rest is counted."""
         if not diffs:
             return []
         added, removed = sum(one.additions for one in diffs), sum(one.deletions for one in diffs)
@@ -145,7 +141,7 @@ class Sections:
         return [head, *rows]
 
     def _change(self, diff: FileDiff) -> Strip:
-        """Two columns of counts: additions end four cells before deletions do."""
+        """Return one file with two columns of counts; additions end four cells before deletions."""
         glyphs = self._look.glyphs
         letter = {"added": "A", "deleted": "D"}.get(diff.status or "", "M")
         added = f"{glyphs.plus}{diff.additions}" if diff.additions else ""
@@ -157,7 +153,7 @@ class Sections:
         return self.line([(f"{letter} ", self.style("muted")), (path, self.style("text"))], right)
 
     def sessions(self, facts: SidebarFacts) -> list[tuple[Strip, str]]:
-        """The sessions by day, each row with the id of its session, headings with none."""
+        """Return the sessions by day, each row with the id of its session, headings with an empty id."""
         if not facts.sessions:
             return []
         asking = sum(one.state == "asks" for one in facts.sessions)
@@ -193,7 +189,7 @@ class Sections:
         return Strip([Segment(*bar), Segment(" ", fill), *inside, Segment("  ", fill)], self._width)
 
     def foot(self, facts: SidebarFacts) -> Strip:
-        """The folder and the branch."""
+        """Return the folder and the branch."""
         branch = screen_line(facts.branch)
         room = self._width - 2 * MARGIN - len(branch) - 2
         folder = clip_front(screen_line(facts.folder), room, self._look.glyphs.ellipsis)
@@ -201,7 +197,7 @@ class Sections:
         return self.line([(folder, muted)], [(branch, muted)] if branch else ())
 
     def empty(self) -> Strip:
-        """An empty row."""
+        """Return an empty row."""
         return strip([(" " * self._width, self._fill)], self._width)
 
 
@@ -210,17 +206,17 @@ WIDE, MIDDLE = 140, 120
 
 
 def sidebar_width(screen: int) -> int:
-    """How wide it is beside the chat; 0 when it is folded."""
+    """Return the width of the sidebar next to the chat; 0 when it is hidden."""
     return 40 if screen >= WIDE else 36 if screen >= MIDDLE else 0
 
 
 class Sidebar(Rows):
-    """Draws `facts`; a click on a session chooses it."""
+    """Draws `facts`; a click on a session opens it."""
 
     area = "panel"
 
     class Chosen(Message):
-        """The person clicked on a session."""
+        """The user clicked on a session."""
 
         def __init__(self, session_id: str) -> None:
             super().__init__()
@@ -233,13 +229,13 @@ class Sidebar(Rows):
         self._most = 0
 
     def show(self, facts: SidebarFacts) -> None:
-        """Take other facts."""
+        """Show other content."""
         if facts != self.facts:
             self.facts = facts
             self.redraw()
 
     def on_click(self, event: events.Click) -> None:
-        """Choose a session."""
+        """Post the id of the clicked session."""
         chosen = event.style.meta.get("session")
         if chosen:
             self.post_message(self.Chosen(str(chosen)))
@@ -257,7 +253,7 @@ class Sidebar(Rows):
         self.redraw()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """From the top: context, todos, changes, sessions; folder and branch in the last row but one."""
+        """Return context, todos, changes and sessions, with folder and branch in the last row but one."""
         palette = self.look.palette
         edge = [] if palette.tones else [Segment(self.look.glyphs.divider, palette.style("border"))]
         sections = Sections(self.look, width - len(edge))

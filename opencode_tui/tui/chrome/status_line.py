@@ -1,4 +1,4 @@
-"""The status line: who works with which model, how full the context is, and the keys that matter now."""
+"""The status line: agent and model, the used share of the context, and the keys that are useful now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
-# Clicks on the hints around the prompt: each does what the key beside it does.
+# Clicks on the key hints around the prompt.
 
 _META = "act"
 
@@ -24,29 +24,29 @@ class Pressed(Message):
 
 
 def pressing(action_id: str) -> Style:
-    """The style that makes text a place to click; without an act it is none."""
+    """Return the style of text that runs an action when it is clicked; empty without an action."""
     return Style(meta={_META: action_id}) if action_id else Style()
 
 
 def pressed(event: events.Click) -> str:
-    """The act whose hint was hit; empty beside all of them."""
+    """Return the action of the clicked hint; empty outside of hints."""
     return str(event.style.meta.get(_META, ""))
 
 
 NARROW = 60
-"""Cells below which only the agent and the share of the context are left."""
+"""Cells up to which only the agent and the share of the context are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the line says; `share` and `cost` are empty while the sidebar says them."""
+    """Content of the line; `share` and `cost` are empty while the sidebar shows them."""
 
     agent: str = ""
     model: str = ""
     share: str = ""
     cost: str = ""
     hints: tuple[tuple[str, str, str], ...] = ()
-    """(key, what it does, the id of that act), the most important last."""
+    """(key, description, action id), the most important last."""
 
 
 class StatusLine(Rows):
@@ -55,13 +55,13 @@ class StatusLine(Rows):
     status = Status()
 
     def show(self, status: Status) -> None:
-        """Take other facts."""
+        """Show another status."""
         if status != self.status:
             self.status = status
             self.redraw()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """The one row."""
+        """Return the one row."""
         palette, status = self.look.palette, self.status
         fill = palette.area("background")
         agent = [(" ", fill), (status.agent, palette.style("text", bold=True))]
@@ -76,7 +76,7 @@ class StatusLine(Rows):
         return [row(width, left, self._hints(width - measure(left) - 3), fill=fill, mark=self.look.glyphs.ellipsis)]
 
     def on_click(self, event: events.Click) -> None:
-        """Take a click on a hint for its key."""
+        """Handle a click on a hint like its key."""
         if act := pressed(event):
             self.post_message(Pressed(act))
 

@@ -17,14 +17,14 @@ EXAMPLES = ("create notes.md with a plan", "find TODO in this project", "list th
 """Prompts that the demo model can answer; `up` shows them, the last one first."""
 
 NOTE = 38
-"""Column in which notes begin, from the left edge of the text."""
+"""Column of the notes, from the left edge of the text."""
 
 Group = tuple[str, str, Sequence[tuple[str, str]]]
 """A muted head with a note, and lines with notes."""
 
 
 class Welcome(Rows):
-    """Calm: nothing blinks, no logo."""
+    """The welcome text, without animation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,25 +32,25 @@ class Welcome(Rows):
         self._groups: Sequence[Group] = ()
 
     def show(self, control: SessionController) -> None:
-        """Say what fits: a first run without a key, a folder that is not trusted, or what was done here before."""
+        """Show the text for a run without a key, an untrusted folder, or recent sessions."""
         is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
         groups: list[Group] = []
         if is_demo:
             self._sentence = (
-                ("No model key was found: try the built-in ", False),
+                ("No API key found. Try the built-in ", False),
                 ("demo model", True),
-                (", or add a key.", False),
+                (" or add a key.", False),
             )
-            notes = {"create notes.md with a plan": "undo takes it back"}
+            notes = {"create notes.md with a plan": "can be undone"}
             tries = [(one, notes.get(one, "")) for one in reversed(EXAMPLES)]
             groups.append(("Try", "the demo works offline, on real files", tries))
             keys = [
-                ("opencode-tui auth login anthropic", "asks for the key, stores it once"),
-                ("export OPENAI_API_KEY=…", "or the variable of any provider"),
+                ("opencode-tui auth login anthropic", "prompts for the key and saves it"),
+                ("export OPENAI_API_KEY=…", "or any provider's variable"),
             ]
             groups.append(("Add a key", "", keys))
         else:
-            self._sentence = (("Ask for something, or press up for what you asked before.", False),)
+            self._sentence = (("Type a request, or press up for previous prompts.", False),)
         groups += self._recent(control, is_demo=is_demo)
         groups += _warnings(control)
         if groups != self._groups:
@@ -63,10 +63,10 @@ class Welcome(Rows):
             return []
         newest = sorted(infos, key=lambda one: one.time.updated, reverse=True)[:4]
         now = control.now()
-        return [("Lately here", "", [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
+        return [("Recent sessions", "", [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """The text block, a little above the middle."""
+        """Return the text block, a little above the middle."""
         block = min(width - 6, 78)
         left = max(3, (width - 66) // 2 if block == 78 else 3)
         lines = self._lines(min(block, width - left - 2))
@@ -88,12 +88,12 @@ class Welcome(Rows):
         lines.append([])
         for head, note, entries in self._groups:
             lines += [[], self._entry(head, note, muted, muted, block)]
-            for words, told in entries:
-                lines += [self._entry(words, told, text, muted, block)] if told else self._wrapped(words, text, block)
+            for words, aside in entries:
+                lines += [self._entry(words, aside, text, muted, block)] if aside else self._wrapped(words, text, block)
         return lines
 
     def _wrapped(self, words: str, style: Style, block: int) -> list[Sequence[Piece]]:
-        """Return all of a text: what helps often stands at its end."""
+        """Return all rows of a text, as the remedy is often at its end."""
         words = self.look.words(words)
         rows = [words[start:end] for start, end in breaks(words, block - 2, first=block)]
         return [[(f"  {one}" if number else one, style)] for number, one in enumerate(rows)]
@@ -120,21 +120,19 @@ class Welcome(Rows):
 
 
 def _without_effect(text: str, control: SessionController) -> str:
-    """What would be started or loosened, without the words that the head says already."""
+    """Return an ignored setting without the words of the heading."""
     line = screen_line(" ".join(text.split()))
     return line.partition(": ignored until")[0].removeprefix(f"{control.client.directory}/")
 
 
 def _warnings(control: SessionController) -> list[Group]:
-    """Warnings about settings, and what waits for trust."""
+    """Return the warnings about settings and trust."""
     groups: list[Group] = []
     if control.is_read_only:
-        groups.append(("This folder cannot be written to", "", [("The agent can read, explain and plan here.", "")]))
+        groups.append(("Read-only folder", "", [("The agent can read and plan, but not edit.", "")]))
     if control.ignored:
         lines = [(_without_effect(one, control), "") for one in control.ignored[:5]]
-        groups.append(
-            ("Not in force before you trust this folder", "", [*lines, ("/trust", "shows all of it, and asks you")])
-        )
+        groups.append(("Inactive until you trust this folder", "", [*lines, ("/trust", "review and trust")]))
     if control.warnings:
         groups.append(("Settings", "", [(screen_line(" ".join(one.split())), "") for one in control.warnings[:5]]))
     return groups

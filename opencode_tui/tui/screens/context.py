@@ -1,4 +1,4 @@
-"""The context view: every item that the next request would carry, what it takes, and what can be freed."""
+"""The context page: the items of the next request, their tokens, and what can be freed."""
 
 from collections.abc import Callable, Container, Coroutine, Sequence
 from dataclasses import dataclass
@@ -18,26 +18,24 @@ from opencode_tui.tui.theme.derive import mix
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure
 
-# The head of the context view: how full it is, as a bar by kinds, and what the kinds take.
-
 GROUPS: tuple[tuple[ContextGroup, str], ...] = (
     ("outputs", "tool output"),
     ("messages", "messages"),
     ("summary", "summary"),
     ("system", "system and tools"),
 )
-"""The four parts of the bar, what can be freed first."""
+"""The parts of the bar; what can be freed comes first."""
 
 _SHADES = ("accent", "muted", "guide", "border")
 _FADED = (0.0, 0.35, 0.6, 0.82)
-"""How much of the page is in the colour of each part: the brightest is what can be freed."""
+"""Share of the background in the color of each part."""
 
 MARGIN = 5
-"""Cells of a row that lie outside of its texts."""
+"""Cells of a row outside its texts."""
 
 
 class ContextHead:
-    """Title, bar and legend of a view."""
+    """Title, bar and legend."""
 
     def __init__(self, look: Look, view: ContextView) -> None:
         self._look = look
@@ -45,7 +43,7 @@ class ContextHead:
         self._sums = [sum(item.tokens for item in view.items if item.group == group) for group, _ in GROUPS]
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """`Context`, and at the right how much of what."""
+        """Return the title, with the used tokens at the right."""
         view, palette = self._view, self._look.palette
         facts = f" tokens · {round(100 * view.tokens / view.usable)} %" if view.usable else " tokens"
         of = f" of {amount(view.usable)}" if view.usable else ""
@@ -55,7 +53,7 @@ class ContextHead:
         return [("Context", bold)], right
 
     def bar(self, room: int) -> list[Piece]:
-        """Each part as long as its share of what is usable; the rest is free."""
+        """Return the bar: each part as long as its share of the usable context."""
         view = self._view
         whole = max(view.usable or 0, view.tokens, 1)
         pieces: list[Piece] = []
@@ -67,7 +65,7 @@ class ContextHead:
         return [*pieces, (self._look.glyphs.shades[4] * (room - used), self._look.palette.style("guide"))]
 
     def legend(self, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """What each part takes, what is free, and where there is room when it compacts."""
+        """Return the tokens of each part, the free ones and, where it fits, the limit of compaction."""
         palette, view = self._look.palette, self._view
         muted, text = palette.style("muted"), palette.style("text")
         pieces: list[Piece] = []
@@ -92,11 +90,9 @@ class ContextHead:
 
 
 def _whole(number: int) -> str:
-    """An amount without a digit behind the point from ten thousand on."""
+    """Return an amount, from ten thousand on without decimals."""
     return f"{round(number / 1_000)} k" if 10_000 <= number < 1_000_000 else amount(number)
 
-
-# Pure: the rows of the context view; what one summary stands for is one row until it is opened.
 
 _KINDS = {
     "agent": "System prompt",
@@ -106,8 +102,8 @@ _KINDS = {
     "plugin": "Plugin",
     "tools": "Tools",
     "request": "You",
-    "answer": "Answer",
-    "thought": "Thought",
+    "answer": "Response",
+    "thought": "Reasoning",
     "call": "Call",
     "file": "File",
     "subtask": "Task",
@@ -116,12 +112,12 @@ _KINDS = {
     "added": "Added",
 }
 SENT = ("live", "kept")
-"""States of what the request carries whole."""
+"""States of items that are sent in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextRow:
-    """One item, or several that a summary stands for; `numbers` are their places in the view's items."""
+    """One item, or several that a summary replaces."""
 
     id: str
     items: tuple[ContextItem, ...]
@@ -129,22 +125,22 @@ class ContextRow:
 
     @property
     def item(self) -> ContextItem:
-        """The one item, or the first of several."""
+        """Return the first item."""
         return self.items[0]
 
     @property
     def tokens(self) -> int:
-        """Tokens in the next request."""
+        """Return the tokens in the next request."""
         return sum(one.tokens for one in self.items)
 
     @property
     def is_sent(self) -> bool:
-        """Whether the request carries it whole."""
+        """Return whether the request contains it in full."""
         return self.item.state in SENT
 
     @property
     def begins_turn(self) -> bool:
-        """Whether an empty row stands above it."""
+        """Return whether it starts a turn, which an empty row precedes."""
         return self.item.kind == "request" and not self.is_fold
 
 
@@ -166,7 +162,7 @@ def context_rows(items: Sequence[ContextItem], opened: Container[str]) -> list[C
 
 
 def kind_words(row: ContextRow) -> str:
-    """Return what the row is, in a word or two: `Summary`, `Read`, the time of a request, `41 messages`."""
+    """Return the kind of a row: `Summary`, `Read`, the time of a prompt, `41 messages`."""
     item = row.item
     if row.is_fold:
         return plural(len({one.message_id for one in row.items}), "message")
@@ -178,32 +174,32 @@ def kind_words(row: ContextRow) -> str:
 
 
 def name_words(row: ContextRow) -> str:
-    """Return which one of its kind it is, in one safe line."""
+    """Return the name of a row in one safe line."""
     if row.is_fold:
         times = [clock(one.time) for one in row.items if one.time]
         return " to ".join(dict.fromkeys((times[0], times[-1]))) if times else ""
-    said = screen_line(" ".join(row.item.name.split()))
-    return f"agent {said}" if row.item.kind == "agent" else said
+    name = screen_line(" ".join(row.item.name.split()))
+    return f"agent {name}" if row.item.kind == "agent" else name
 
 
 def token_words(row: ContextRow) -> str:
-    """Return `31.4 k`, or `was 12.0 k` for what is not sent whole."""
+    """Return `31.4 k`, of an item that is not sent in full its former tokens."""
     was = sum(one.was or 0 for one in row.items)
     return _aligned(row.tokens) if row.is_sent or not was else f"was {_aligned(was)}"
 
 
 def _aligned(number: int) -> str:
-    """An amount with its digit behind the point in one column, as far as it has one."""
+    """Return an amount with its decimal digit aligned."""
     words = amount(number)
     return words.replace(" ", ".0 ") if 1_000 <= number < 99_500 and "." not in words else words
 
 
 NAME, STATE, TOKENS, SHARE = 14, 12, 12, 18
-"""Cells of the columns beside the item's own name."""
+"""Cells of the columns other than the item's name."""
 
 
 class ContextScreen(PageScreen):
-    """Prune, restore, compact from here; each says first what it frees. Enter shows an item in the chat, through `jump`."""
+    """The page with keys to prune, restore and compact; Enter shows an item in the chat through `jump`."""
 
     has_preview = False
 
@@ -217,45 +213,45 @@ class ContextScreen(PageScreen):
         self._rows: dict[str, ContextRow] = {}
 
     def fill(self) -> None:
-        """Draw bar, legend and items."""
+        """Show bar, legend and items."""
         self.head.show(self._head(), is_table=True)
         self.listing.show(self._entries())
 
     def page_keys(self) -> Sequence[PageKey]:
-        """What can be done with the chosen item comes first."""
+        """Return the keys; those of the selected item come first."""
         row = self._row
         item = row.item if row is not None and not row.is_fold else None
         keys: list[PageKey] = []
         if item is not None and item.frees:
             keys.append(PageKey("p", f"prune, frees {amount(item.frees)}", lambda: self._begin(self._prune(item))))
         elif self._view.prunable:
-            told = f"prune old output, frees {amount(self._view.prunable)}"
-            keys.append(PageKey("p", told, lambda: self._begin(self._prune(None))))
+            words = f"prune old output, frees {amount(self._view.prunable)}"
+            keys.append(PageKey("p", words, lambda: self._begin(self._prune(None))))
         if item is not None and item.state == "pruned":
             keys.append(PageKey("r", "restore", lambda: self._begin(self._restore(item))))
         keys.append(PageKey("c", "compact", lambda: self._begin(self._compact())))
         if row is not None and row.is_fold:
             keys.append(PageKey("enter", "fold" if row.id in self._opened else "open", self.on_page_list_opened))
-        elif item is not None and self._place(item):
-            keys.append(PageKey("enter", "show in the chat", self.on_page_list_opened))
-        keys.append(PageKey("s", "sort by place" if self._by_size else "sort by size", self._sort))
+        elif item is not None and self._chat_id(item):
+            keys.append(PageKey("enter", "show in chat", self.on_page_list_opened))
+        keys.append(PageKey("s", "sort by position" if self._by_size else "sort by size", self._sort))
         return keys
 
     def on_page_list_opened(self) -> None:
-        """Open or fold what one summary stands for; show any other item in the chat."""
+        """Expand or collapse the items of a summary; show any other item in the chat."""
         row = self._row
         if row is None:
             return
         if row.is_fold:
             self._opened.symmetric_difference_update({row.id})
             self.listing.show(self._entries())
-        elif place := self._place(row.item):
+        elif chat_id := self._chat_id(row.item):
             self.dismiss(None)
-            self._jump(place)
+            self._jump(chat_id)
 
     @staticmethod
-    def _place(item: ContextItem) -> str:
-        """The id under which the chat shows it; empty for what does not stand there."""
+    def _chat_id(item: ContextItem) -> str:
+        """Return the id of the item in the chat; empty for one that it does not show."""
         if item.state == "reverted" or item.kind in ("added", "summary", "marker"):
             return ""
         return (item.message_id if item.kind in ("request", "file") else item.part_id) or ""
@@ -265,7 +261,7 @@ class ContextScreen(PageScreen):
         return self._rows.get(self.listing.chosen)
 
     def _sort(self) -> None:
-        """Sort anew; by size the largest is chosen, as that is what one looks for."""
+        """Change the order; by size, select the largest item."""
         self._by_size = not self._by_size
         entries = self._entries()
         self.listing.show(entries, chosen=entries[0].id if self._by_size and entries else "")
@@ -289,7 +285,7 @@ class ContextScreen(PageScreen):
         await self._control.client.context.restore(self._view.session_id, [item.part_id] if item.part_id else None)
 
     async def _compact(self) -> None:
-        self.foot.show_message("Compacting: a summary takes the place of older messages")
+        self.foot.show_message("Compacting: summarizing older messages")
         await self._control.client.context.compact(
             self._view.session_id, CompactSession(model=self._control.choice.model)
         )

@@ -1,4 +1,4 @@
-"""The diff view: the files that this session changed, one column or side by side; the list of files at the right."""
+"""The changes page: the changed files, unified or side by side, with the list of files at the right."""
 
 import asyncio
 from bisect import bisect_left, bisect_right
@@ -20,17 +20,15 @@ from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.screens.page import PageFoot, PageHead, PageKey, Preview
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, measure, row
 
-# One file's change on the changes page: scrolled by rows, one column or two, long lines cut or wrapped.
-
-BEFORE, BEHIND = 3, 2
-"""Empty cells at either side."""
+LEFT_MARGIN, RIGHT_MARGIN = 3, 2
+"""Empty cells at the sides."""
 NEAR = 2
-"""Rows that are shown above a change one goes to."""
+"""Rows shown above a change after a jump to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file's change in both forms, or a note in their place."""
+    """A file's change in both forms, or a note instead."""
 
     column: DiffForm
     columns: DiffForm
@@ -38,7 +36,7 @@ class FileChange:
 
 
 def change_of(rows: Sequence[CodeRow], note: str = "") -> FileChange:
-    """Return both forms of a file's rows. Takes long for many."""
+    """Return both forms of a file's rows. Blocks, for long with many rows."""
     return FileChange(DiffForm(rows, is_split=False), DiffForm(rows, is_split=True), note)
 
 
@@ -46,7 +44,7 @@ NOTHING = change_of(())
 
 
 class DiffBody(Rows, can_focus=True):
-    """Shows rows of code, or a note in their place."""
+    """Shows rows of code, or a note instead."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,23 +55,23 @@ class DiffBody(Rows, can_focus=True):
         self._laid: tuple[object, DiffLayout] | None = None
 
     def show(self, change: FileChange) -> None:
-        """Take another file; the same one stays where it is."""
+        """Show a file; the same one keeps its scroll position."""
         if change is not self._change:
             self._change, self.top, self._laid = change, 0, None
         self.redraw()
 
     def show_as(self, *, is_split: bool, is_wrapped: bool) -> None:
-        """Show it in another form; the line at the top stays there."""
+        """Show another form; the line at the top stays at the top."""
         self.is_split, self.is_wrapped = is_split, is_wrapped
         self._clamp_scroll()
 
     def scroll(self, rows: int) -> None:
-        """Move; it stops at its ends."""
+        """Scroll by rows, up to the ends."""
         self.top = min(max(0, self.top + rows), max(0, self._layout().height - self.size.height))
         self.redraw()
 
     def to_change(self, step: int) -> None:
-        """Go to the next change, or the one before."""
+        """Go to the next or the previous change."""
         starts = self._layout().change_tops()
         here = self.top + NEAR
         at = bisect_right(starts, here) if step > 0 else bisect_left(starts, here) - 1
@@ -90,19 +88,19 @@ class DiffBody(Rows, can_focus=True):
         self.scroll(-3)
 
     def on_resize(self) -> None:
-        """Keep the line at the top there."""
+        """Keep the line at the top."""
         self._clamp_scroll()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """The rows in sight."""
+        """Return the visible rows."""
         palette = self.look.palette
         fill = palette.area("background")
-        room = width - BEFORE - BEHIND
+        room = width - LEFT_MARGIN - RIGHT_MARGIN
         if self._change.note:
             strips = [Strip.blank(0), row(room, [(self._change.note, palette.style("muted"))], fill=fill)]
         else:
             strips = self._layout().strips(self.top, height, self.look)
-        edge, end = Strip.blank(BEFORE, fill), Strip.blank(BEHIND, fill)
+        edge, end = Strip.blank(LEFT_MARGIN, fill), Strip.blank(RIGHT_MARGIN, fill)
         return [Strip.join([edge, one.adjust_cell_length(room, fill), end]) for one in strips]
 
     def _clamp_scroll(self) -> None:
@@ -113,7 +111,7 @@ class DiffBody(Rows, can_focus=True):
         self.scroll(0)
 
     def _layout(self) -> DiffLayout:
-        width = max(20, self.size.width - BEFORE - BEHIND)
+        width = max(20, self.size.width - LEFT_MARGIN - RIGHT_MARGIN)
         key = (self.is_split, self.is_wrapped, width)
         if self._laid is None or self._laid[0] != key:
             form = self._change.columns if self.is_split else self._change.column
@@ -122,24 +120,24 @@ class DiffBody(Rows, can_focus=True):
 
 
 SPLIT = 110
-"""Cells of the diff's own width from which two columns are the first choice."""
+"""Cells of the diff from which it opens side by side."""
 
 WIDE, FILES = 120, 40
-"""Cells of the screen from which the list of files is shown, and of that list."""
+"""Cells of the screen from which the list of files is shown, and the cells of that list."""
 
 NARROW = 90
-"""Cells of the change below which one column is all that can be read, and keys have fewer words."""
+"""Cells of the diff under which only the unified form is readable, and keys have fewer words."""
 
 LOW = 20
-"""Rows of the screen below which the columns are not named."""
+"""Rows of the screen under which the columns have no headings."""
 
-SESSION = ("before the session", "now")
-TURN = ("before the turn", "behind it")
-"""What the two columns show."""
+SESSION = ("before session", "now")
+TURN = ("before turn", "after")
+"""Headings of the two columns."""
 
 
 class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
-    """Goes through the files; reads each only when it is looked at."""
+    """Shows one file at a time and renders each when it is first shown."""
 
     DEFAULT_CSS = """
     DiffScreen { layout: horizontal; background: $background; }
@@ -165,7 +163,7 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         self.files = Preview()
 
     def compose(self) -> ComposeResult:
-        """The change at the left, the files at the right."""
+        """Yield the change at the left and the files at the right."""
         with Horizontal():
             with Vertical(id="diff-left"):
                 yield self.head
@@ -180,12 +178,12 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         self._open(0)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show the files where there is room, two columns where those have room."""
+        """Show the list of files and two columns where they fit."""
         self.set_class(event.size.width >= WIDE, "-wide")
         self._arrange(is_split=self._room() >= SPLIT and not self._is_stacked)
 
     def _room(self) -> int:
-        """Cells of the change, its margins included."""
+        """Return the cells of the change, margins included."""
         width = self.size.width
         return width - (FILES if width >= WIDE else 0)
 
@@ -222,29 +220,29 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         if not self.body.is_split or self.size.height < LOW:
             return [(title, counts)]
         before, after = self._sides
-        half = half_of(self._room() - BEFORE - BEHIND) + 2
+        half = half_of(self._room() - LEFT_MARGIN - RIGHT_MARGIN) + 2
         return [(title, counts), ((), ()), ([(pad(before, half) + after, palette.style("muted"))], ())]
 
     def _keys(self) -> list[PageKey]:
-        """The keys; with little room those that matter there, in fewer words."""
+        """Return the keys; on a narrow screen fewer, with fewer words."""
         is_split, is_wrapped, is_narrow = self.body.is_split, self.body.is_wrapped, self._room() < NARROW
         shown = [
             ("n", "next" if is_narrow else "next change"),
             ("p", "previous"),
             *([("tab", "next file")] if len(self._diffs) > 1 else []),
             *([] if is_narrow else [("u", "unified" if is_split else "side by side")]),
-            ("w", ("cut" if is_narrow else "cut lines") if is_wrapped else "wrap"),
+            ("w", ("truncate" if is_narrow else "truncate lines") if is_wrapped else "wrap"),
             ("escape", "back"),
         ]
-        acts = self._acts()
-        return [PageKey(key, words, acts[key]) for key, words in shown]
+        actions = self._key_actions()
+        return [PageKey(key, words, actions[key]) for key, words in shown]
 
     def _file_list(self, room: int) -> list[list[Piece]]:
         look = self.body.look
         added, removed = sum(one.additions for one in self._diffs), sum(one.deletions for one in self._diffs)
         title = [("Changes", look.palette.style("text", "panel", bold=True))]
         head = _to_edge(title, change_counts(look, added, removed, "panel"), room, look.palette.area("panel"))
-        return [head, [], *(self._file(at, room) for at in self._files_in_sight())]
+        return [head, [], *(self._file(at, room) for at in self._visible_files())]
 
     def _file(self, at: int, room: int) -> list[Piece]:
         diff, look = self._diffs[at], self.body.look
@@ -258,13 +256,13 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         ]
         return _to_edge(left, counts, room, look.palette.area(area))
 
-    def _files_in_sight(self) -> range:
-        """The numbers of the files that the list has room for, the shown one among them."""
+    def _visible_files(self) -> range:
+        """Return the indexes of the visible files, the shown one among them."""
         rows = max(1, self.files.size.height - 3)
         first = max(0, min(self._at - rows // 2, len(self._diffs) - rows))
         return range(first, min(first + rows, len(self._diffs)))
 
-    def _acts(self) -> Mapping[str, Callable[[], object]]:
+    def _key_actions(self) -> Mapping[str, Callable[[], object]]:
         page = max(1, self.body.size.height - 2)
         return {
             "n": lambda: self.body.to_change(1),
@@ -288,11 +286,11 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         }
 
     def on_key(self, event: events.Key) -> None:
-        """Move, or go back."""
+        """Scroll, or close the page."""
         event.stop()
-        act = self._acts().get(event.key)
-        if act is not None:
-            act()
+        action = self._key_actions().get(event.key)
+        if action is not None:
+            action()
 
 
 def _to_edge(left: Sequence[Piece], right: Sequence[Piece], room: int, fill: Style) -> list[Piece]:
@@ -302,5 +300,5 @@ def _to_edge(left: Sequence[Piece], right: Sequence[Piece], room: int, fill: Sty
 def _read(diff: FileDiff) -> FileChange:
     text = unified(diff)
     if not text:
-        return change_of((), "No lines to show: the file is not text, or too large.")
+        return change_of((), "Binary or too large to display.")
     return change_of(code_rows(text, diff.file, after=diff.after))

@@ -1,4 +1,4 @@
-"""What full screens share: a title, a list with one row chosen, a row of keys; a preview at the right where there is room."""
+"""Base classes of pages: a title, a list with one selected row, a row of keys, and a preview at the right of wide screens."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
 WIDE = 120
-"""Cells of the screen from which the preview stands beside the list."""
+"""Cells of the screen from which the preview is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A row of the list: `id` empty for one that cannot be chosen; `left` and `right` are drawn on an area token."""
+    """A row of the list; `id` is empty for one that cannot be selected. `left` and `right` get the area token."""
 
     left: Callable[[str], Sequence[Piece]]
     right: Callable[[str], Sequence[Piece]] | None = None
@@ -30,7 +30,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class PageKey:
-    """A key of a page; `words` empty for one that is not shown."""
+    """A key of a page; `words` is empty for one that is not shown."""
 
     key: str
     words: str
@@ -38,18 +38,18 @@ class PageKey:
 
 
 class PageHead(Rows):
-    """As many rows as it is given lines: (left, right)."""
+    """Title rows of a page, each (left, right)."""
 
     lines: Sequence[tuple[Sequence[Piece], Sequence[Piece]]] = ()
 
     def show(self, lines: Sequence[tuple[Sequence[Piece], Sequence[Piece]]], *, is_table: bool = False) -> None:
-        """Take other lines; an empty row stands above and below, or only above where the last one heads the list's columns."""
+        """Show lines between empty rows; of a table, whose last line heads the columns, only the first row is empty."""
         self.lines = lines
         self.styles.height = len(lines) + (1 if is_table else 2)
         self.redraw()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Empty, the lines, empty."""
+        """Return an empty row, the lines and an empty row."""
         fill = self.look.palette.area("background")
         empty = Strip.blank(width, fill)
         drawn = [
@@ -60,13 +60,13 @@ class PageHead(Rows):
 
 
 class PageList(Rows, can_focus=True):
-    """The list; `Moved` tells when another row is chosen."""
+    """The list; it posts `Moved` when another row is selected."""
 
     class Moved(Message):
-        """Another row is chosen."""
+        """Another row is selected."""
 
     class Opened(Message):
-        """Enter, or a second click on the chosen row."""
+        """The selected row was clicked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,11 +76,11 @@ class PageList(Rows, can_focus=True):
 
     @property
     def chosen(self) -> str:
-        """The id of the chosen row; empty when there is none."""
+        """Return the id of the selected row; empty when there is none."""
         return self.entries[self._at].id if 0 <= self._at < len(self.entries) else ""
 
     def show(self, entries: Sequence[Entry], *, chosen: str = "") -> None:
-        """Take other rows; the chosen one stays by its id."""
+        """Show other rows; the selection follows its id."""
         wanted = chosen or self.chosen
         self.entries = entries
         places = [at for at, one in enumerate(entries) if one.id]
@@ -89,7 +89,7 @@ class PageList(Rows, can_focus=True):
         self.post_message(self.Moved())
 
     def move(self, rows: int) -> None:
-        """Go up or down over the rows that can be chosen."""
+        """Move the selection up or down by selectable rows."""
         places = [at for at, one in enumerate(self.entries) if one.id]
         if not places:
             return
@@ -99,7 +99,7 @@ class PageList(Rows, can_focus=True):
         self.post_message(self.Moved())
 
     def on_click(self, event: events.Click) -> None:
-        """Choose a row; the chosen one is opened."""
+        """Select a row; open the selected one."""
         at = self._top + event.y
         if 0 <= at < len(self.entries) and self.entries[at].id:
             if at == self._at:
@@ -109,15 +109,15 @@ class PageList(Rows, can_focus=True):
             self.post_message(self.Moved())
 
     def on_mouse_scroll_down(self) -> None:
-        """Go down."""
+        """Move down."""
         self.move(3)
 
     def on_mouse_scroll_up(self) -> None:
-        """Go up."""
+        """Move up."""
         self.move(-3)
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """The rows in sight; the chosen one and one beyond it are."""
+        """Return the visible rows, the selected one and its neighbors among them."""
         most = max(0, len(self.entries) - height)
         self._top = min(max(self._top, self._at - height + 2), self._at - 1 if self._at else 0, most)
         self._top = max(0, self._top)
@@ -135,26 +135,26 @@ class PageList(Rows, can_focus=True):
 
 
 class PageFoot(Rows):
-    """The keys that act here; a click on one is that key."""
+    """The keys of the page; a click on one is that key."""
 
     def __init__(self) -> None:
         super().__init__()
         self._keys: Sequence[PageKey] = ()
-        self._told: tuple[str, str] = ("", "")
+        self._message: tuple[str, str] = ("", "")
 
     def show(self, keys: Sequence[PageKey]) -> None:
-        """Take other keys."""
+        """Show other keys."""
         self._keys = keys
-        self._told = ("", "")
+        self._message = ("", "")
         self.redraw()
 
     def show_message(self, words: str, token: str = "muted") -> None:
-        """Say something above the keys; empty takes it away."""
-        self._told = (words, token)
+        """Show a message above the keys; an empty one removes it."""
+        self._message = (words, token)
         self.redraw()
 
     def on_click(self, event: events.Click) -> None:
-        """Do what the key under the pointer does."""
+        """Run the action of the clicked key."""
         wanted = pressed(event)
         found = next((one for one in self._keys if one.key == wanted), None)
         if found is not None:
@@ -162,7 +162,7 @@ class PageFoot(Rows):
             found.act()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """What was told, then the keys, as many as fit."""
+        """Return the message, then as many keys as fit."""
         palette = self.look.palette
         fill = palette.area("background")
         pieces: list[Piece] = [("   ", fill)]
@@ -177,13 +177,13 @@ class PageFoot(Rows):
                 key.append(("   ", fill))
                 if measure(pieces) + measure(key) <= width:
                     pieces += key
-        words, token = self._told
-        told = row(width, [("   ", fill), (words, palette.style(token or "muted"))], fill=fill)
-        return [told, row(width, pieces, fill=fill), Strip.blank(width, fill)]
+        words, token = self._message
+        message = row(width, [("   ", fill), (words, palette.style(token or "muted"))], fill=fill)
+        return [message, row(width, pieces, fill=fill), Strip.blank(width, fill)]
 
 
 class Preview(Rows):
-    """The area at the right; `lines` are pieces on the panel's tone, inside its margin."""
+    """The panel at the right."""
 
     area = "panel"
 
@@ -192,12 +192,12 @@ class Preview(Rows):
         self.draw: Callable[[int], Sequence[Sequence[Piece] | Strip]] = lambda _room: ()
 
     def show(self, draw: Callable[[int], Sequence[Sequence[Piece] | Strip]]) -> None:
-        """Draw something else; it is asked with the room between the margins."""
+        """Show the lines that `draw` returns for the cells between the margins."""
         self.draw = draw
         self.redraw()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Empty, then what is drawn."""
+        """Return an empty row, then the drawn lines."""
         palette = self.look.palette
         fill = palette.area(self.area)
         first = (self.look.glyphs.divider if not palette.tones else " ", palette.style("border", self.area))
@@ -212,7 +212,7 @@ class Preview(Rows):
 
 
 class PageScreen(ErrorBoundary, DismissOnce[str | None], inherit_bindings=False):
-    """A full screen. Subclasses give `keys` and fill the widgets; escape closes it."""
+    """A page. Subclasses implement `page_keys` and `fill`; escape closes it."""
 
     DEFAULT_CSS = """
     PageScreen { layout: horizontal; background: $background; }
@@ -233,7 +233,7 @@ class PageScreen(ErrorBoundary, DismissOnce[str | None], inherit_bindings=False)
         self.preview = Preview()
 
     def compose(self) -> ComposeResult:
-        """The list at the left, the preview at the right."""
+        """Yield the list at the left and the preview at the right."""
         with Horizontal():
             with Vertical(id="page-left"):
                 yield self.head
@@ -243,32 +243,32 @@ class PageScreen(ErrorBoundary, DismissOnce[str | None], inherit_bindings=False)
                 yield self.preview
 
     def on_mount(self) -> None:
-        """Take the keys and fill the page."""
+        """Focus the list and fill the page."""
         self.listing.focus()
         self.fill()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show the preview where there is room."""
+        """Show the preview on a wide screen."""
         self.set_class(event.size.width >= WIDE, "-wide")
 
     def fill(self) -> None:
-        """Fill the widgets; called once when the page stands."""
+        """Fill the widgets; called once after mounting."""
         raise NotImplementedError
 
     def page_keys(self) -> Sequence[PageKey]:
-        """The keys that act now, escape left out."""
+        """Return the available keys without escape."""
         raise NotImplementedError
 
     def show_keys(self) -> None:
-        """Draw the row of keys anew."""
+        """Draw the row of keys again."""
         self.foot.show([*self.page_keys(), PageKey("escape", "back", lambda: self.dismiss(None))])
 
     def on_page_list_moved(self) -> None:
-        """Follow the chosen row."""
+        """Update the keys for the selected row."""
         self.show_keys()
 
     def on_key(self, event: events.Key) -> None:
-        """Move, act, or go back."""
+        """Move, run an action, or close the page."""
         event.stop()
         moves = {"up": -1, "k": -1, "down": 1, "j": 1, "pageup": -15, "pagedown": 15, "home": -(10**6), "end": 10**6}
         found = next((one for one in self.page_keys() if one.key == event.key), None)
@@ -280,5 +280,5 @@ class PageScreen(ErrorBoundary, DismissOnce[str | None], inherit_bindings=False)
             self.dismiss(None)
 
     def style(self, token: str, area: str = "background", *, bold: bool = False) -> Style:
-        """A style of the look."""
+        """Return a style of the look."""
         return self.listing.look.palette.style(token, area, bold=bold)

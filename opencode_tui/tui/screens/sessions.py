@@ -1,4 +1,4 @@
-"""All sessions of the project: a tree with live state that letters filter, and what the chosen one was about."""
+"""The sessions page: the tree of all sessions with their state, a filter, and a preview of the selected one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
@@ -27,31 +27,28 @@ from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece, measure, row
 
-# Rows of the page of sessions: the filter above, a heading for each day, a session with its state, changes, cost and
-# age.
-
 STATE, CHANGES, COST, AGE = 20, 11, 7, 6
-"""Cells of the columns at the right, from the left to the right."""
+"""Cells of the columns at the right, from left to right."""
 
 CHANGES_FROM, STATE_FROM = 88, 72
-"""Cells of the list from which these columns have room beside the titles."""
+"""Cells of the list from which these columns are shown."""
 
 DELETIONS = 5
 """Cells from the end of the additions to that of the deletions."""
 
 
 class SessionsHead(PageHead):
-    """The title with the sums, and the line in which letters filter."""
+    """The title with the totals, and the filter."""
 
     typed = ""
 
     def update_title(self, left: Sequence[Piece], right: Sequence[Piece], *, typed: str) -> None:
-        """Take another title row, and what was typed."""
+        """Show another title row and filter text."""
         self.typed = typed
         self.show([(left, right), ([], []), ([], [])])
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Empty, title, empty, the filter on its tone, empty."""
+        """Return the title and the filter between empty rows."""
         drawn = [*super().rows(width, height)]
         drawn[3] = self._filter(width)
         return drawn
@@ -70,7 +67,7 @@ class SessionsHead(PageHead):
 
 
 class SessionRows:
-    """Draws the rows of one list; `costs` are the USD of each session by itself, `width` tells the cells of the list."""
+    """Draws the rows of one list; `costs` are USD of each session alone, `width` returns the cells of the list."""
 
     def __init__(
         self,
@@ -87,7 +84,7 @@ class SessionRows:
         self._width = width
 
     def heading(self, group: str, *, is_first: bool) -> Entry:
-        """A day; the first one names the columns."""
+        """Return the heading of a day; the first one has the column names."""
         muted = self._look.palette.style
 
         def right(area: str) -> Sequence[Piece]:
@@ -96,7 +93,7 @@ class SessionRows:
         return Entry(lambda area: [(f"  {group}", muted("muted", area))], right)
 
     def entry(self, one: SessionRow) -> Entry:
-        """A session."""
+        """Return the row of a session."""
         return Entry(lambda area: self._left(one, area), lambda area: self._right(one, area), one.info.id)
 
     def _names(self) -> str:
@@ -136,31 +133,31 @@ class SessionRows:
 
 
 def _with_agents(rows: Sequence[SessionRow], costs: Mapping[str, float]) -> dict[str, Decimal]:
-    """What each session cost with the sessions of its agents, and of theirs."""
+    """Return the cost of each session with its subagent sessions."""
     totals = {one.info.id: Decimal(str(costs.get(one.info.id, 0))) for one in rows}
-    for one in reversed(rows):  # a parent stands above its children
+    for one in reversed(rows):  # a parent comes before its children
         if one.info.parent_id in totals:
             totals[one.info.parent_id] += totals[one.info.id]
     return totals
 
 
 def cost_words(usd: Decimal) -> str:
-    """`0.42`; nothing for what was free."""
+    """Return `0.42`; empty for no cost."""
     if not usd:
         return ""
     return f"{usd:.2f}" if usd >= Decimal("0.005") else "<0.01"
 
 
 def state_words(one: SessionRow, control: SessionController) -> str:
-    """What a session does or waits for, in two or three words; safe."""
+    """Return what a session does or waits for, in two or three safe words."""
     asked = control.folder.waits(one.info.id)
     if isinstance(asked, PermissionRequest):
         return screen_line(f"asks: {asked.patterns[0] if asked.patterns else asked.permission}")
     match one.state:
         case "asks":
-            return "asks you"
+            return "needs your answer"
         case "retry":
-            return "waits to try again"
+            return "waiting to retry"
         case "running" if control.facts is not None and control.session_id == one.info.id:
             return _lowered(control.facts.word)
         case "undone":
@@ -174,10 +171,10 @@ def _lowered(words: str) -> str:
 
 
 def _undone(info: SessionInfo) -> str:
-    """How many turns are undone, where that is noted; not so for an undo of another program, or of a part of an answer."""
-    noted: object = (info.metadata or {}).get(UNDO_KEY)
+    """Return how many turns are undone; without the number for an undo of another program or of a part."""
+    recorded: object = (info.metadata or {}).get(UNDO_KEY)
     try:
-        note = UndoNote.model_validate(noted) if noted is not None else None
+        note = UndoNote.model_validate(recorded) if recorded is not None else None
     except ValueError:
         note = None
     scope = note.report.scope if note is not None and note.report is not None else None
@@ -185,20 +182,20 @@ def _undone(info: SessionInfo) -> str:
 
 
 LIVE_S = 1.0
-"""Seconds between two looks at what the sessions do."""
+"""Seconds between updates of the states."""
 
 COSTS_S = 3.0
-"""Seconds between two looks at what they cost."""
+"""Seconds between updates of the costs."""
 
 WORDS = {"session_fork": "fork", "session_rename": "rename", "session_export": "export", "session_delete": "delete"}
-"""What the acts on the chosen session are called."""
+"""Names of the actions on the selected session."""
 
 FIXED = frozenset({"escape", "enter", "up", "down", "backspace"})
-"""Keys that no setting takes away here."""
+"""Keys that the settings cannot rebind on this page."""
 
 
 class SessionsScreen(PageScreen):
-    """Letters filter, the keys of the settings act; `act` is told what to do with which session."""
+    """The page; `act` gets the chosen action and the session's id."""
 
     DEFAULT_CSS = "SessionsScreen Preview { width: 31.5%; }"
 
@@ -214,23 +211,23 @@ class SessionsScreen(PageScreen):
         self._is_led = False
 
     def fill(self) -> None:
-        """Draw all sessions, the shown one chosen, and go on following what they do."""
+        """Show all sessions, the open one selected, and keep them up to date."""
         self.set_interval(LIVE_S, self._refill)
-        self.set_interval(COSTS_S, self._look_at_costs)
+        self.set_interval(COSTS_S, self._update_costs)
         self.preview.show(self._draw_preview)
         self._refill(chosen=self._control.session_id or "")
-        self._look_at_costs()
+        self._update_costs()
 
     def page_keys(self) -> Sequence[PageKey]:
-        """What can be done with the chosen session, by the keys in force."""
+        """Return the active keys of the selected session."""
         named = {action_id: self._keymap.page_hint(action_id) for action_id in SESSION_PAGE}
         acts = [("enter", "open"), *((key, WORDS[action_id]) for action_id, key in named.items() if key)]
         return [PageKey(key, words, partial(self._leave, words)) for key, words in acts]
 
     def on_key(self, event: events.Key) -> None:
-        """Act, filter with letters; everything else is as on every page."""
+        """Run an action, filter by typed text, or handle the key as every page does."""
         event.stop()
-        event.prevent_default()  # else the page's own keys, letters among them, would act as well
+        event.prevent_default()  # else the keys of the base class would act as well
         act = self._act_of(event.key)
         if act is not None:
             act()
@@ -242,7 +239,7 @@ class SessionsScreen(PageScreen):
             super().on_key(event)
 
     def _act_of(self, key: str) -> Callable[[], object] | None:
-        """What a key of the settings does here; the second one of a sequence is used up in any case."""
+        """Return the action of a key of the settings; the second key of a sequence always has one."""
         wanted = normal(key)
         if self._is_led:
             self._await_second(False)
@@ -260,21 +257,21 @@ class SessionsScreen(PageScreen):
 
     def _await_second(self, is_awaited: bool) -> None:
         self._is_led = is_awaited
-        self.foot.show_message(f"{self._keymap.leader}  and then?" if is_awaited else "")
+        self.foot.show_message(f"{self._keymap.leader}  …" if is_awaited else "")
 
     def on_page_list_moved(self) -> None:
-        """Read what the chosen session was about."""
+        """Load the preview of the selected session."""
         chosen = self.listing.chosen
         if chosen and chosen not in self._glimpses:
             self.run_worker(self._read(chosen), exclusive=True, group="glimpse", exit_on_error=False)
         self.preview.redraw()
 
     def on_page_list_opened(self) -> None:
-        """A click on the chosen row opens it."""
+        """Open the clicked session."""
         self._leave("open")
 
     def on_resize(self, event: events.Resize) -> None:
-        """Give columns up where there is little room."""
+        """Show the columns that fit."""
         self.call_after_refresh(self._refill)
 
     def _leave(self, what: str) -> None:
@@ -304,7 +301,7 @@ class SessionsScreen(PageScreen):
                 entries.append(drawn.heading(group, is_first=len(entries) == 0))
             entries.append(drawn.entry(one))
         if not found:
-            entries = [Entry(lambda area: [("  Nothing like this.", self.style("muted", area))])]
+            entries = [Entry(lambda area: [("  No matches", self.style("muted", area))])]
         self.listing.show(entries, chosen=chosen)
 
     def _show_head(self, rows: Sequence[SessionRow]) -> None:
@@ -316,14 +313,14 @@ class SessionsScreen(PageScreen):
         title: list[Piece] = [("Sessions", self.style("text", bold=True))]
         self.head.update_title(title, [(look.words(told), self.style("muted"))], typed=self._typed)
 
-    def _look_at_costs(self) -> None:
+    def _update_costs(self) -> None:
         self.run_worker(self._read_costs(), exclusive=True, group="costs", exit_on_error=False)
 
     async def _read_costs(self) -> None:
         try:
             costs = await self._control.client.sessions.costs()
         except OpencodeError:
-            return  # the column stays as it is; whoever opens a session is told what is wrong
+            return  # the column keeps its values; opening a session reports the error
         if costs != self._costs:
             self._costs = costs
             self._refill()
@@ -332,7 +329,7 @@ class SessionsScreen(PageScreen):
         try:
             self._glimpses[session_id] = await read_glimpse(self._control.client, session_id)
         except OpencodeError:
-            return  # it was deleted meanwhile
+            return  # it was deleted
         self.preview.redraw()
 
     def _draw_preview(self, room: int) -> Sequence[Sequence[Piece] | Strip]:

@@ -1,4 +1,4 @@
-"""What the chosen session was about: its last words, its todos, the files that it changed; at the right of the page."""
+"""The preview of the selected session: last prompt and response, todos and changed files."""
 
 from collections.abc import Sequence
 
@@ -19,16 +19,16 @@ from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure, row
 
 RECENT = 8
-"""Newest messages among which the last request and the last answer are looked for."""
+"""Number of latest messages that are searched for the last prompt and response."""
 
 AREA = "panel"
 REQUEST_LINES, ANSWER_LINES = 5, 3
 TODOS, FILES = 8, 10
-"""So many of each at most."""
+"""Maximum rows of each."""
 
 
 class Glimpse(Struct, frozen=True):
-    """What the preview tells of a session; texts are safe, `asked` is when the last request came (ms since 1970)."""
+    """Content of the preview; texts are safe, `asked` is the time of the last prompt (ms since 1970)."""
 
     request: str = ""
     answer: str = ""
@@ -39,7 +39,7 @@ class Glimpse(Struct, frozen=True):
 
 
 async def read_glimpse(client: Client, session_id: str) -> Glimpse:
-    """Read what a session was about. Raises OpencodeError when it is gone."""
+    """Load the content for a session. Raises OpencodeError when it was deleted."""
     messages = await client.messages.list(session_id, RECENT)
     todos, diffs = await client.sessions.todos(session_id), await client.sessions.diff(session_id)
     request = answer = facts = ""
@@ -52,20 +52,20 @@ async def read_glimpse(client: Client, session_id: str) -> Glimpse:
             request, asked, turns = (text, message.info.time.created, turns + 1) if text else (request, asked, turns)
         else:
             answer = text or answer
-    if turns and len(messages) < RECENT:  # else there may be more of them
+    if turns and len(messages) < RECENT:  # else there may be more turns
         facts += f" · {plural(turns, 'turn')}"
     return Glimpse(request, answer, facts, asked, todos, diffs)
 
 
 def draw_glimpse(title: str, glimpse: Glimpse, look: Look, room: int) -> list[Sequence[Piece] | Strip]:
-    """The lines of the preview; `title` is safe."""
+    """Return the lines of the preview; `title` is safe."""
     style = look.palette.style
     asked = clock(glimpse.asked) if glimpse.asked else ""
     lines: list[Sequence[Piece] | Strip] = [
         [(title, style("text", AREA, bold=True))],
         [(look.words(glimpse.facts), style("muted", AREA))],
-        *_words("Last request", asked, glimpse.request, look, room=room, most=REQUEST_LINES),
-        *_words("Last answer", "", glimpse.answer, look, room=room, most=ANSWER_LINES),
+        *_words("Last prompt", asked, glimpse.request, look, room=room, most=REQUEST_LINES),
+        *_words("Last response", "", glimpse.answer, look, room=room, most=ANSWER_LINES),
     ]
     if glimpse.todos:
         done = sum(one.status == "completed" for one in glimpse.todos)

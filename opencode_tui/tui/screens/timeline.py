@@ -1,4 +1,4 @@
-"""The timeline: every request of the session with the steps that changed files, and what going back to it would do."""
+"""The timeline page: the prompts of the session with the steps that changed files, and a preview of a revert."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,33 +23,31 @@ from opencode_tui.tui.state.session_facts import clock
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, row
 
-# What going back to a request would do, at the right of the timeline: messages, files, and one file's change.
-
 AREA = "panel"
 FILES, CODE = 12, 40
-"""Rows of files and of code at most."""
+"""Maximum rows of files and of code."""
 
 Lines = list[Sequence[Piece] | Strip]
 
 
 class Change(Struct, frozen=True):
-    """One file's change since a request, as rows; `path` is safe."""
+    """One file's change since a prompt, as rows; `path` is safe."""
 
     path: str
     rows: Sequence[CodeRow]
 
 
-class Outlook(Struct, frozen=True):
-    """What going back would do: `told` is what was said instead, safe."""
+class RevertEffects(Struct, frozen=True):
+    """The effects of a revert, or the safe `error` that prevented the preview."""
 
     preview: RevertPreview | None = None
     files: Sequence[UndoneFile] = ()
     change: Change | None = None
-    told: str = ""
+    error: str = ""
 
 
 def change_since(found: Sequence[Moment], moment: Moment, files: Sequence[UndoneFile]) -> Change | None:
-    """The change of the first file of a turn that would go, from the turn on. Takes long for a large file."""
+    """Return the change since a turn of the first file that a revert would restore. Blocks, for long with a large file."""
     going = {one.path for one in files if not one.is_left}
     first = next((one for one in moment.diffs if screen_line(one.file) in going), None)
     if first is None:
@@ -60,23 +58,22 @@ def change_since(found: Sequence[Moment], moment: Moment, files: Sequence[Undone
     return Change(screen_line(first.file), rows[:CODE]) if rows else None
 
 
-def draw_outlook(moment: Moment, outlook: Outlook | None, look: Look, room: int) -> Lines:
-    """The lines of the preview."""
+def draw_effects(moment: Moment, effects: RevertEffects | None, look: Look, room: int) -> Lines:
+    """Return the lines of the preview."""
     style = look.palette.style
     muted, fill = style("muted", AREA), look.palette.area(AREA)
     title = [(f"Reverting to {clock(moment.time)}", style("text", AREA, bold=True))]
     lines: Lines = [row(room, title, [("preview", muted)], fill=fill), []]
-    if outlook is None:
+    if effects is None:
         return lines
-    if outlook.preview is None:
-        return [*lines, [(outlook.told, muted)]]
-    scope = outlook.preview.scope
+    if effects.preview is None:
+        return [*lines, [(effects.error, muted)]]
+    scope = effects.preview.scope
     if scope is not None:
-        told = f"{plural(scope.requests, 'turn')} {'goes' if scope.requests == 1 else 'go'}"
-        told += f", {plural(len(scope.messages), 'message')}. Redo brings them back."
+        told = f"Removes {plural(scope.requests, 'turn')} ({plural(len(scope.messages), 'message')}). Can be redone."
         lines += [*([(told[start:end], muted)] for start, end in breaks(told, room)), []]
-    lines += _files(outlook.files, look, room) if outlook.files else [[("No file changes.", muted)]]
-    change = outlook.change
+    lines += _files(effects.files, look, room) if effects.files else [[("No file changes.", muted)]]
+    change = effects.change
     if change is not None:
         after = [(f"after {clock(moment.time)}", muted)]
         lines += [[], row(room, [(change.path, style("text", AREA, bold=True))], after, fill=fill)]
@@ -114,20 +111,20 @@ def _file(one: UndoneFile, name: str, look: Look, room: int) -> Lines:
 
 
 TEXT = 11
-"""Cells of the list before a row's text: the time and the rail."""
+"""Cells of the time and the rail."""
 
 NAME = 8
-"""Cells of a step's name with the blank behind it."""
+"""Cells of a step's name and the blank after it."""
 
 COUNTS = 12
-"""Cells that are kept for the counts of changed lines."""
+"""Cells of the counts of changed lines."""
 
 LIVE_S = 1.0
-"""Seconds between two looks at what the session does now."""
+"""Seconds between updates of the session's state."""
 
 
 class TimelineScreen(PageScreen):
-    """Enter jumps, `r` goes back to a request after its preview, `f` forks before it."""
+    """The page; Enter jumps to a prompt, `r` reverts to it, `f` forks before it."""
 
     DEFAULT_CSS = "TimelineScreen Preview { width: 37%; }"
 
@@ -136,10 +133,10 @@ class TimelineScreen(PageScreen):
         self._control = control
         self._moments = found
         self._act = act
-        self._outlooks: dict[str, Outlook] = {}
+        self._effectss: dict[str, RevertEffects] = {}
 
     def fill(self) -> None:
-        """Draw all moments, the last one chosen."""
+        """Show all moments, the last one selected."""
         turns = sum(not one.is_rule for one in self._moments)
         changed = sum(step.is_change for one in self._moments for step in one.steps)
         told = f"{plural(turns, 'turn')} · {plural(changed, 'step')} with changes"
@@ -151,7 +148,7 @@ class TimelineScreen(PageScreen):
         self.set_interval(LIVE_S, self.listing.redraw)
 
     def page_keys(self) -> Sequence[PageKey]:
-        """What can be done with the chosen row."""
+        """Return the keys of the selected row."""
         chosen = self.listing.chosen
         if not chosen:
             return ()
@@ -165,14 +162,14 @@ class TimelineScreen(PageScreen):
         )
 
     def on_page_list_moved(self) -> None:
-        """Ask what going back to the row would do."""
+        """Load the effects of a revert to the selected row."""
         chosen = self.listing.chosen
-        if chosen and not chosen.startswith("ses_") and chosen not in self._outlooks:
+        if chosen and not chosen.startswith("ses_") and chosen not in self._effectss:
             self.run_worker(self._look(chosen), exclusive=True, exit_on_error=False)
         self.preview.redraw()
 
     def on_page_list_opened(self) -> None:
-        """A click on the chosen row jumps there, or opens the fork."""
+        """Jump to the clicked row, or open the fork."""
         chosen = self.listing.chosen
         if chosen:
             self._leave("open" if chosen.startswith("ses_") else "jump", chosen)
@@ -188,11 +185,11 @@ class TimelineScreen(PageScreen):
         try:
             preview = await self._control.client.undo.preview(session_id, message_id)
         except OpencodeError as error:
-            self._outlooks[message_id] = Outlook(told=screen_line(" ".join(str(error).split())))
+            self._effectss[message_id] = RevertEffects(error=screen_line(" ".join(str(error).split())))
         else:
             files = undone_files(preview, self._control.client.directory)
             change = await asyncio.to_thread(change_since, self._moments, moment, files)
-            self._outlooks[message_id] = Outlook(preview, files, change)
+            self._effectss[message_id] = RevertEffects(preview, files, change)
         self.preview.redraw()
 
     def _moment_of(self, message_id: str) -> Moment | None:
@@ -240,7 +237,7 @@ class TimelineScreen(PageScreen):
         return Entry(left)
 
     def _now(self) -> Entry:
-        """What the session does while one looks."""
+        """Return the row of the session's current state."""
         glyphs = self.listing.look.glyphs
 
         def left(area: str) -> Sequence[Piece]:
@@ -248,7 +245,7 @@ class TimelineScreen(PageScreen):
             state: State = state_of(facts.info, self._control.folder) if facts is not None else "idle"
             if facts is None or state not in ("running", "asks", "retry"):
                 return [*self._head("now", glyphs.waiting, "muted", area), ("idle", self.style("muted", area))]
-            told = {"asks": "waits for your answer", "retry": "waits to try again"}.get(state, facts.word)
+            told = {"asks": "waiting for your answer", "retry": "waiting to retry"}.get(state, facts.word)
             words = (told[:1].lower() + told[1:], self.style(HUES[state], area))
             return [*self._head("now", sign_of(state, glyphs), HUES[state], area), words]
 
@@ -283,11 +280,11 @@ class TimelineScreen(PageScreen):
         moment = self._moment_of(self.listing.chosen)
         if moment is None:
             return []
-        return draw_outlook(moment, self._outlooks.get(moment.message_id), self.listing.look, room)
+        return draw_effects(moment, self._effectss.get(moment.message_id), self.listing.look, room)
 
 
 def _compaction_words(item: CompactionItem | None) -> str:
-    """`148 k to 21 k tokens`, as far as it is known."""
+    """Return `148 k to 21 k tokens`, empty when unknown."""
     if item is None or not (item.before and item.after):
         return ""
     until = f"{amount(item.after)} tokens" if item.is_measured else f"a summary of {amount(item.after)}"

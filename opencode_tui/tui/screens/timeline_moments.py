@@ -1,4 +1,4 @@
-"""What the timeline tells of a conversation: its requests, with the steps that changed files, its forks and summaries; pure."""
+"""The content of the timeline: prompts, the steps that changed files, forks and compactions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ from opencode_tui.text.tool import argument_of, name_of, relative
 from opencode_tui.tui.session_tree import name_of as session_name
 
 FILE_TOOLS = frozenset({"write", "edit", "multiedit", "patch", "apply_patch"})
-NO_CHANGE = "no file changed"
+NO_CHANGE = "no file changes"
 
 
 @dataclass(slots=True)
 class Step:
-    """Something in a turn that is worth a row: a change of files, a fork, the answer. Texts are safe."""
+    """A row of a turn: a change of files, a fork, or the response. Texts are safe."""
 
     name: str
     text: str
@@ -29,7 +29,7 @@ class Step:
     deletions: int = 0
     session_id: str = ""
     messages: int = 0
-    """Of a fork: how many messages it took over."""
+    """Number of messages that a fork copied."""
     time: int = 0
     is_change: bool = False
     is_path: bool = False
@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(slots=True)
 class Moment:
-    """One request, or a compaction (`is_rule`), with its steps; `diffs` are what its turn changed, as it was summed up."""
+    """One prompt, or a compaction (`is_rule`), with its steps; `diffs` are the changes of its turn."""
 
     message_id: str
     time: int
@@ -48,18 +48,18 @@ class Moment:
 
     @property
     def additions(self) -> int:
-        """Lines that its turn added."""
+        """Return the lines that the turn added."""
         return sum(one.additions for one in self.diffs or self.steps)
 
     @property
     def deletions(self) -> int:
-        """Lines that its turn removed."""
+        """Return the lines that the turn removed."""
         return sum(one.deletions for one in self.diffs or self.steps)
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A fork: when it was made, its title (safe), its session, the first message that it left out (empty for none)."""
+    """A fork: its creation time, safe title, session, and the first message that it omits (empty for none)."""
 
     time: int
     title: str
@@ -68,7 +68,7 @@ class Branch:
 
 
 def branches_of(sessions: Mapping[str, SessionInfo], session_id: str | None) -> list[Branch]:
-    """The forks of a session, the oldest first."""
+    """Return the forks of a session, the oldest first."""
     found: list[Branch] = []
     for info in sessions.values():
         origin = fork_origin(info)
@@ -78,10 +78,10 @@ def branches_of(sessions: Mapping[str, SessionInfo], session_id: str | None) -> 
 
 
 def moments(messages: Sequence[MessageWithParts], branches: Sequence[Branch], *, root: str = "") -> list[Moment]:
-    """The requests in order; files below `root` are told from there."""
+    """Return the prompts in order; paths of files in `root` are relative to it."""
     found: list[Moment] = []
     at: list[Moment | None] = []
-    """The moment that each message belongs to."""
+    """The moment of each message."""
     for message in messages:
         if isinstance(message.info, UserMessage):
             if (made := _request(message)) is not None:
@@ -94,8 +94,8 @@ def moments(messages: Sequence[MessageWithParts], branches: Sequence[Branch], *,
         count = _copied_count(messages, branch)
         moment = at[count - 1] if count else None
         if moment is not None:
-            told = Step("fork", branch.title, session_id=branch.session_id, messages=count, time=branch.time)
-            moment.steps.append(told)
+            fork = Step("fork", branch.title, session_id=branch.session_id, messages=count, time=branch.time)
+            moment.steps.append(fork)
     return found
 
 
@@ -110,7 +110,7 @@ def _request(message: MessageWithParts) -> Moment | None:
 
 
 def _steps(message: MessageWithParts, diffs: Sequence[FileDiff], root: str) -> list[Step]:
-    """The calls that changed files; what no file tool changed is the last other call's."""
+    """Return the calls that changed files; other changes belong to the last call of another tool."""
     steps: list[Step] = []
     edited: set[str] = set()
     other: ToolPart | None = None
@@ -137,29 +137,29 @@ _COUNTS = ("additions", "deletions")
 
 
 def _counts(state: ToolStateCompleted) -> tuple[int, int]:
-    """Lines that a call added and removed."""
+    """Return the lines that a call added and removed."""
     diff = str(state.metadata.get("diff") or "")
     signs = [line[0] for line in diff.split("\n") if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
     if signs:
         return signs.count("+"), signs.count("-")
-    told: object = state.metadata.get("filediff")
-    counts = [cast(JsonObject, told).get(name) if isinstance(told, dict) else 0 for name in _COUNTS]
+    reported: object = state.metadata.get("filediff")
+    counts = [cast(JsonObject, reported).get(name) if isinstance(reported, dict) else 0 for name in _COUNTS]
     added, removed = (count if isinstance(count, int) else 0 for count in counts)
     return added, removed
 
 
 def _add_answers(found: Sequence[Moment], messages: Sequence[MessageWithParts]) -> None:
-    """Say of a turn that it changed nothing, and of the last one what came of it."""
+    """Add the response to the last turn, and a row to turns that changed nothing."""
     turns = [one for one in found if not one.is_rule]
     answers = {one.info.parent_id for one in messages if isinstance(one.info, AssistantMessage)}
     for moment in turns:
         gist = _gist(messages) if moment is turns[-1] else ""
         if gist or (not moment.steps and moment.message_id in answers):
-            moment.steps.append(Step("answer", gist or NO_CHANGE))
+            moment.steps.append(Step("response", gist or NO_CHANGE))
 
 
 def _gist(messages: Sequence[MessageWithParts]) -> str:
-    """The first line of the last answer, if the conversation ends with one."""
+    """Return the first line of the last response, if the conversation ends with one."""
     last = messages[-1] if messages else None
     if last is None or not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish is None:
         return ""
@@ -168,7 +168,7 @@ def _gist(messages: Sequence[MessageWithParts]) -> str:
 
 
 def _copied_count(messages: Sequence[MessageWithParts], branch: Branch) -> int:
-    """How many messages a fork took over."""
+    """Return how many messages a fork copied."""
     if branch.before:
         return next((at for at, one in enumerate(messages) if one.info.id == branch.before), 0)
     return sum(one.info.time.created <= branch.time for one in messages)

@@ -25,12 +25,12 @@ def test_a_session_that_another_terminal_works_on_says_so_and_shows_the_rest_whe
         first.type("count <<slow 20>> <<words 150>>\r")
         first.sees("word5 ")
         with start("-c") as second:
-            assert "word150" not in second.sees("Worked on in another terminal")
+            assert "word150" not in second.sees("In use in another terminal")
             second.type("me too\r")
             assert "▎ me too" in second.sees("✗"), "what could not be sent stands in the prompt"
             first.sees("Done")
             second.sees("word150")
-            second.sees_no_more("Worked on in another terminal")
+            second.sees_no_more("In use in another terminal")
 
 
 def test_what_another_terminal_added_is_shown_before_one_goes_on(start: Open) -> None:

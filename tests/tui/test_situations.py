@@ -40,11 +40,11 @@ def test_quitting_while_a_turn_runs_asks_and_tells_the_way_back(start: Open, pat
         terminal.type("count <<slow 30>> <<words 500>>\r")
         terminal.sees("word5 ")
         terminal.press("ctrl+c", "ctrl+c")
-        terminal.sees("Quit while the agent works?")
+        terminal.sees("Quit while the agent is running?")
         terminal.answer("escape")
-        terminal.sees_no_more("Quit while the agent works?")
+        terminal.sees_no_more("Quit while the agent is running?")
         terminal.press("ctrl+x", "q")
-        terminal.sees("Quit while the agent works?")
+        terminal.sees("Quit while the agent is running?")
         terminal.answer("y")
         assert terminal.ends() == 0
         session_id = terminal.shown().split()[-1]
@@ -81,7 +81,7 @@ def test_what_is_sent_while_a_turn_runs_waits_and_is_answered(start: Open, serve
 
 def test_the_first_screen_without_a_key_offers_the_demo(folder: Path, environ: dict[str, str]) -> None:
     with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=environ) as terminal:
-        terminal.sees("No model key was found")
+        terminal.sees("No API key found")
         assert "opencode-tui auth login" in terminal.shown()
         terminal.press("up")
         terminal.sees("▎ list the files here")
@@ -115,7 +115,7 @@ def test_a_folder_that_is_not_trusted_starts_nothing_and_says_what_it_would_star
         json.dumps({"mcp": {"evil": {"type": "local", "command": ["touch", "started"]}}})
     )
     with start() as terminal:
-        shown = terminal.sees("Not in force before you trust this folder")
+        shown = terminal.sees("Inactive until you trust this folder")
         assert ".opencode/plugins/evil.py" in shown and "mcp.evil" in shown and "/trust" in shown
         terminal.type("hello\r")
         terminal.sees("Echo: hello")
@@ -131,7 +131,7 @@ def test_a_folder_that_cannot_be_written_to_says_so_and_the_agent_reads_there(
     line = CommandLine(folder, environ, provider=server.config(), settings={"model": "fake/fake-model"})
     words = ["-m", "opencode_tui"] if os.geteuid() else ["-c", WITHOUT_ROOT, "-m", "opencode_tui"]
     with ScreenTerminal(words, folder=folder, environ=line.variables(), size=(200, 40)) as terminal:
-        terminal.sees("This folder cannot be written to")
+        terminal.sees("Read-only folder")
         terminal.type('look <<tool write {"filePath":"n.txt","content":"hi"}>>\r')
         terminal.sees("permission denied by")
         terminal.sees("✓ Done")
@@ -170,6 +170,6 @@ def test_a_question_mark_in_an_empty_prompt_shows_the_keys_and_is_a_letter_behin
         terminal.type("and now?\r")
         terminal.sees("Echo: and now?")
         terminal.press("?")
-        terminal.sees("Keys in force")
+        terminal.sees("Keyboard shortcuts")
         terminal.press("escape")
-        terminal.sees_no_more("Keys in force")
+        terminal.sees_no_more("Keyboard shortcuts")

@@ -81,10 +81,10 @@ def outputs(world: HostileWorld) -> None:
         Call("grep", {"pattern": "w", "path": path}),
     )
     world.turn(Answer(calls=given), Answer(text="printed"))
-    world.choose("Open or fold finished tools")
+    world.choose("Expand or collapse tool output")
     world.read_through()
     _open_tool(world, 2)
-    world.choose("Open or fold finished tools")
+    world.choose("Expand or collapse tool output")
 
 
 def shell(world: HostileWorld) -> None:
@@ -93,9 +93,9 @@ def shell(world: HostileWorld) -> None:
     world.command("/new")
     world.command("!cat hostile.txt")
     world.terminal.sees("Done")
-    world.choose("Open or fold finished tools")
+    world.choose("Expand or collapse tool output")
     _open_tool(world, 0)
-    world.choose("Open or fold finished tools")
+    world.choose("Expand or collapse tool output")
 
 
 def todos(world: HostileWorld) -> None:
@@ -104,9 +104,9 @@ def todos(world: HostileWorld) -> None:
     listed = [[{"content": one, "status": "pending", "id": one} for one in plan] for plan in plans]
     calls = [Call("todowrite", {"todos": plan}) for plan in listed]
     world.turn(Answer(calls=tuple(calls)), Answer(text="planned"))
-    world.choose("Open or fold finished tools")
+    world.choose("Expand or collapse tool output")
     world.read_through()
-    world.choose("Open or fold finished tools")
+    world.choose("Expand or collapse tool output")
 
 
 def changes(world: HostileWorld) -> None:
@@ -289,7 +289,7 @@ def _rename_and_delete(world: HostileWorld) -> None:
     world.command("/rename")
     world.terminal.press("escape")
     world.command("/delete")
-    world.terminal.listens("delete for good")
+    world.terminal.listens("delete")
     world.terminal.press("y")
     world.terminal.sees("Deleted")
 
@@ -332,7 +332,7 @@ def pages(world: HostileWorld) -> None:
 def trust(world: HostileWorld) -> None:
     """What a folder would start if one trusted it."""
     world.command("/trust")
-    world.terminal.listens("leave it without effect")
+    world.terminal.listens("don't trust")
     world.scroll_panel()
     world.terminal.press("escape")
 

@@ -45,7 +45,7 @@ async def test_one_column_and_two_are_both_wrapped() -> None:
         text = await page.sees("side by side")
         assert TAIL in text
         await page.press("u")
-        assert "before the session" in await page.sees("unified")
+        assert "before session" in await page.sees("unified")
         assert TAIL in page.text()
 
 
@@ -54,7 +54,7 @@ async def test_a_click_on_a_key_does_what_the_key_does() -> None:
         lines = page.text().splitlines()
         row = next(at for at, line in enumerate(lines) if "w wrap" in line)
         await page.pilot.click(offset=(lines[row].index("w wrap") + 3, row))
-        await page.sees("w cut lines")
+        await page.sees("w truncate lines")
         await page.pilot.click(offset=(lines[row].index("next file") + 1, row))
         await page.sees("file 2 of 3")
 
@@ -63,7 +63,7 @@ async def test_the_line_at_the_top_stays_there_in_another_form() -> None:
     async with page_of((162, 20)) as page:
         await page.press("n", "n", "down")
         assert "def row(self, values" in first_line(page)
-        for key, words in (("w", "cut lines"), ("u", "side by side"), ("w", "wrap"), ("u", "unified")):
+        for key, words in (("w", "truncate lines"), ("u", "side by side"), ("w", "wrap"), ("u", "unified")):
             await page.press(key)
             await page.sees(words)
             assert "def row(self, values" in first_line(page), key

@@ -178,7 +178,7 @@ async def test_a_line_with_an_exclamation_mark_runs_in_the_shell(environ: dict[s
 async def test_an_unknown_command_stands_in_the_prompt_again(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("/nonsense here")
-        await page.sees("there is no command /nonsense")
+        await page.sees("Unknown command /nonsense")
         assert page.app.chat.prompt.editor.text == "/nonsense here"
 
 
@@ -261,7 +261,7 @@ async def test_a_command_is_completed_and_done(environ: dict[str, str], folder: 
         await page.type("/mod")
         await page.sees("Choose a model")
         await page.press("enter")
-        await page.sees("Type to filter the models")
+        await page.sees("Filter models")
 
 
 async def test_letters_filter_the_commands_and_enter_does_one(environ: dict[str, str], folder: Path) -> None:
@@ -293,7 +293,7 @@ async def test_a_fork_goes_on_in_a_copy(environ: dict[str, str], folder: Path) -
         await page.sees("✓ Done")
         source = page.session_id
         await page.press("ctrl+x", "f")
-        await page.sees("This is the fork")
+        await page.sees("Forked")
         assert page.session_id != source
 
 
@@ -324,7 +324,7 @@ async def test_export_writes_a_new_file_and_never_over_another(environ: dict[str
     async with screen(environ, folder, Answer(text="The answer.")) as page:
         await page.send("hello")
         await page.sees("✓ Done")
-        for name, words in (("taken.md", "is there already"), ("fresh.md", "Exported")):
+        for name, words in (("taken.md", "already exists"), ("fresh.md", "Exported")):
             await page.press("ctrl+x", "x")
             await page.sees("Export as Markdown")
             await page.press("ctrl+a", "ctrl+k")
@@ -361,7 +361,7 @@ async def test_quitting_while_it_works_asks_and_ends_the_turn(environ: dict[str,
         await page.send("<<words 200>> <<slow 30>>")
         await page.sees("word3")
         await page.press("ctrl+x", "q")
-        await page.sees("Quit while the agent works?")
+        await page.sees("Quit while the agent is running?")
         await page.answer("y")
         await page.ends()
         assert page.app.return_value is not None
@@ -437,7 +437,7 @@ async def test_a_theme_is_worn_while_one_looks_and_taken_off_on_escape(environ: 
     async with screen(environ, folder) as page:
         before = page.app.look.palette.background
         await page.press("ctrl+x", "t")
-        await page.sees("Type to filter the themes")
+        await page.sees("Filter themes")
         await page.type("gruvbox")
         assert page.app.look.palette.name == "gruvbox"
         await page.press("escape")
@@ -470,7 +470,7 @@ async def test_a_click_on_a_session_opens_it(environ: dict[str, str], folder: Pa
         await page.send("first talk")
         await page.sees("✓ Done")
         await page.press("ctrl+x", "n")
-        await page.sees("Lately here")
+        await page.sees("Recent sessions")
         await click(page, "first talk", from_column=100)
         await page.sees("One.")
 
@@ -607,7 +607,7 @@ async def test_a_key_is_named_only_where_it_acts(environ: dict[str, str], folder
 async def test_the_prompt_says_that_a_plan_edits_nothing(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.press("tab")
-        await page.sees("Plan only, nothing is edited")
+        await page.sees("Plan mode: read-only")
         await page.press("shift+tab")
         await page.sees("Ask anything")
 
@@ -619,7 +619,7 @@ async def test_nothing_of_a_longer_session_stays_below_a_shorter_one(environ: di
         await page.sees("✓ Done")
         first = page.session_id
         await page.press("ctrl+x", "n")
-        await page.sees("Lately here")
+        await page.sees("Recent sessions")
         await page.send("second")
         await page.sees("✓ Done")
         second = page.session_id

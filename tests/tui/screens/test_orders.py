@@ -47,7 +47,7 @@ async def test_the_prompt_is_cleared_and_lists_are_opened(environ: dict[str, str
         await order(page, "prompt.clear")
         await page.sees_no_more("half a thought")
         await order(page, "help.show")
-        await page.sees("Keys in force")
+        await page.sees("Keyboard shortcuts")
 
 
 async def test_another_session_is_gone_to(environ: dict[str, str], folder: Path) -> None:
@@ -60,7 +60,7 @@ async def test_another_session_is_gone_to(environ: dict[str, str], folder: Path)
 async def test_what_there_is_not_is_told(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await order(page, "session.share")
-        await page.sees("A client ordered session.share, which there is not")
+        await page.sees("Unknown client command: session.share")
 
 
 async def test_no_order_answers_a_question(environ: dict[str, str], folder: Path) -> None:

@@ -20,14 +20,14 @@ def folder(tmp_path: Path) -> Path:
 
 async def test_a_yes_puts_in_force_what_was_listed(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
-        await page.sees("Not in force before you trust this folder")
+        await page.sees("Inactive until you trust this folder")
         await page.send("/trust")
         text = await page.sees("Trust this folder?")
         assert "permission.bash" in text and "command.hello" in text
         await page.answer("y")
         await page.sees("Trusted")
         assert (await page.world.client.settings.notices()).ignored == []
-        assert "Not in force" not in page.text()
+        assert "Inactive until" not in page.text()
 
 
 async def test_a_no_changes_nothing(environ: dict[str, str], folder: Path) -> None:

@@ -58,7 +58,7 @@ class Notifier:
     def follow(self, asking: int) -> None:
         """Set the number of waiting questions; notify when it grows."""
         if asking > self._asking:
-            self._notify("opencode-tui: waiting for your approval")
+            self._notify("opencode-tui: waiting for your answer")
         self._asking = asking
 
     def ended(self, took_ms: int) -> None:

@@ -45,14 +45,14 @@ class AnswerFilter:
     def feed(self, data: str) -> tuple[str, bool | None]:
         """Return the typed text, and whether the background is dark if a reply was in the input."""
         data, self._held = self._held + data, ""
-        told: bool | None = None
+        background: bool | None = None
         for found in _ANSWER.finditer(data):
-            told, self._rounds = is_dark(*found.groups()), 0
+            background, self._rounds = is_dark(*found.groups()), 0
         rest = _ANSWER.sub("", data)
         cut = _BEGINNING.search(rest)
         if cut is not None and (self._rounds or len(cut.group()) >= _SURE):
             rest, self._held = rest[: cut.start()], cut.group()
-        return rest, told
+        return rest, background
 
     def release(self) -> str:
         """Return the held text: nothing followed in time, so it was typed."""
@@ -197,9 +197,9 @@ class TerminalInput(LinuxDriver):
                     read = _read(self.fileno)
                     if not read:
                         return
-                    data, told = answers.feed(pastes.feed(decode(read)))
-                    if told is not None:
-                        self.process_message(BackgroundDetected(told))
+                    data, background = answers.feed(pastes.feed(decode(read)))
+                    if background is not None:
+                        self.process_message(BackgroundDetected(background))
                 else:
                     data = answers.release()
                 if data:

@@ -25,7 +25,7 @@ async def test_a_yes_puts_in_force_what_was_listed(environ: dict[str, str], fold
         text = await page.sees("Trust this folder?")
         assert "permission.bash" in text and "command.hello" in text
         await page.answer("y")
-        await page.sees("Trusted")
+        await page.sees("Folder trusted")
         assert (await page.world.client.settings.notices()).ignored == []
         assert "Inactive until" not in page.text()
 
@@ -53,4 +53,4 @@ async def test_a_folder_without_such_files_says_so(environ: dict[str, str], tmp_
     (tmp_path / "calm").mkdir()
     async with screen(environ, tmp_path / "calm") as page:
         await page.press("ctrl+x", "w")
-        await page.sees("Nothing here needs your trust")
+        await page.sees("Nothing needs your trust")

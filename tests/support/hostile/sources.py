@@ -226,7 +226,7 @@ def permissions(world: HostileWorld) -> None:
 def _look_at_always(world: HostileWorld) -> None:
     """Look at what `always` would allow, and go back to the question."""
     world.terminal.press("a")
-    world.terminal.listens("y always allow")
+    world.terminal.listens("always allow   esc")
     world.scroll_panel()
     world.terminal.press("escape")
     world.terminal.listens("reject and tell")

@@ -1,11 +1,11 @@
 """The bus: synchronous publishing into one bounded queue for each subscriber.
 
-Ordering: a subscriber sees events in the order of publishing, with two liberties. Growth of a part that still waits in its queue is
-joined in place (the first delta's position, all the text), and progress of a running tool is replaced by the newest. Neither
-crosses a structural event of the same part: `PartUpdated` and `PartRemoved` close the entry that growth could still join.
+Ordering: a subscriber sees events in the order of publishing, with two exceptions. Growth of a part that is still in its queue is
+merged (at the position of the first delta), and progress of a running tool is replaced by the latest. Neither crosses a structural
+event of the same part: after `PartUpdated` or `PartRemoved`, growth gets a new entry.
 
-Structural events are never dropped silently: a queue over its bound is emptied, the subscriber gets one `BusLagged` and must read
-everything anew through its client. Growth and progress never count towards the bound: there is one entry for each live part.
+Structural events are never dropped silently: a queue over its bound is emptied, and the subscriber gets one `BusLagged` and must
+read everything again through its client. Growth and progress do not count towards the bound: there is one entry for each live part.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ from opencode_tui.schema.event.event import (
 )
 
 QUEUE_BOUND = 10_000
-"""Structural events that may wait for one subscriber before it counts as lagged."""
+"""Structural events that may be queued for one subscriber before it has lagged."""
 
 
 @dataclass(slots=True)
 class _Growing:
-    """Growth or progress of one part that waits in a queue."""
+    """Queued growth or progress of one part."""
 
     directory: str
     session_id: str
@@ -73,7 +73,7 @@ class Subscription:
         self.close()
 
     def close(self) -> None:
-        """Stop receiving; what waits can still be read, then the iteration ends."""
+        """Stop receiving; queued events can still be read, then the iteration ends."""
         self._closed = True
         self._bus.remove(self)
         self._wake()
@@ -95,7 +95,7 @@ class Subscription:
                 self._waiter = None
 
     def poll(self) -> Envelope | None:
-        """Return the next event that already waits, or None; never blocks."""
+        """Return the next queued event, or None; never blocks."""
         if not self._queue:
             return None
         entry = self._queue.popleft()
@@ -157,7 +157,7 @@ class Subscription:
 
 
 class Bus:
-    """One for each engine. All methods belong to the event loop's thread."""
+    """The bus of an engine. All methods must be called on the event loop's thread."""
 
     def __init__(self) -> None:
         self._subscriptions: list[Subscription] = []
@@ -169,7 +169,7 @@ class Bus:
         return subscription
 
     def publish(self, event: Event, *, directory: str = "") -> None:
-        """Hand an event to every subscriber; returns at once and never raises on their account."""
+        """Queue an event for every subscriber; never blocks and never raises."""
         envelope = Envelope(directory, event)
         for subscription in tuple(self._subscriptions):
             subscription.enqueue(envelope)

@@ -1,18 +1,18 @@
-"""Errors: the exceptions that travel through the program, and the form in which a message stores one.
+"""The exceptions of the program, and the form in which a message stores one.
 
     OpencodeError
     ├── ConfigError            a settings file, a flag or an argument is wrong
     ├── TrustError             a folder cannot be trusted
     ├── StorageError ── NotFoundError · CorruptRecordError · LockTimeoutError
     ├── SessionError ── BusyError · NoSuchMessageError · NothingToRevertError · RunAborted
-    ├── PermissionRefused ── RejectedError(feedback?) ── QuestionDismissedError · DeniedError(rules) · NobodyToAskError
+    ├── PermissionRefused ── RejectedError(feedback?) ── QuestionDismissedError · DeniedError(rules) · ApprovalUnavailableError
     ├── ProviderError ── AuthError · ContextOverflowError
     ├── ModelNotFoundError
-    ├── ToolError              its text goes to the model as the tool's error
+    ├── ToolError              its text is sent to the model as the error
     └── SnapshotError ── GitUnavailableError ── GitMissingError
 
-Stored: {name, data} with the names of `StoredError` (reference, section 12). Every exception's text is one line that names the
-thing, the place and the remedy.
+Stored: {name, data} with the names of `StoredError` (reference, section 12). Every exception's text is one line with the
+problem, the location and the remedy.
 """
 
 from typing import Annotated, Any, Literal
@@ -25,11 +25,11 @@ from opencode_tui.schema.record import Record, absent
 
 
 class OpencodeError(Exception):
-    """An error with a text for the person; the root of all of ours."""
+    """An error with a text for the user; the base class of all our errors."""
 
 
 class ConfigError(OpencodeError):
-    """Settings cannot be used: names file, line, key and remedy."""
+    """Invalid settings; the text has file, line, key and remedy."""
 
 
 class TrustError(OpencodeError):
@@ -41,28 +41,28 @@ class StorageError(OpencodeError):
 
 
 class NotFoundError(StorageError):
-    """There is no such record."""
+    """The record does not exist."""
 
 
 class CorruptRecordError(StorageError):
-    """A record's bytes are not what they should be; `path` is its file."""
+    """A record is not valid; `path` is its file."""
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path} is damaged ({reason}); run `opencode-tui doctor` to set it aside")
+        super().__init__(f"{path} is damaged ({reason}); run `opencode-tui doctor` to quarantine it")
         self.path = path
         self.reason = reason
 
 
 class LockTimeoutError(StorageError):
-    """Another process holds a lock for too long."""
+    """Another process held a lock until the timeout."""
 
 
 class SessionError(OpencodeError):
-    """A session refuses what was asked."""
+    """A session cannot do what was requested."""
 
 
 class BusyError(SessionError):
-    """The session is being worked on."""
+    """The session is in use."""
 
 
 class NoSuchMessageError(SessionError):
@@ -70,21 +70,21 @@ class NoSuchMessageError(SessionError):
 
 
 class NothingToRevertError(SessionError):
-    """There is nothing to undo or to redo."""
+    """There is nothing to undo or redo."""
 
 
 class RunAborted(SessionError):
-    """The run was interrupted before it had its answer."""
+    """The run was interrupted before it ended."""
 
 
 class PermissionRefused(OpencodeError):
-    """An act was not allowed."""
+    """An action was not allowed."""
 
 
 class RejectedError(PermissionRefused):
-    """The user said no (OpenCode's screen knows it by the words). With `feedback` the turn continues, else it ends.
+    """The user rejected the request (OpenCode's screen recognizes the text). With `feedback` the turn continues, else it ends.
 
-    `subject` says to what, for the model: `to run it a third time`.
+    `subject` describes the request for the model: `to run it a third time`.
     """
 
     def __init__(self, feedback: str | None = None, *, subject: str = "") -> None:
@@ -94,7 +94,7 @@ class RejectedError(PermissionRefused):
 
 
 class QuestionDismissedError(RejectedError):
-    """The person closed a question without an answer: the turn ends as after a rejection."""
+    """The user dismissed a question: the turn ends as after a rejection."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,36 +102,32 @@ class QuestionDismissedError(RejectedError):
 
 
 class DeniedError(PermissionRefused):
-    """A rule forbids it; `rules` are those that speak of this permission."""
+    """A rule denies it; `rules` are all rules for this permission."""
 
     def __init__(self, permission: str, pattern: str, rules: list[Rule]) -> None:
-        last = sorted({rule.pattern: place for place, rule in enumerate(rules)}.values())
-        listed = ", ".join(f"{rules[place].pattern}: {rules[place].action}" for place in last) or "none"
+        last = sorted({rule.pattern: index for index, rule in enumerate(rules)}.values())
+        listed = ", ".join(f"{rules[index].pattern}: {rules[index].action}" for index in last) or "none"
         super().__init__(f"A permission rule denies {permission} for {pattern!r}. Rules for {permission}: {listed}")
         self.rules = rules
 
 
-class NobodyToAskError(PermissionRefused):
-    """It needs a person's word, and this run has no terminal to ask at."""
+class ApprovalUnavailableError(PermissionRefused):
+    """It needs approval, and this run has no terminal to ask for it."""
 
     def __init__(self, permission: str, patterns: list[str]) -> None:
         wanted = ", ".join(repr(pattern) for pattern in patterns)
-        act, remedy = f"{permission} for {wanted}", "run with --auto"
+        action, remedy = f"{permission} for {wanted}", "use --auto"
         if permission == "doom_loop":
-            act, remedy = f"going on with the same calls of {wanted} again and again", "try another way"
-        text = f"{act} needs a person's permission and this run has no terminal to ask at; {remedy}"
-        super().__init__(f"{text}, or allow it by a rule below permission.{permission} in opencode.json")
+            action, remedy = f"repeating the same calls of {wanted}", "try a different approach"
+        text = f"{action} needs approval, but there is no terminal; {remedy}"
+        super().__init__(f"{text}, or add a rule under permission.{permission} in opencode.json")
 
 
 class ModelNotFoundError(OpencodeError):
-    """No such provider or model; names the nearest ones."""
+    """The provider or model does not exist; `suggestions` are similar names."""
 
     def __init__(self, provider_id: str, model_id: str, suggestions: list[str]) -> None:
-        hint = (
-            f"; did you mean {', '.join(suggestions)}?"
-            if suggestions
-            else "; `opencode-tui models` lists what there is"
-        )
+        hint = f"; did you mean {', '.join(suggestions)}?" if suggestions else "; see `opencode-tui models`"
         super().__init__(f"no model {provider_id}/{model_id}{hint}")
         self.provider_id = provider_id
         self.model_id = model_id
@@ -139,7 +135,7 @@ class ModelNotFoundError(OpencodeError):
 
 
 class Failure(Struct, frozen=True):
-    """What is known of a failed model call: its row in the failure table, and what the provider said and asked for."""
+    """Details of a failed model call: its row in the failure table, and the response of the provider."""
 
     kind: str = "unknown"
     retryable: bool = False
@@ -160,38 +156,38 @@ class ProviderError(OpencodeError):
 
 
 class AuthError(ProviderError):
-    """There is no key, or the provider refuses it."""
+    """The API key is missing, or the provider rejects it."""
 
 
 class ContextOverflowError(ProviderError):
-    """The request is larger than the model can take."""
+    """The request is larger than the context of the model."""
 
 
 class ToolError(OpencodeError):
-    """A tool could not do what it was asked; the text goes to the model."""
+    """A tool failed; the text is sent to the model."""
 
 
 class SnapshotError(OpencodeError):
-    """The state of the files cannot be recorded or brought back."""
+    """A snapshot cannot be recorded or restored."""
 
 
 class GitUnavailableError(SnapshotError):
-    """Git cannot do what it was asked; the text names its reason."""
+    """Git failed; the text has its reason."""
 
 
 class GitMissingError(GitUnavailableError):
-    """There is no git command."""
+    """Git is not installed."""
 
 
 class ProviderAuthData(Record):
-    """Data of a refused or missing key."""
+    """Data of a rejected or missing key."""
 
     provider_id: str
     message: str
 
 
 class MessageData(Record):
-    """Data of an error that is only a text."""
+    """Data of an error with only a text."""
 
     message: str
 
@@ -204,7 +200,7 @@ class OverflowData(Record):
 
 
 class StructuredOutputData(Record):
-    """Data of an answer that did not fit the schema that was asked for."""
+    """Data of a response that did not match the requested schema."""
 
     message: str
     retries: int = 0
@@ -229,42 +225,42 @@ class StoredAuthError(Record):
 
 
 class StoredUnknownError(Record):
-    """Anything that has no kind of its own."""
+    """Any other error."""
 
     name: Literal["UnknownError"] = "UnknownError"
     data: MessageData
 
 
 class StoredOutputLengthError(Record):
-    """The answer hit the output limit."""
+    """The response reached the output limit."""
 
     name: Literal["MessageOutputLengthError"] = "MessageOutputLengthError"
     data: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
 class StoredAbortedError(Record):
-    """The person interrupted it."""
+    """The user interrupted it."""
 
     name: Literal["MessageAbortedError"] = "MessageAbortedError"
     data: MessageData
 
 
 class StoredStructuredOutputError(Record):
-    """The model did not give the structured answer."""
+    """The model did not return the structured response."""
 
     name: Literal["StructuredOutputError"] = "StructuredOutputError"
     data: StructuredOutputData
 
 
 class StoredOverflowError(Record):
-    """The request did not fit the model."""
+    """The request was larger than the context of the model."""
 
     name: Literal["ContextOverflowError"] = "ContextOverflowError"
     data: OverflowData
 
 
 class StoredApiError(Record):
-    """The provider answered with an error, or not at all."""
+    """The provider returned an error, or did not respond."""
 
     name: Literal["APIError"] = "APIError"
     data: ApiData
@@ -283,7 +279,7 @@ StoredError = Annotated[
 
 
 def to_stored(error: BaseException) -> StoredError:
-    """Return the form in which a message keeps an exception."""
+    """Return the form in which a message stores an exception."""
     text = str(error) or type(error).__name__
     match error:
         case AuthError():
@@ -306,7 +302,7 @@ def to_stored(error: BaseException) -> StoredError:
 
 
 PROGRAM_ENDED = "The program ended before this answer was complete."
-"""What an answer says that nobody stopped: its process was killed."""
+"""The error of a response whose process was killed."""
 
 
 def aborted(message: str = "The operation was aborted.") -> StoredAbortedError:

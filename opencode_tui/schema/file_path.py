@@ -1,7 +1,7 @@
 """Paths of files in records, also those that are not UTF-8.
 
-In memory each byte that is no UTF-8 is a lone surrogate, as `os.fsdecode` gives it. In JSON, which cannot hold one, it is a NUL and
-two hexadecimal digits (`"bad\\u0000ff.txt"`). No path has a NUL of its own, so nothing else is ever written like that.
+In memory each byte that is not UTF-8 is an unpaired surrogate, as `os.fsdecode` returns it. In JSON, which cannot contain one, it
+is a NUL and two hexadecimal digits (`"bad\\u0000ff.txt"`). No path contains a NUL, so this form is unambiguous.
 """
 
 from typing import Annotated
@@ -12,11 +12,13 @@ _DIGITS = frozenset("0123456789abcdef")
 
 
 def write_path(path: str) -> str:
-    """Return a path as JSON holds it; one that is UTF-8 comes back as it is."""
+    """Return the JSON form of a path; a path that is UTF-8 is unchanged."""
     try:
         path.encode()
     except UnicodeEncodeError:
-        return "".join(f"\0{ord(sign) - 0xDC00:02x}" if "\udc80" <= sign <= "\udcff" else sign for sign in path)
+        return "".join(
+            f"\0{ord(character) - 0xDC00:02x}" if "\udc80" <= character <= "\udcff" else character for character in path
+        )
     return path
 
 
@@ -29,7 +31,7 @@ def read_path(text: str) -> str:
 
 
 def _byte(piece: str) -> str:
-    """Return what a NUL and this piece after it stand for."""
+    """Return the text for a NUL followed by this piece."""
     digits = piece[:2]
     if len(digits) < 2 or not _DIGITS.issuperset(digits) or digits < "80":
         return f"\0{piece}"

@@ -1,13 +1,13 @@
-"""Names of the HTTP API that its two ends share, those below which it says what OpenCode's has no place for among them."""
+"""Names of the HTTP API that server and client share, including those that are not in OpenCode's API."""
 
 DEFAULT_USERNAME = "opencode"
-"""The user of basic authorization."""
+"""The user name of basic authorization."""
 
 OWN = "/opencode-tui"
-"""Routes of ours stand below it."""
+"""The path prefix of our own routes."""
 
 KIND_HEADER = "x-opencode-tui-error"
-"""Of an answer that is no success: the class of the exception; OpenCode's bodies know fewer kinds."""
+"""The class of the exception in an error response; OpenCode's bodies have fewer kinds."""
 
 MESSAGE_HEADER = "x-opencode-tui-message"
-"""Of an answer that is still to come: the id of the request that it answers, which is on disk."""
+"""The id of the stored request, in a response whose body comes later."""

@@ -1,7 +1,7 @@
 """Identifiers: a prefix, 48 bits of time and counter in hex, 14 random base62 characters.
 
-The hex digits are the low 48 bits of `unix_ms * 4096 + counter`, so they wrap every 2**36 ms (about 795 days); whoever sorts names
-must handle names that span a wrap (`sort_key`). Source: reference, section 1.
+The hex digits are the low 48 bits of `unix_ms * 4096 + counter`, so they wrap every 2**36 ms (about 795 days); code that sorts ids
+must handle ids that span a wrap. Source: reference, section 1.
 """
 
 import re
@@ -42,9 +42,9 @@ def time_field(identifier: str) -> int | None:
 
 
 def spans_wrap(identifiers: Iterable[str]) -> bool:
-    """Return whether ascending names lie on both sides of a wrap of the 48 bits, so that their order is not that of time.
+    """Return whether ascending names are on both sides of a wrap of the 48 bits, so that their order is not that of time.
 
-    True as well for names without a time field: then only the records know the order.
+    Also true for names without a time field: then only the records have the order.
     """
     fields = [time_field(name) for name in identifiers]
     known = [field for field in fields if field is not None]
@@ -54,7 +54,7 @@ def spans_wrap(identifiers: Iterable[str]) -> bool:
 
 
 class Identifier:
-    """Makes ids that strictly increase within one process; safe to call from several threads."""
+    """Makes ids that strictly increase within one process; thread-safe."""
 
     def __init__(self, clock: Clock = system_clock) -> None:
         self._clock = clock
@@ -70,9 +70,9 @@ class Identifier:
         return _render(prefix, ~self._next() & _MASK)
 
     def observe(self, identifier: str) -> None:
-        """Move the generator past an id that a client chose, so that later ids sort after it.
+        """Advance the generator past an id from a client, so that later ids sort after it.
 
-        An id more than 60 s ahead of the clock moves nothing: a client with a wrong clock must not drag ours along.
+        An id more than 60 s ahead of the clock is ignored, because the client's clock is wrong.
         """
         field = time_field(identifier)
         if field is None:

@@ -1,4 +1,4 @@
-"""Models: how they are named, what they can carry, what they cost."""
+"""Models: names, limits and prices."""
 
 from decimal import Decimal
 from typing import Any, Literal
@@ -9,7 +9,7 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import Record, absent
 
 Adapter = Literal["openai", "anthropic", "litellm", "demo"]
-"""Which code speaks to the provider: one of the two wire formats, litellm's child process, or the built-in demo."""
+"""The code that talks to the provider: one of the two wire formats, litellm's child process, or the built-in demo."""
 
 
 class ModelRef(Record):
@@ -23,7 +23,7 @@ class ModelRef(Record):
 
 
 def parse_model_ref(text: str) -> ModelRef | None:
-    """Return the model that `provider/model` names, or None when the text has no such form."""
+    """Return the model of a text `provider/model`, or None when it has another form."""
     provider, slash, model = text.strip().partition("/")
     if not (provider and slash and model):
         return None
@@ -39,7 +39,7 @@ def require_model_ref(text: str, name: str) -> ModelRef:
 
 
 class Limit(Record):
-    """Sizes in tokens; 0 means unknown. `input` is a cap of its own that some providers set."""
+    """Sizes in tokens; 0 means unknown. `input` is a separate limit of some providers."""
 
     context: int = 0
     input: int | None = absent()
@@ -62,17 +62,17 @@ class LargePrices(Prices):
 
 
 class Cost(Prices):
-    """What a model costs; `large` holds the prices of large requests, the smallest `above` first."""
+    """The prices of a model; `large` has those of large requests, the smallest `above` first."""
 
     large: list[LargePrices] = Field(default_factory=list[LargePrices])
 
 
 class Model(Record):
-    """A model that can be used: its limits, prices, abilities, and the adapter that reaches it.
+    """A model: its limits, prices, capabilities and adapter.
 
-    `options` and `headers` go with every call to it, as the settings give them; headers may hold a key and are never shown.
-    `variants` are named sets of options; a request may choose one. `usable` is how many tokens a conversation may take before it is
-    compacted, under the settings of a folder; absent where no folder is asked or the limit is not known.
+    `options` and `headers` of the settings are sent with every call; headers may contain a key and are never shown. `variants` are
+    named sets of options; a request may choose one. `usable` is the number of tokens at which a conversation is compacted under the
+    settings of a folder; absent without a folder or when the limit is unknown.
     """
 
     provider_id: str

@@ -1,4 +1,4 @@
-"""Permission rules and requests. Evaluation lives in `engine/permission`. Source: seed 002; reference, section 27."""
+"""Permission rules and requests. Evaluated in `engine/permission`. Source: seed 002; reference, section 27."""
 
 from typing import Any, Literal
 
@@ -29,7 +29,7 @@ class ToolCallRef(Record):
 
 
 class PermissionRequest(Record):
-    """A question to the person. `always` lists the patterns that an `always` reply would allow from now on."""
+    """A request for approval. `always` lists the patterns that an `always` reply would allow."""
 
     id: str
     session_id: str
@@ -41,16 +41,16 @@ class PermissionRequest(Record):
 
 
 class PermissionReply(Record):
-    """The answer to a request; `message` is the person's word to the model with a rejection."""
+    """The reply to a request; `message` is the user's feedback to the model with a rejection."""
 
     reply: Reply
     message: str | None = absent()
 
 
 class Verdict(Record):
-    """What rules say of one pattern: `rule` decided it (none: nothing matched), `grant` is an `always` that covers it.
+    """The decision for one pattern: by `rule` (absent: no match) or `grant`, an `always` reply that covers it.
 
-    `source` is the file (absolute) or the variable that the rule stands in; absent for one that is built in.
+    `source` is the file (absolute) or the variable of the rule; absent for a default rule.
     """
 
     permission: str
@@ -63,7 +63,7 @@ class Verdict(Record):
 
 
 class PermissionReport(Record):
-    """Why an act would be allowed, asked for or denied: the most restrictive verdict decides."""
+    """Why a call would be allowed, asked or denied: the most restrictive verdict decides."""
 
     action: Action
     verdicts: list[Verdict]
@@ -71,9 +71,9 @@ class PermissionReport(Record):
 
 
 class PermissionRules(Record):
-    """The rules of an agent in order (the last match wins), and what the person allowed for good in this worktree.
+    """The rules of an agent in order (the last match wins), and the "always" grants of this worktree.
 
-    `sources` tell of each rule the file (absolute) or the variable that it stands in; empty for one that is built in.
+    `sources` has the file (absolute) or the variable of each rule; empty for a default rule.
     """
 
     agent: str

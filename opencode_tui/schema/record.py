@@ -1,7 +1,7 @@
 """The base of every stored or sent shape.
 
-Names: `session_id` here is `sessionID` on disk. Unknown fields survive a rewrite, so that a newer or foreign program's data passes
-through unharmed. Optional fields are absent, never null; a null inside free-form data (a tool's input) stays.
+Names: `session_id` here is `sessionID` on disk. Unknown fields survive a rewrite, so that data of newer or other programs is kept.
+Optional fields are absent, never null; a null inside free-form data (a tool's input) is kept.
 """
 
 import json
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
 
 JsonObject = dict[str, Any]
-"""A JSON object at a border of the program."""
+"""A JSON object from or for another program."""
 
 
 def json_name(name: str) -> str:

@@ -1,10 +1,10 @@
-"""Sums over a session."""
+"""Totals of a session."""
 
 from opencode_tui.schema.record import Record
 
 
 class SessionTotals(Record):
-    """What a session and the sessions of its agents have used: model calls, tokens, USD."""
+    """Usage of a session and its subagent sessions: model calls, tokens, USD."""
 
     steps: int = 0
     input: int = 0

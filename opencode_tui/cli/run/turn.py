@@ -18,7 +18,7 @@ from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.terminal import say
 from opencode_tui.client.local import AskPerson, Policy, choose_policy
 from opencode_tui.schema.api.request import CreateSession, ForkSession, UpdateSession
-from opencode_tui.schema.error import ConfigError, NobodyToAskError, OpencodeError, PermissionRefused
+from opencode_tui.schema.error import ApprovalUnavailableError, ConfigError, OpencodeError, PermissionRefused
 from opencode_tui.schema.event.event import (
     Event,
     MessageUpdated,
@@ -155,7 +155,7 @@ class ReportRefusals:
         """Return what the policy returns. Raises PermissionRefused."""
         try:
             return self._policy.decide(request)
-        except NobodyToAskError as error:
+        except ApprovalUnavailableError as error:
             if request.permission != "question":
                 say(str(error))
             raise

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from opencode_tui.schema.error import NobodyToAskError
+from opencode_tui.schema.error import ApprovalUnavailableError
 from opencode_tui.schema.permission import PermissionRequest
 
 
@@ -43,5 +43,5 @@ class RefuseQuestions:
     """Rejects every request, for a run without a terminal; the error says how to allow it."""
 
     def decide(self, request: PermissionRequest) -> bool:
-        """Raise NobodyToAskError."""
-        raise NobodyToAskError(request.permission, request.patterns)
+        """Raise ApprovalUnavailableError."""
+        raise ApprovalUnavailableError(request.permission, request.patterns)

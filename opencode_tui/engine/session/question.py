@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.schema.api.question import Question, QuestionRequest
-from opencode_tui.schema.error import NobodyToAskError, QuestionDismissedError, ToolError
+from opencode_tui.schema.error import ApprovalUnavailableError, QuestionDismissedError, ToolError
 from opencode_tui.schema.event.event import QuestionAsked, QuestionRejected, QuestionReplied
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
@@ -93,7 +93,7 @@ def _check_somebody_is_there(request: QuestionRequest, policy: Policy) -> None:
                 always=[],
             )
         )
-    except NobodyToAskError as error:
+    except ApprovalUnavailableError as error:
         raise ToolError(
             "no user is present: this run has no terminal; make the most sensible choice yourself and report it"
         ) from error

@@ -1,4 +1,4 @@
-"""What a face shows of agents, providers, commands and settings."""
+"""Agents, providers, commands, tools, skills and notices, as the API returns them."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from opencode_tui.schema.record import JsonObject, Record, absent
 
 
 class AgentSummary(Record):
-    """An agent as one chooses it."""
+    """An agent in a list."""
 
     name: str
     description: str | None = absent()
@@ -21,9 +21,9 @@ class AgentSummary(Record):
 
 
 class ProviderSummary(Record):
-    """A provider as one chooses it. `env` are the variables that may hold its key, `source` is where its key or address is from.
+    """A provider in a list. `env` are the variables for its key, `source` is where its key or address comes from.
 
-    What is not sent: `is_ready` tells whether it can be asked now; `package` names its wire format as the settings do.
+    Not sent: `is_ready` is whether it can be used now; `package` is its wire format, as in the settings.
     """
 
     id: str
@@ -37,7 +37,7 @@ class ProviderSummary(Record):
 
 
 class ProviderFacts(Record):
-    """All of a provider, what `ProviderSummary` does not send too."""
+    """All fields of a provider, including those that `ProviderSummary` does not send."""
 
     summary: ProviderSummary
     is_ready: bool
@@ -46,14 +46,14 @@ class ProviderFacts(Record):
     base_url: str = ""
 
     def whole(self) -> ProviderSummary:
-        """Return the summary with all of it."""
+        """Return the summary with all fields."""
         return self.summary.changed(
             is_ready=self.is_ready, default_model=self.default_model, package=self.package, base_url=self.base_url
         )
 
 
 def provider_facts(summary: ProviderSummary) -> ProviderFacts:
-    """Return all of a provider in a form that can be sent."""
+    """Return all fields of a provider in a form that can be sent."""
     return ProviderFacts(
         summary=summary,
         is_ready=summary.is_ready,
@@ -85,7 +85,7 @@ class ToolSummary(Record):
 
 
 class SkillSummary(Record):
-    """A skill; `location` is its file, `content` the text below its head."""
+    """A skill; `location` is its file, `content` the text after its front matter."""
 
     name: str
     description: str
@@ -94,7 +94,7 @@ class SkillSummary(Record):
 
 
 class Notices(Record):
-    """Lines about the settings: `warnings`, and what is `ignored` until the folder is trusted."""
+    """Messages about the settings: `warnings`, and the settings `ignored` until the folder is trusted."""
 
     warnings: list[str] = Field(default_factory=list[str])
     ignored: list[str] = Field(default_factory=list[str])

@@ -1,4 +1,4 @@
-"""What the next request of a session carries, item by item, and what pruning does to it."""
+"""The content of the next request of a session, item by item, and reports of pruning and compaction."""
 
 from typing import Any, Literal
 
@@ -8,8 +8,8 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 
 ContextState = Literal["live", "pruned", "summarized", "ignored", "reverted", "kept"]
-"""What becomes of an item: it is sent; only its head is, its output was pruned; a summary stands for it; the model is not given it;
-it is undone; it is sent because the program keeps it across a summary.
+"""The state of an item, in order: sent; sent without its pruned output; replaced by a summary; not sent; undone; sent because it is
+preserved across a summary.
 """
 
 ContextKind = Literal[
@@ -18,19 +18,19 @@ ContextKind = Literal[
 ]  # fmt: skip
 """What an item is: five kinds of layers of the system prompt, the tools' definitions, then what messages consist of.
 
-`added` is what the program adds to what the person says: the text of attached files, reminders.
+`added` is what the program adds to the prompts: the text of attached files, reminders.
 """
 
 ContextGroup = Literal["system", "messages", "summary", "outputs"]
-"""Which of the four great parts of the context an item belongs to; `system` is the system prompt and the tools."""
+"""The group of an item in the context; `system` is the system prompt and the tools."""
 
 
 class ContextItem(Record):
-    """One thing that the next request carries, or that it leaves out.
+    """One item that the next request contains, or leaves out.
 
     `tokens` is what it takes in that request, `share` that as a part of the whole request (0 to 1); `was` what it took when it was
     sent, for one that is not sent whole. `frees` is what pruning it would free. `name` says which one of its kind: a path, a tool's
-    title, the beginning of a text. `time` is when its message was made, in ms since 1970.
+    title, the start of a text. `time` is when its message was made, in ms since 1970.
     """
 
     kind: ContextKind
@@ -49,11 +49,11 @@ class ContextItem(Record):
 
 
 class ContextView(Record):
-    """The next request of a session, item by item in its order; what comes with the person's next prompt is not in it.
+    """The next request of a session, item by item in order, without the user's next prompt.
 
     `tokens` is the sum of the items, `usable` how many the conversation may take before it is compacted (absent when the model's
     limit is not known), `context` the model's limit. `reported` is what the provider counted for the newest answer and everything
-    before it. `factor` is by how much the estimates were scaled to that report, `learned` on how many reports they rest.
+    before it. `factor` is the scale of the estimates to that report, `learned` the number of reports that they are based on.
     `prunable` is what pruning by the rules would free now.
     """
 
@@ -72,9 +72,9 @@ class ContextView(Record):
 
 
 class RequestView(Record):
-    """The next request as it would go to the provider; keys in `headers` and in `url` are covered.
+    """The next request as it would go to the provider; keys in `headers` and in `url` are redacted.
 
-    `url` is absent when no address is known: the demo has none, litellm chooses its own.
+    `url` is absent when it is unknown: the demo has none, litellm chooses its own.
     """
 
     session_id: str
@@ -87,7 +87,7 @@ class RequestView(Record):
 
 
 class PrunedPart(Record):
-    """A call whose output is left out of, or comes back into, what the model is given; `tokens` of the output."""
+    """A call whose output is pruned or restored; `tokens` of the output."""
 
     part_id: str
     message_id: str
@@ -105,23 +105,23 @@ class PruneReport(Record):
 
 
 class PartChoice(Record):
-    """Which calls to prune or to restore, by the ids of their parts; without any those that the rules choose, or all.
+    """The calls to prune or restore, by the ids of their parts; by default those that the rules choose, or all.
 
-    With `dry_run` it is only said what would be done.
+    With `dry_run` nothing is changed.
     """
 
     parts: list[str] | None = absent()
     dry_run: bool = False
 
 
-# Compaction by hand: what is asked, and what came of it.
+# Manual compaction: the request and the report.
 
 
 class CompactSession(Record):
-    """A wish to put a summary in the place of a session's older messages.
+    """A request to summarize a session's older messages.
 
     `model` writes it (without one, that of the settings or of the conversation); `auto` lets the conversation go on afterwards;
-    `dry_run` only tells what would be done.
+    With `dry_run` nothing is changed.
     """
 
     model: ModelRef | None = absent()
@@ -130,9 +130,9 @@ class CompactSession(Record):
 
 
 class CompactionReport(Record):
-    """What a compaction does: `messages` that the summary stands for, their tokens `before` and those `after`, both estimates.
+    """The effect of a compaction: the `messages` that the summary replaces, and the estimated tokens `before` and `after`.
 
-    `kept` is what stays word for word. A compaction that was only looked at has no message, no summary and no `after`.
+    `kept` is the text that is kept verbatim. A dry run has no message, no summary and no `after`.
     """
 
     session_id: str

@@ -1,4 +1,4 @@
-"""Files of the folder that is worked in, as faces show them. Source: reference, `http.md` 3, "Facts for start-up"."""
+"""Files of the working folder, as the API returns them. Source: reference, `http.md` 3, "Facts for start-up"."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ FindKind = Literal["file", "directory", "all"]
 
 
 class FileEntry(Record):
-    """An entry of a folder; `path` is relative to the folder that is worked in, `ignored` tells that git ignores it."""
+    """An entry of a folder; `path` is relative to the working folder, `ignored` is whether git ignores it."""
 
     name: str
     path: str
@@ -20,7 +20,7 @@ class FileEntry(Record):
 
 
 class FileContent(Record):
-    """What a file holds: text, or bytes in base64 for what a browser can show; other bytes are left out."""
+    """The content of a file: text, or base64 for types that a browser can show; empty for other binary files."""
 
     type: Literal["text", "binary"]
     content: str
@@ -29,7 +29,7 @@ class FileContent(Record):
 
 
 class ChangedFile(Record):
-    """A file that differs from the last commit; `path` is relative to the folder that is worked in, counts are lines."""
+    """A file that differs from the last commit; `path` is relative to the working folder, counts are lines."""
 
     path: str
     added: int

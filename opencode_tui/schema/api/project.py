@@ -1,4 +1,4 @@
-"""A project: what groups the sessions of one repository. Source: reference, section 4."""
+"""A project, which groups the sessions of one repository. Source: reference, section 4."""
 
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ GLOBAL_PROJECT = "global"
 
 
 class Places(Record):
-    """Absolute folders: the person's, ours, and those that are worked in."""
+    """Absolute folders: the user's home, the program's folders, and the working folder."""
 
     home: str
     state: str

@@ -1,4 +1,4 @@
-"""Questions that a tool puts to the person, and how they stand. Source: reference, section 28 (question)."""
+"""Questions of a tool to the user. Source: reference, section 28 (question)."""
 
 from pydantic import Field
 
@@ -7,14 +7,14 @@ from opencode_tui.schema.record import Record, absent
 
 
 class QuestionOption(Record):
-    """One answer that is offered."""
+    """One of the suggested answers."""
 
     label: str
     description: str = ""
 
 
 class Question(Record):
-    """One question: `header` is its few words for a narrow place; `multiple` allows several answers."""
+    """One question: `header` is a short label; `multiple` allows several answers."""
 
     question: str
     header: str = ""
@@ -23,7 +23,7 @@ class Question(Record):
 
 
 class QuestionRequest(Record):
-    """Questions that wait together; an answer is a list of labels for each, the person's own words among them."""
+    """Questions that are asked together; an answer is a list of labels for each, own text of the user included."""
 
     id: str
     session_id: str

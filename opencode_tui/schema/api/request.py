@@ -1,4 +1,4 @@
-"""What a client asks of the engine. Source: reference, section 34 (PromptInput and its kin)."""
+"""Requests to the engine. Source: reference, section 34 (PromptInput and others)."""
 
 from typing import Annotated, Any, Literal
 
@@ -35,7 +35,7 @@ class FileInput(Record):
 
 
 class AgentInput(Record):
-    """A prompt that names an agent."""
+    """A reference to an agent in a prompt."""
 
     type: Literal["agent"] = "agent"
     id: str | None = absent()
@@ -44,7 +44,7 @@ class AgentInput(Record):
 
 
 class SubtaskInput(Record):
-    """Work for a child session."""
+    """A task for a subagent session."""
 
     type: Literal["subtask"] = "subtask"
     id: str | None = absent()
@@ -76,7 +76,7 @@ class PromptInput(Record):
 
 
 class CommandInput(Record):
-    """A slash command with what was typed behind it; `model` is `provider/model`, `parts` are attachments beside its template."""
+    """A slash command with its arguments; `model` is `provider/model`, `parts` are additional attachments."""
 
     command: str
     arguments: str = ""
@@ -88,7 +88,7 @@ class CommandInput(Record):
 
 
 class ShellInput(Record):
-    """A command line that the person runs in the session; the model sees it with the next request."""
+    """A shell command of the user in the session; the model sees it with the next request."""
 
     command: str
     message_id: str | None = absent()
@@ -97,7 +97,7 @@ class ShellInput(Record):
 
 
 class CreateSession(Record):
-    """What a new session may be given."""
+    """Fields of a new session."""
 
     parent_id: str | None = absent()
     title: str | None = absent()
@@ -105,14 +105,14 @@ class CreateSession(Record):
 
 
 class UpdateSession(Record):
-    """What of a session a client may change."""
+    """Fields of a session that a client may change."""
 
     title: str | None = absent()
     archived: int | None = absent()
 
 
 class ForkSession(Record):
-    """Where a fork ends: before the message `message_id`, without one at the end; `worktree` gives it a work tree of its own."""
+    """The end of a fork: before the message `message_id`, by default after the last; `worktree` creates a work tree for it."""
 
     message_id: str | None = absent()
     worktree: bool | None = absent()

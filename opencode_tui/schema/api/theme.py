@@ -1,4 +1,4 @@
-"""Names of colour themes: those that come with the program, those that only OpenCode has, and what is wrong with another one.
+"""Names of color themes: built-in ones and those that only OpenCode has.
 
 Source: reference, section 38.
 """
@@ -16,19 +16,19 @@ SHIPPED = _names(
     "opencode-tui opencode system dark light catppuccin dracula everforest github gruvbox kanagawa monokai nord one-dark rosepine "
     "solarized tokyonight vesper zenburn"
 )
-"""What can be worn without a file; the first five are one theme."""
+"""Built-in themes; the first five are one theme."""
 
 ELSEWHERE = _names(
     "aura ayu carbonfox catppuccin-frappe catppuccin-macchiato cobalt2 cursor flexoki lucent-orng material matrix mercury nightowl "
     "orng osaka-jade palenight synthwave84 vercel"
 )
-"""OpenCode's themes that do not come with this program."""
+"""OpenCode's themes that this program does not have."""
 
 
 def theme_fault(name: str, own: Iterable[str] = ()) -> str:
-    """Return what is wrong with a theme's name, and what to do; empty for one that is there.
+    """Return why a theme's name cannot be used, and the remedy; empty for a known theme.
 
-    `own` are the names of theme files, asked for only when the name is none of the program's.
+    `own` are the names of theme files, read only when the name is not a built-in theme.
     """
     if name in SHIPPED:
         return ""
@@ -40,4 +40,4 @@ def theme_fault(name: str, own: Iterable[str] = ()) -> str:
     import difflib  # only for a mistake
 
     near = difflib.get_close_matches(name.lower(), sorted(known), 1)
-    return f"there is no theme {name!r}; " + (f"did you mean {near[0]!r}?" if near else "choose one with /themes")
+    return f"unknown theme {name!r}; " + (f"did you mean {near[0]!r}?" if near else "choose one with /themes")

@@ -1,4 +1,4 @@
-"""What a folder's own files would start or loosen, for the one who decides whether they may."""
+"""Reports of what a folder's config would start or loosen, and the grant of trust."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ TrustVerdict = Literal["trusted", "changed", "unknown"]
 
 
 class TrustItem(Record):
-    """A file or folder by its name relative to the worktree, and what it would do, a line each."""
+    """A file or folder by its path relative to the worktree, and its effects, one line each."""
 
     name: str
     effects: list[str] = Field(default_factory=list[str])
@@ -18,7 +18,7 @@ class TrustItem(Record):
 
 
 class TrustReport(Record):
-    """Everything that needs trust; `seen` stands for its content as it was read, a yes is given to that alone."""
+    """Everything that needs trust; `seen` is the fingerprint of the content, to which a grant is bound."""
 
     worktree: str
     seen: str
@@ -26,6 +26,6 @@ class TrustReport(Record):
 
 
 class TrustGrant(Record):
-    """A yes to the content that a report was about."""
+    """A grant for the content of a report."""
 
     seen: str

@@ -1,4 +1,4 @@
-"""Everything that the engine tells its clients while it works. Source: seeds; reference, section 33 and `http.md` 4.
+"""The events of the engine. Source: seeds; reference, section 33 and `http.md` 4.
 
 On the wire an event is `{type, properties}` (`to_wire`). Three classes of delivery (`bus/`):
 
@@ -27,7 +27,7 @@ from opencode_tui.schema.session.session import SessionInfo, SessionStatus, Todo
 
 
 class SessionCreated(Record):
-    """A session was made; comes before any other event of it."""
+    """A session was created; the first of its events."""
 
     type: Literal["session.created"] = "session.created"
     info: SessionInfo
@@ -41,14 +41,14 @@ class SessionUpdated(Record):
 
 
 class SessionDeleted(Record):
-    """A session is gone; children come before their parent."""
+    """A session was deleted; children come before their parent."""
 
     type: Literal["session.deleted"] = "session.deleted"
     info: SessionInfo
 
 
 class SessionStatusChanged(Record):
-    """Busy comes after the user's parts and before the assistant message; idle when the run's records are closed."""
+    """Busy comes after the user's parts and before the assistant message, idle when the run's records are finalized."""
 
     type: Literal["session.status"] = "session.status"
     session_id: str
@@ -56,14 +56,14 @@ class SessionStatusChanged(Record):
 
 
 class SessionIdle(Record):
-    """The twin of status idle that older clients wait for; directly after it."""
+    """The form of status idle that older clients wait for; directly after it."""
 
     type: Literal["session.idle"] = "session.idle"
     session_id: str
 
 
 class SessionDiff(Record):
-    """The files that the session changed, anew."""
+    """The file changes of the session, updated."""
 
     type: Literal["session.diff"] = "session.diff"
     session_id: str
@@ -79,21 +79,21 @@ class SessionFailed(Record):
 
 
 class SessionCompacted(Record):
-    """A summary took the place of older history."""
+    """A summary replaced older history."""
 
     type: Literal["session.compacted"] = "session.compacted"
     session_id: str
 
 
 class MessageUpdated(Record):
-    """A message was made or changed; comes before its parts."""
+    """A message was created or changed; comes before its parts."""
 
     type: Literal["message.updated"] = "message.updated"
     info: Message
 
 
 class MessageRemoved(Record):
-    """A message is gone; after its parts' removals."""
+    """A message was removed; after the removal of its parts."""
 
     type: Literal["message.removed"] = "message.removed"
     session_id: str
@@ -101,7 +101,7 @@ class MessageRemoved(Record):
 
 
 class PartUpdated(Record):
-    """A part was made, changed its state or ended; `delta` only on the wire, for text that grew."""
+    """A part was created or changed; `delta` only on the wire, for appended text."""
 
     type: Literal["message.part.updated"] = "message.part.updated"
     part: Part
@@ -109,7 +109,7 @@ class PartUpdated(Record):
 
 
 class PartRemoved(Record):
-    """A part is gone."""
+    """A part was removed."""
 
     type: Literal["message.part.removed"] = "message.part.removed"
     session_id: str
@@ -118,7 +118,7 @@ class PartRemoved(Record):
 
 
 class PermissionAsked(PermissionRequest):
-    """The person must answer before the tool goes on."""
+    """A tool is waiting for approval by the user."""
 
     type: Literal["permission.asked"] = "permission.asked"
 
@@ -133,7 +133,7 @@ class PermissionReplied(Record):
 
 
 class QuestionAsked(Record):
-    """A tool asks the person; shape of `questions`: reference, section 28."""
+    """A tool is waiting for answers of the user; shape of `questions`: reference, section 28."""
 
     type: Literal["question.asked"] = "question.asked"
     id: str
@@ -168,7 +168,7 @@ class TodoUpdated(Record):
 
 
 class CommandExecuted(Record):
-    """A slash command has run; `message_id` is its result's."""
+    """A slash command has run; `message_id` is that of its result."""
 
     type: Literal["command.executed"] = "command.executed"
     name: str
@@ -191,14 +191,14 @@ class ProjectUpdated(ProjectInfo):
 
 
 class BranchUpdated(Record):
-    """The repository is on another branch."""
+    """Another branch was checked out."""
 
     type: Literal["vcs.branch.updated"] = "vcs.branch.updated"
     branch: str | None = absent()
 
 
 class InstanceDisposed(Record):
-    """Everything bound to a folder was closed; clients read all anew."""
+    """The instance of a folder was closed; clients must read everything again."""
 
     type: Literal["server.instance.disposed"] = "server.instance.disposed"
     directory: str
@@ -234,14 +234,14 @@ StructuralEvent = (
 STRUCTURAL: TypeAdapter[StructuralEvent] = TypeAdapter(
     Annotated[StructuralEvent, Field(discriminator="type")], config=ConfigDict(defer_build=True)
 )
-"""Validates an event of the wire after `{type, **properties}` was put together."""
+"""Validates an event from the wire in the form `{type, **properties}`."""
 
 
 class LivePart(Protocol):
-    """A part that is still growing; `record` joins its pieces, so it is called only by whoever needs the whole."""
+    """A part that is still growing; `record` joins its pieces, so call it only for the whole part."""
 
     def record(self) -> AnyPart:
-        """Return the part as it is now."""
+        """Return the current part."""
         ...
 
 
@@ -256,7 +256,7 @@ class PartGrowth(Struct, frozen=True):
 
 
 class PartProgress(Struct, frozen=True):
-    """A running tool has news for the screen."""
+    """A running tool reported progress."""
 
     session_id: str
     message_id: str
@@ -265,14 +265,14 @@ class PartProgress(Struct, frozen=True):
 
 
 class BusLagged(Struct, frozen=True):
-    """This reader was too slow and lost structural events: it must read everything anew. Never published, only delivered."""
+    """This reader was too slow and lost structural events: it must read everything again. Never published, only delivered."""
 
 
 Event = StructuralEvent | PartGrowth | PartProgress | BusLagged
 
 
 class Envelope(Struct, frozen=True):
-    """An event and the folder whose instance it belongs to (empty: the whole process)."""
+    """An event and the folder of its instance (empty: the whole process)."""
 
     directory: str
     event: Event

@@ -1,4 +1,4 @@
-"""What clients tell the screens of a folder to do. Source: reference, `http.md` 4."""
+"""Requests of clients to the screens of a folder. Source: reference, `http.md` 4."""
 
 from typing import Literal
 
@@ -30,11 +30,11 @@ class ScreenToastShown(Record):
 
 
 class ScreenSessionSelected(Record):
-    """A session that screens go to."""
+    """A session that screens open."""
 
     type: Literal["tui.session.select"] = "tui.session.select"
     session_id: str
 
 
 ScreenEvent = ScreenTextAppended | ScreenCommandGiven | ScreenToastShown | ScreenSessionSelected
-"""What a client tells the screens of a folder to do; no record stands behind it."""
+"""A request of a client to the screens of a folder; not stored."""

@@ -1,4 +1,4 @@
-"""What changed in a file between two states."""
+"""The change of a file between two states."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ class FileDiff(Record):
     """One file's change; `before` and `after` are whole texts, empty for binary files.
 
     `file` is relative to the worktree; additions and deletions count lines. `note` (ours, never stored with messages)
-    says what texts cannot: binary content, a mode, a link.
+    describes binary content, a mode or a link.
     """
 
     file: str
@@ -22,7 +22,7 @@ class FileDiff(Record):
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines as git counts them, with their ends: a line feed alone ends one, not a form feed or a separator."""
+    """Return the lines as git counts them, with their ends: only a line feed ends a line."""
     lines = text.split("\n")
     last = lines.pop()
     return [f"{line}\n" for line in lines] + ([last] if last else [])

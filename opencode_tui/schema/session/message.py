@@ -18,7 +18,7 @@ FINISH_CONTINUES = frozenset({"tool-calls", "unknown"})
 
 
 class MessageTime(Record):
-    """Milliseconds since 1970; `completed` is set when the message has ended, in whatever way."""
+    """Milliseconds since 1970; `completed` is set when the message has ended, also with an error."""
 
     created: int
     completed: int | None = absent()
@@ -32,7 +32,7 @@ class CacheTokens(Record):
 
 
 class Tokens(Record):
-    """Usage of one step in tokens; `input` excludes what the cache held, `output` includes the reasoning."""
+    """Usage of one step in tokens; `input` excludes cached tokens, `output` includes the reasoning."""
 
     total: int | None = absent()
     input: int = 0
@@ -57,7 +57,7 @@ class Tokens(Record):
 
 
 class UserSummary(Record):
-    """What a turn is called and what it changed."""
+    """The title of a turn and its file changes."""
 
     title: str | None = absent()
     body: str | None = absent()
@@ -65,7 +65,7 @@ class UserSummary(Record):
 
 
 class OutputFormat(Record):
-    """The form of the answer that was asked for."""
+    """The requested format of the response."""
 
     type: Literal["text", "json_schema"] = "text"
     schema_: dict[str, Any] | None = Field(default=None, alias="schema", exclude_if=lambda value: value is None)
@@ -73,7 +73,7 @@ class OutputFormat(Record):
 
 
 class UserMessage(Record):
-    """What the person asked, and with which agent, model and tools it is to be answered."""
+    """A request of the user, with the agent, model and tools for the response."""
 
     id: str
     session_id: str
@@ -96,7 +96,7 @@ class MessagePath(Record):
 
 
 class AssistantMessage(Record):
-    """One step of an answer. `cost` is USD; `summary` marks the message that a compaction wrote."""
+    """One step of a response. `cost` is USD; `summary` marks the message that a compaction wrote."""
 
     id: str
     session_id: str

@@ -20,7 +20,7 @@ class PartTime(Record):
 
 
 class BasePart(Record):
-    """What all parts carry."""
+    """Fields of all parts."""
 
     id: str
     session_id: str
@@ -28,7 +28,7 @@ class BasePart(Record):
 
 
 class TextPart(BasePart):
-    """Text. `synthetic` was written by the program for the model, `ignored` is for the person only."""
+    """Text. `synthetic` was written by the program for the model, `ignored` is only for the user."""
 
     type: Literal["text"] = "text"
     text: str
@@ -39,7 +39,7 @@ class TextPart(BasePart):
 
 
 class ReasoningPart(BasePart):
-    """The model's thoughts; `metadata` holds what its provider needs to get them back (signatures)."""
+    """The model's reasoning; `metadata` has the signatures that the provider needs to accept it again."""
 
     type: Literal["reasoning"] = "reasoning"
     text: str
@@ -48,7 +48,7 @@ class ReasoningPart(BasePart):
 
 
 class SourceText(Record):
-    """The piece of the prompt that named the source; offsets in characters."""
+    """The part of the prompt that refers to the source; offsets in characters."""
 
     value: str
     start: int
@@ -79,7 +79,7 @@ class FilePart(BasePart):
 
 
 class ToolPart(BasePart):
-    """A tool call and what became of it; `metadata` is what the provider sent with the call."""
+    """A tool call and its state; `metadata` is what the provider sent with the call."""
 
     type: Literal["tool"] = "tool"
     call_id: str
@@ -89,14 +89,14 @@ class ToolPart(BasePart):
 
 
 class StepStartPart(BasePart):
-    """A step begins; `snapshot` is the state of the files before the step changed them, absent where it looked at none."""
+    """The start of a step; `snapshot` is the state of the files before its changes, absent when none was recorded."""
 
     type: Literal["step-start"] = "step-start"
     snapshot: str | None = absent()
 
 
 class StepFinishPart(BasePart):
-    """A step has ended, with what it used; `cost` is USD, `snapshot` the state of the files after its changes."""
+    """The end of a step, with its usage; `cost` is USD, `snapshot` the state of the files after its changes."""
 
     type: Literal["step-finish"] = "step-finish"
     reason: str
@@ -122,7 +122,7 @@ class PatchPart(BasePart):
 
 
 class AgentSource(Record):
-    """The piece of the prompt that named the agent; offsets in characters."""
+    """The part of the prompt that refers to the agent; offsets in characters."""
 
     value: str
     start: int
@@ -130,7 +130,7 @@ class AgentSource(Record):
 
 
 class AgentPart(BasePart):
-    """The person named an agent that is to do the work."""
+    """A reference of the user to an agent."""
 
     type: Literal["agent"] = "agent"
     name: str
@@ -138,7 +138,7 @@ class AgentPart(BasePart):
 
 
 class SubtaskPart(BasePart):
-    """Work that the loop hands to an agent in a child session before it asks the model."""
+    """A task that the loop runs in a subagent session before it calls the model."""
 
     type: Literal["subtask"] = "subtask"
     prompt: str

@@ -18,7 +18,7 @@ UNDO_KEY = "undo"
 
 
 class SessionTime(Record):
-    """Milliseconds since 1970; `compacting` is set while a compaction runs, `archived` when the person put it away."""
+    """Milliseconds since 1970; `compacting` is set while a compaction runs, `archived` when the user archived it."""
 
     created: int
     updated: int
@@ -36,7 +36,7 @@ class SessionSummary(Record):
 
 
 class SessionShare(Record):
-    """Where the session is shared; the secret never stands here."""
+    """Where the session is shared, without the secret."""
 
     url: str
 
@@ -44,7 +44,7 @@ class SessionShare(Record):
 class RevertState(Record):
     """An active undo: everything from `message_id` (or from `part_id` inside it) on is undone.
 
-    `snapshot` is the tree before anything changed, `after` (ours) what the undo left, `diff` the text of what it did.
+    `snapshot` is the tree before anything changed, `after` (ours) the tree after the undo, `diff` the text of its changes.
     """
 
     message_id: str
@@ -73,24 +73,24 @@ class SessionInfo(Record):
 
 
 COST_KEY = "cost"
-"""Where `SessionInfo.metadata` counts the USD of calls that no message shows."""
+"""The key of `metadata` for the USD of calls without a message."""
 
 
 def hidden_cost(info: SessionInfo) -> Decimal:
-    """Return the USD of a session's calls that no message shows: titles, summaries that were thrown away."""
+    """Return the USD of a session's calls without a message: titles, discarded summaries."""
     value = (info.metadata or {}).get(COST_KEY)
     return Decimal(str(value)) if isinstance(value, int | float) else Decimal(0)
 
 
 def default_title(created_ms: int, *, is_child: bool) -> str:
-    """Return the title of a session that nobody has named yet."""
+    """Return the title of a session before it is named."""
     moment = datetime.fromtimestamp(created_ms / 1000, tz=UTC)
     stamp = moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{created_ms % 1000:03d}Z"
     return (DEFAULT_CHILD_TITLE if is_child else DEFAULT_TITLE) + stamp
 
 
 def is_default_title(title: str) -> bool:
-    """Tell whether a title is one that `default_title` makes, so that a generated one may replace it."""
+    """Return whether a title is a default title, which a generated one may replace."""
     for head in (DEFAULT_TITLE, DEFAULT_CHILD_TITLE):
         if title.startswith(head):
             try:
@@ -101,23 +101,23 @@ def is_default_title(title: str) -> bool:
     return False
 
 
-# Whether a session works, waits or rests. Source: reference, section 33.
+# The status of a session. Source: reference, section 33.
 
 
 class IdleStatus(Record):
-    """Nothing runs."""
+    """The session is idle."""
 
     type: Literal["idle"] = "idle"
 
 
 class BusyStatus(Record):
-    """A run works on the session."""
+    """The session is running."""
 
     type: Literal["busy"] = "busy"
 
 
 class RetryStatus(Record):
-    """A run waits before it asks the provider again; `next` is when, in milliseconds since 1970, `attempts` how many at most."""
+    """A run is waiting to retry; `next` is the time in milliseconds since 1970, `attempts` the maximum."""
 
     type: Literal["retry"] = "retry"
     attempt: int
@@ -151,11 +151,10 @@ FORKED_FROM = "forkedFrom"
 
 
 class CopyRange(Record):
-    """What a fork takes over and has not copied whole yet.
+    """The messages of a fork that are not fully copied yet.
 
-    `before` is the first message that is not taken over, `last` the last one that is, whose parts from `part_id` on are not;
-    `whole` is everything, for as long as nobody has looked what comes last.
-    `elsewhere`: the fork works in another work tree, so that recorded states and changes of files mean nothing there.
+    `before` is the first message that is not copied, `last` the last one that is, without its parts from `part_id` on; `whole`
+    means all messages, before `last` is determined. `elsewhere`: the fork uses another work tree, where snapshots do not apply.
     """
 
     before: str | None = absent()
@@ -166,7 +165,7 @@ class CopyRange(Record):
 
 
 class ForkOrigin(Record):
-    """The session that was forked, the first message that was not taken over; `copying` stands until all is copied."""
+    """The session that was forked and the first message that was not copied; `copying` is set until the copy is complete."""
 
     session_id: str
     message_id: str | None = absent()
@@ -174,7 +173,7 @@ class ForkOrigin(Record):
 
 
 class ForkPreview(Record):
-    """What a fork would be called and where it would work; `messages` counts those that it would take over."""
+    """The title and folder of a fork that would be created; `messages` counts those that it would copy."""
 
     title: str
     directory: str
@@ -185,7 +184,7 @@ class ForkPreview(Record):
 
 
 def fork_origin(info: SessionInfo) -> ForkOrigin | None:
-    """Return where a session was forked from; None as well when what stands there makes no sense."""
+    """Return the origin of a forked session; None for other sessions and for invalid data."""
     if not info.metadata or FORKED_FROM not in info.metadata:
         return None
     try:

@@ -1,10 +1,10 @@
-"""The states of a tool call, and the only functions that move one to the next.
+"""The states of a tool call, and the functions for its transitions.
 
     pending ──start──▶ running ──complete──▶ completed
        │                  │ ▲ progress
        └──────fail────────┴─┴──────fail────▶ error
 
-`completed` and `error` are final; a completed output can be marked as pruned and lifted again. Source: reference, section 8.
+`completed` and `error` are final; a completed output can be marked as pruned and restored. Source: reference, section 8.
 """
 
 from typing import Any, Literal, get_args
@@ -17,7 +17,7 @@ ABORTED_TOOL = "Tool execution aborted"
 """The error of an interrupted call. Source: reference, section 10."""
 
 StopReason = Literal["interrupted", "rejected", "denied"]
-"""Why a call was not carried out: the user stopped it, said no to it, or a rule forbids it."""
+"""Why a call was not executed: the user interrupted or rejected it, or a rule denies it."""
 
 _STOP_REASON = "stopReason"
 """The key in the metadata of an error state."""
@@ -32,7 +32,7 @@ class ToolTime(Record):
 
 
 class ToolStatePending(Record):
-    """The model has begun to write the call; its input is not known yet."""
+    """The model has started to write the call; its input is not complete."""
 
     status: Literal["pending"] = "pending"
     input: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -62,7 +62,7 @@ class ToolStateCompleted(Record):
 
 
 class ToolStateError(Record):
-    """The call failed or was refused; `error` is what the model reads."""
+    """The call failed or was rejected; `error` is what the model reads."""
 
     status: Literal["error"] = "error"
     input: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -72,7 +72,7 @@ class ToolStateError(Record):
 
     @property
     def stop_reason(self) -> StopReason | None:
-        """Return why the call was not carried out; None for one that failed. Records of OpenCode are known by their text."""
+        """Return why the call was not executed; None for one that failed. For records of OpenCode, derived from the text."""
         given = (self.metadata or {}).get(_STOP_REASON)
         if given in get_args(StopReason):
             return given
@@ -140,7 +140,7 @@ def fail(
     metadata: dict[str, Any] | None = None,
     stop_reason: StopReason | None = None,
 ) -> ToolStateError:
-    """Return the error state of a call that has not ended yet; what it had reported stays."""
+    """Return the error state of a call that has not ended yet; its metadata is kept."""
     if stop_reason is not None:
         metadata = {**(metadata or {}), _STOP_REASON: stop_reason}
     if isinstance(state, ToolStatePending):
@@ -154,14 +154,14 @@ def fail(
 
 
 def prune(state: ToolStateUnion, *, now: int) -> ToolStateCompleted:
-    """Return a completed state whose output is no longer sent to the model; the output itself stays."""
+    """Return a completed state whose output is no longer sent to the model; the output itself is kept."""
     if not isinstance(state, ToolStateCompleted):
         raise ToolTransitionError(state, "be pruned")
     return state.changed(time=state.time.changed(compacted=now))
 
 
 def restore(state: ToolStateUnion) -> ToolStateCompleted:
-    """Return a completed state whose output is sent again; `metadata.keep` keeps later pruning away from it."""
+    """Return a completed state whose output is sent again; `metadata.keep` excludes it from later pruning."""
     if not isinstance(state, ToolStateCompleted):
         raise ToolTransitionError(state, "be restored")
     return state.changed(time=state.time.changed(compacted=None), metadata={**state.metadata, "keep": True})

@@ -1,4 +1,4 @@
-"""What an undo would do, what it did, and what of it is kept with the session until it is final or taken back."""
+"""Previews and reports of an undo, and its state that is stored with the session."""
 
 from typing import Literal
 
@@ -10,14 +10,14 @@ from opencode_tui.schema.session.session import RevertState
 
 
 class UndoTarget(Record):
-    """Where an undo is to begin: at a message, at a part of it, or without a message at the person's last turn."""
+    """Where an undo starts: at a message, at a part of it, or, without a message, at the user's last turn."""
 
     message_id: str | None = absent()
     part_id: str | None = absent()
 
 
 class UndoFile(Record):
-    """A file (absolute path) that an undo is about.
+    """A file (absolute path) of an undo.
 
     `status`, `additions` and `deletions` (lines) are those of the change that it takes back, or brings back; absent and 0 where
     nothing is known of it. `reason` says why a file is left alone, `changed_at` when it was changed last, in ms since 1970, if
@@ -34,7 +34,7 @@ class UndoFile(Record):
 
 
 class UndoScope(Record):
-    """From where on a conversation is undone: from `part_id` of the message `message_id` on, without a part from the message on.
+    """The part of a conversation that is undone: from `part_id` of the message `message_id`, or from the whole message.
 
     `messages` are the ids of those that go as a whole, oldest first; `requests` of them are the person's, `answers` the
     agent's. `parts` go from the message that stays.
@@ -49,10 +49,10 @@ class UndoScope(Record):
 
 
 class UndoFiles(Record):
-    """What becomes of files, by their paths.
+    """The effect on files, by their paths.
 
-    `restored` get an earlier state, `deleted` were not there then. `kept` are left because somebody changed them,
-    `unprotected` because their earlier state is not known, `failed` because the disk refused: a second undo does them.
+    `restored` get an earlier state, `deleted` did not exist then. `kept` are unchanged because they were modified since,
+    `unprotected` because their earlier state is unknown, `failed` because of an error: a second undo retries them.
     """
 
     restored: list[UndoFile] = Field(default_factory=list[UndoFile])
@@ -63,15 +63,15 @@ class UndoFiles(Record):
 
 
 class RevertPreview(UndoFiles):
-    """What an undo would do now, or, without a `scope`, taking back the one that is in force."""
+    """What an undo would do, or, without a `scope`, a redo."""
 
     scope: UndoScope | None = absent()
 
 
 class RevertReport(UndoFiles):
-    """What an undo did, verified by reading again; without a `scope` it took one back.
+    """What an undo did, verified on disk; a redo has no `scope`.
 
-    `before` and `after` are the states of the files around it; absent when it had no files to look at.
+    `before` and `after` are the states of the files; absent when no files were involved.
     """
 
     scope: UndoScope | None = absent()
@@ -80,14 +80,14 @@ class RevertReport(UndoFiles):
 
 
 class PendingUndo(Record):
-    """An undo, or without `to` its taking back, that is under way; `key` is its name in the store of the files' states."""
+    """An undo, or without `to` a redo, in progress; `key` is its name in the snapshot store."""
 
     key: str
     to: RevertState | None = absent()
 
 
 class UndoNote(Record):
-    """What stands in `session.metadata` while there is an undo: the report of the one in force, an act that was begun."""
+    """The value in `session.metadata` during an undo: the report of the active one, and one in progress."""
 
     report: RevertReport | None = absent()
     pending: PendingUndo | None = absent()

@@ -9,7 +9,7 @@ import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, RefuseQuestions
 from opencode_tui.engine.permission.service import CallPermission
-from opencode_tui.schema.error import DeniedError, NobodyToAskError, RejectedError, StorageError
+from opencode_tui.schema.error import ApprovalUnavailableError, DeniedError, RejectedError, StorageError
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from tests.engine.permission.conftest import ASKING, CALL, World
 from tests.support.world.rules import rules
@@ -116,7 +116,7 @@ async def test_a_revoked_grant_asks_again(world: World) -> None:
     await world.grants.add("bash", ["ls *"])
     await world.ask("ls")
     await world.grants.revoke("bash", "ls *")
-    with pytest.raises(NobodyToAskError):
+    with pytest.raises(ApprovalUnavailableError):
         await world.ask("ls", policy=RefuseQuestions())
 
 
@@ -162,7 +162,7 @@ async def test_a_grant_that_cannot_be_stored_still_allows_the_one_act(world: Wor
 
 async def test_the_strictest_of_all_layers_decides(world: World) -> None:
     allowing = rules("bash * allow")
-    with pytest.raises(NobodyToAskError):
+    with pytest.raises(ApprovalUnavailableError):
         await world.ask("ls", layers=[allowing, *ASKING], policy=RefuseQuestions())
     with pytest.raises(DeniedError):
         await world.ask("ls", layers=[allowing, rules("bash * deny")], policy=AutoApprove(AskPerson()))
@@ -173,7 +173,7 @@ async def test_what_must_be_asked_is_allowed_only_by_its_own_name(world: World) 
     refuse = RefuseQuestions()
     await world.ask(command, layers=[rules("bash * allow", f"bash {command} allow")], policy=refuse, must_ask=[command])
     for ruleset in (rules("bash * allow"), rules("bash eval * allow"), rules(f"bash {command} allow", "bash * allow")):
-        with pytest.raises(NobodyToAskError):
+        with pytest.raises(ApprovalUnavailableError):
             await world.ask(command, layers=[ruleset], policy=refuse, must_ask=[command])
 
 
@@ -184,14 +184,14 @@ async def test_members_that_are_known_need_no_rule_of_their_own(world: World) ->
 
 async def test_a_grant_with_wildcards_does_not_cover_what_must_be_asked(world: World) -> None:
     await world.grants.add("bash", ["eval *"])
-    with pytest.raises(NobodyToAskError):
+    with pytest.raises(ApprovalUnavailableError):
         await world.ask("eval x", policy=RefuseQuestions(), must_ask=["eval x"])
     await world.grants.add("bash", ["eval x"])
     await world.ask("eval x", policy=RefuseQuestions(), must_ask=["eval x"])
 
 
 async def test_a_call_without_patterns_is_asked_for_as_a_whole(world: World) -> None:
-    with pytest.raises(NobodyToAskError):
+    with pytest.raises(ApprovalUnavailableError):
         await world.ask(policy=RefuseQuestions())
     await world.ask(layers=[rules("bash * allow")], policy=RefuseQuestions())
 
@@ -199,7 +199,7 @@ async def test_a_call_without_patterns_is_asked_for_as_a_whole(world: World) -> 
 async def test_auto_answers_everything_but_doom_loops(world: World) -> None:
     auto = AutoApprove(RefuseQuestions())
     await world.ask("rm x", policy=auto)
-    with pytest.raises(NobodyToAskError):
+    with pytest.raises(ApprovalUnavailableError):
         await world.ask("bash", permission="doom_loop", layers=[rules("doom_loop * ask")], policy=auto)
     assert world.events == []
     assert await world.grants.listed() == []
@@ -207,7 +207,7 @@ async def test_auto_answers_everything_but_doom_loops(world: World) -> None:
 
 async def test_without_a_terminal_the_refusal_says_how_to_allow_it(world: World) -> None:
     with pytest.raises(
-        NobodyToAskError, match=r"^bash for 'rm x' needs .* no terminal .* --auto, .* permission\.bash "
+        ApprovalUnavailableError, match=r"^bash for 'rm x' needs .* no terminal .* --auto, .* permission\.bash "
     ):
         await world.ask("rm x", policy=RefuseQuestions())
 

@@ -131,7 +131,7 @@ def test_lists_of_the_settings_hide_models_and_providers() -> None:
     [
         ("openai/gpt4o", "no model openai/gpt4o; did you mean openai/gpt-4o,"),
         ("opnai/gpt-4o", "no model opnai/gpt-4o; did you mean openai/gpt-4o,"),
-        ("nobody/nothing-like-it", "no model nobody/nothing-like-it; `opencode-tui models` lists what there is"),
+        ("nobody/nothing-like-it", "no model nobody/nothing-like-it; see `opencode-tui models`"),
     ],
 )
 def test_a_wrong_name_brings_the_nearest_ones(asked: str, message: str) -> None:

@@ -207,7 +207,8 @@ async def test_auto_answers_everything_but_doom_loops(world: World) -> None:
 
 async def test_without_a_terminal_the_refusal_says_how_to_allow_it(world: World) -> None:
     with pytest.raises(
-        ApprovalUnavailableError, match=r"^bash for 'rm x' needs approval, .* no terminal; use --auto, .* permission\.bash "
+        ApprovalUnavailableError,
+        match=r"^bash for 'rm x' needs approval, .* no terminal; use --auto, .* permission\.bash ",
     ):
         await world.ask("rm x", policy=RefuseQuestions())
 

@@ -39,7 +39,7 @@ _JOINED = re.compile("\u200d.?", re.DOTALL)
 """A joiner and the character after it: both are drawn in the cell of the character before them."""
 
 _WIDE = r"\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\ufe30-\ufe6f\uff00-\uffef"
-"""Scripts that are written without blanks: a line may end after each letter."""
+"""Scripts that are written without blanks: a line may end after each character."""
 
 _PIECE = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
 _WIDE_LETTER = re.compile(rf"[{_WIDE}]")
@@ -73,7 +73,7 @@ def clip(text: str, room: int, mark: str = "…") -> str:
     """Return the text, its end cut off with a mark when it takes more than `room` cells."""
     if len(text) <= room and text.isascii():
         return text
-    head = text[: room * 4 + 8]  # combining marks take letters, not cells
+    head = text[: room * 4 + 8]  # combining marks take characters, not cells
     if len(head) == len(text) and width(head) <= room:
         return text
     return head[: fitting(head, room - width(mark))] + mark if room >= width(mark) else ""
@@ -114,7 +114,7 @@ def pad(text: str, room: int, *, is_right: bool = False) -> str:
 
 
 def breaks(text: str, room: int, *, first: int | None = None) -> list[tuple[int, int]]:
-    """Return where the lines of a text begin and end when none takes more than `room` cells (`first`: the first one).
+    """Return where the lines of a text start and end when none takes more than `room` cells (`first`: the first one).
 
     Lines end between words; the blanks between two lines belong to neither. A word that is too long is cut.
     """
@@ -133,7 +133,7 @@ def wrap(text: str, room: int, *, first: int | None = None) -> list[str]:
 
 
 def hard_breaks(text: str, room: int) -> list[tuple[int, int]]:
-    """Return where the lines of a text begin and end that is cut after `room` cells, wherever that is."""
+    """Return where the lines of a text start and end that is cut after `room` cells, wherever that is."""
     room = max(2, room)
     found: list[tuple[int, int]] = []
     start = 0
@@ -151,7 +151,7 @@ def hard_breaks(text: str, room: int) -> list[tuple[int, int]]:
 
 
 def join_lines(first: str, second: str) -> str:
-    """Return two lines of one paragraph as one: with a blank between them, except between letters of a script without."""
+    """Return two lines of one paragraph as one: with a blank between them, except between characters of a script without."""
     if first and second and _WIDE_LETTER.match(first[-1]) and _WIDE_LETTER.match(second[0]):
         return first + second
     return f"{first} {second}"

@@ -1,4 +1,4 @@
-"""A conversation as Markdown for a person to read or send."""
+"""A conversation as Markdown for a user to read or send."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,7 +11,7 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolState
 
 
 def to_markdown(info: SessionInfo, messages: Sequence[MessageWithParts]) -> str:
-    """The whole conversation; what the program wrote for the model only is left out."""
+    """Return the whole conversation; what the program wrote for the model only is left out."""
     lines = [
         f"# {' '.join(info.title.split())}",
         "",
@@ -67,7 +67,7 @@ def _tool(part: ToolPart) -> Iterator[str]:
 
 
 def _fence(text: str, language: str = "") -> list[str]:
-    """A fence that is longer than any in the text, so that the text cannot end it."""
+    """Return a fence that is longer than any in the text, so that the text cannot end it."""
     longest = run = 0
     for letter in text:
         run = run + 1 if letter == "`" else 0

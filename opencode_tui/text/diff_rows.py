@@ -16,7 +16,7 @@ Kind = Literal["+", "-", " ", "file", "gap"]
 class DiffRow(Struct, frozen=True):
     """One row: a removed line has its old number, all others their new one; a gap's number counts the lines left out.
 
-    `word` is the stretch of letters that changed, where it is one and shorter than half of the line.
+    `word` is the stretch of characters that changed, where it is one and shorter than half of the line.
     """
 
     kind: Kind
@@ -53,7 +53,7 @@ def _stretch(line: str, head: int, tail: int) -> tuple[int, int] | None:
 
 
 def _read(diff: str) -> Iterator[DiffRow]:
-    """Yield the rows; what stands in a hunk is told from headers by the hunk's counts alone."""
+    """Yield the rows; what is in a hunk is told from headers by the hunk's counts alone."""
     old = new = old_left = new_left = 0
     for line in diff.replace("\r\n", "\n").split("\n"):
         if old_left > 0 or new_left > 0:

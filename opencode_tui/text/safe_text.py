@@ -1,7 +1,7 @@
 """The one way of a text from outside (a model, a tool, a file name, a provider) onto a screen.
 
 Nothing that steers a terminal gets through: control characters, direction overrides and invisible tags are written out as
-`\\x1b`; what terminals measure differently (joiners, emoji variants) is left out, flags become their country's letters, so that
+`\\x1b`; what terminals measure differently (joiners, emoji variants) is left out, flags become their country's characters, so that
 every cell is where the program thinks.
 """
 
@@ -24,8 +24,8 @@ _UNSTEADY = re.compile(
 and joiners after an emoji or an ideograph, also after other such characters."""
 
 _FLAG_LETTERS = {code: code - 0x1F1E6 + ord("A") for code in range(0x1F1E6, 0x1F200)}
-"""The halves of flags as letters. A pair takes two cells in kitty or xterm, two or four in tmux, depending on its version, and a
-half alone one or two: whatever is counted, some terminal's cursor stands elsewhere. Two letters are two cells in all of them."""
+"""The halves of flags as characters. A pair takes two cells in kitty or xterm, two or four in tmux, depending on its version, and a
+half alone one or two: whatever is counted, some terminal's cursor is elsewhere. Two characters are two cells in all of them."""
 
 _FLAG = re.compile(f"[{chr(0x1F1E6)}-{chr(0x1F1FF)}]")
 
@@ -46,7 +46,7 @@ def make_safe(text: str, *, multiline: bool = False) -> str:
 
 
 def screen_line(text: str) -> str:
-    """Return one line for a widget: safe, each letter in the cells that the program counts, tabs as blanks."""
+    """Return one line for a widget: safe, each character in the cells that the program counts, tabs as blanks."""
     if text.isascii() and text.isprintable():
         return text
     text = spell_flags(_UNSTEADY.sub("", text))
@@ -54,7 +54,7 @@ def screen_line(text: str) -> str:
 
 
 def spell_flags(text: str) -> str:
-    """Return the text with flags as letters, one for each half, so that it stays as long as it was."""
+    """Return the text with flags as characters, one for each half, so that it stays as long as it was."""
     return text if text.isascii() or not _FLAG.search(text) else text.translate(_FLAG_LETTERS)
 
 
@@ -64,7 +64,7 @@ def screen_lines(text: str) -> list[str]:
 
 
 def output_line(text: str) -> str:
-    """Return a line that a command printed: without its colors, and of a line drawn anew only the last form."""
+    """Return a line that a command printed: without its colors, and of a line drawn again only the last form."""
     if text.isascii() and text.isprintable():
         return text
     plain = _SEQUENCE.sub("", text).rstrip("\r")

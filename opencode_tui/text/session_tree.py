@@ -18,7 +18,7 @@ class TreeRow(Struct, frozen=True):
 def build_tree(infos: Sequence[SessionInfo]) -> list[TreeRow]:
     """Return all sessions, top to bottom, the last used first on every level.
 
-    What came from none that still exists stands at the top, as does one of a circle that a damaged record made.
+    What came from none that still exists is at the top, as does one of a circle that a damaged record made.
     """
     known = {info.id for info in infos}
     newest_first = sorted(infos, key=lambda info: info.time.updated, reverse=True)

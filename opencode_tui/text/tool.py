@@ -297,7 +297,7 @@ def answers_of(state: ToolStateCompleted) -> list[str]:
 def fit_line(
     facts: Sequence[Fact], argument: str, room: int, *, is_path: bool, mark: str, separator: str
 ) -> tuple[Sequence[Fact], str]:
-    """Return the facts that fit beside the argument, and the argument cut to what they leave of `room` cells.
+    """Return the facts that fit next to the argument, and the argument cut to what they leave of `room` cells.
 
     A path is cut at its front, all else at its end.
     """

@@ -1,4 +1,4 @@
-"""Lines below a tool line: output behind its guide, errors, a text that is opened; what is long is capped and says so."""
+"""Lines below a tool line: output with a guide, errors, expanded text; long text is truncated with a line count."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ OPEN_LINES = 200
 """Lines of an opened output in the conversation; the rest is in a view of its own."""
 
 MAX_LETTERS = 4_000
-"""Letters of an output's line that are looked at; it is cut to the page's width anyway."""
+"""Characters of an output line that are read; it is cut to the page's width anyway."""
 
 
 def output_tail(text: str, count: int) -> list[str]:
@@ -34,7 +34,7 @@ def count_lines(text: str) -> int:
 
 
 def draw_output(lines: Sequence[str], page: RenderContext, *, token: str = "muted", guide: str = "guide") -> list[Line]:
-    """Return safe lines behind the guide, each cut to the page's width."""
+    """Return safe lines with a guide at their left, each cut to the page's width."""
     return [guarded([(line, page.style(token))] if line else [], page, guide=guide) for line in lines]
 
 
@@ -49,12 +49,12 @@ def draw_open(text: str, page: RenderContext, *, token: str = "muted", is_least:
 
 
 def is_capped(text: str) -> bool:
-    """Tell whether an opened output does not show all of its lines."""
+    """Return whether an opened output does not show all of its lines."""
     return count_lines(text) > OPEN_LINES
 
 
 def draw_more(count: int, page: RenderContext, act: str, *, guide: str = "guide", is_least: bool = False) -> Line:
-    """Return the line that counts what is left out, with the key that shows it; `is_least` tells that there is more on the disk."""
+    """Return the line that counts what is left out, with the key that shows it; `is_least` marks the count as a lower bound."""
     counted = f"{count}+ lines" if is_least else plural(count, "line")
     spans = [(f"{counted} more", page.style("muted"))]
     if page.is_focused:
@@ -63,7 +63,7 @@ def draw_more(count: int, page: RenderContext, act: str, *, guide: str = "guide"
 
 
 def draw_error(text: str, page: RenderContext, *, limit: int | None = ERROR_LINES) -> list[Line]:
-    """Return an error's text behind a red guide, wrapped: the first sentence's line in full light, the rest muted."""
+    """Return an error's text with a red guide, wrapped: the first line in the text color, the rest muted."""
     room = page.right - BODY + 1
     rows: list[tuple[str, str]] = []
     for number, line in enumerate(_first_lines(text.strip() or "failed (no details)", 60)):
@@ -81,7 +81,7 @@ def draw_error(text: str, page: RenderContext, *, limit: int | None = ERROR_LINE
 
 
 def guarded(spans: Sequence[Span], page: RenderContext, *, guide: str = "guide") -> Line:
-    """Return one line of a body behind its guide."""
+    """Return one line of a body with its guide."""
     pen = LineBuilder(page).move(SIGN).put(page.look.glyphs.output, page.style(guide)).move(BODY).begin_copy()
     room = page.right - BODY + 1
     for text, style in spans:
@@ -103,7 +103,7 @@ def _guarded_text(row: tuple[str, str], page: RenderContext) -> Line:
 
 
 def _first_lines(text: str, count: int) -> list[str]:
-    """Return the first lines, safe; costs nothing for those behind them."""
+    """Return the first lines, safe; costs nothing for those after them."""
     lines: list[str] = []
     start = 0
     while len(lines) < count and start <= len(text):

@@ -9,11 +9,11 @@ from opencode_tui.tui.conversation.code import CodeLine, color_file
 from opencode_tui.tui.conversation.render import BODY, SIGN, Line, LineBuilder, RenderContext, Span, clip_spans
 
 MAX_LINE = 2_000
-"""Letters of a line that are looked at; it is cut to the page's width anyway."""
+"""Characters of a line that are read; it is cut to the page's width anyway."""
 
 
 def draw_diff(rows: Sequence[DiffRow], path: str, page: RenderContext) -> list[Line]:
-    """Return one line for each row; `path` tells the language."""
+    """Return one line for each row; `path` determines the language."""
     texts = [screen_line(row.text[:MAX_LINE]) for row in rows]
     colored = color_rows(rows, texts, path)
     return [_row(row, code, page) for row, code in zip(rows, colored, strict=True)]

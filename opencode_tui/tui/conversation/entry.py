@@ -6,7 +6,7 @@ from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.state.items import AnyItem, GrowingItem
 
 SLICE = 8_000
-"""Letters of a text that are read at once: about a millisecond."""
+"""Characters of a text that are read at once: about a millisecond."""
 
 
 class Leaf:
@@ -46,7 +46,7 @@ class Flow:
             self._render_pieces(self._markdown.close(), page)
 
     def is_current(self, item: GrowingItem) -> bool:
-        """Tell whether what was read is the beginning of the item's text as it is now."""
+        """Return whether what was read is the beginning of the item's text as it is now."""
         return self.generation == item.generation and not (self._is_closed and self._piece < len(item.pieces))
 
     def _next(self, item: GrowingItem) -> str:
@@ -92,12 +92,12 @@ class Entry:
 
     @property
     def count(self) -> int:
-        """How many leaves there are, what stands for the text that was not read yet among them."""
+        """How many leaves there are, what represents the text that was not read yet among them."""
         flow = self.flow
         return (self.head is not None) + (0 if flow is None else len(flow.leaves) + bool(flow.rest))
 
     def leaf(self, number: int) -> Leaf | None:
-        """Return a leaf; None stands for the text that was not read yet."""
+        """Return a leaf; None represents the text that was not read yet."""
         if self.head is not None:
             if number == 0:
                 return self.head
@@ -106,7 +106,7 @@ class Entry:
         return leaves[number] if number < len(leaves) else None
 
     def above(self, number: int) -> int:
-        """Return how many lines stand above a leaf, the gap among them."""
+        """Return how many lines are above a leaf, the gap among them."""
         if number == 0:
             return 0
         above = self.gap + (self.head.height if self.head is not None else 0)

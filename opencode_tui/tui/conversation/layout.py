@@ -1,4 +1,4 @@
-"""All items below one another: where each begins, what is in sight. Heights are estimates until a piece is drawn."""
+"""All items below one another: where each starts, what is in sight. Heights are estimates until a piece is drawn."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -183,7 +183,7 @@ class Placed:
 
 
 def entry_of_key(key: int) -> int:
-    """Return the index of the entry that a line's key stands for."""
+    """Return the index of the entry that a line's key represents."""
     return key >> _ENTRY_BITS
 
 
@@ -204,7 +204,7 @@ class Layout:
 
     @property
     def page(self) -> RenderContext:
-        """The width and look in force."""
+        """The current width and look."""
         return self._drawings.page
 
     @property
@@ -225,7 +225,7 @@ class Layout:
         self._heights = Fenwick(entry.height for entry in self.entries)
 
     def set_cut(self, at: int | None) -> None:
-        """Show everything behind a place as what an undo would take; None for nothing."""
+        """Mark everything after an index as what an undo would remove; None for nothing."""
         if at != self._drawings.cut_at:
             self._drawings.cut_at = at
             self.set_page(self.page)
@@ -241,7 +241,7 @@ class Layout:
             self._replace(moved, items)
 
     def renew(self, entry: Entry, *, is_placed: bool = True) -> None:
-        """Lay an entry out anew: it says something else now."""
+        """Lay an entry out again: it says something else now."""
         item = entry.item
         if entry.head is not None:
             self._drawings.evict(entry.head)
@@ -260,7 +260,7 @@ class Layout:
 
     @property
     def is_behind(self) -> bool:
-        """Tell whether a text that came into sight was not read to its end yet."""
+        """Return whether a visible text was not read to its end yet."""
         return bool(self._long)
 
     def read_on(self) -> None:
@@ -294,7 +294,7 @@ class Layout:
         return placed
 
     def end_spot(self, count: int) -> Spot:
-        """Return where a window of `count` lines begins whose last line is the last of all."""
+        """Return where a window of `count` lines starts whose last line is the last of all."""
         return self._up(Spot(self.entries[-1], self._leaf_count(self.entries[-1])), count)
 
     def moved(self, spot: Spot, delta: int) -> Spot:
@@ -323,7 +323,7 @@ class Layout:
         return self._heights.sum(entry.at) + entry.above(spot.leaf) + spot.line
 
     def top_of(self, entry: Entry) -> int:
-        """Return the line at which an entry begins, its gap included."""
+        """Return the line at which an entry starts, its gap included."""
         return self._heights.sum(entry.at)
 
     def lines_of(self, entry: Entry) -> list[Placed]:
@@ -391,7 +391,7 @@ class Layout:
         self._heights.replace(start, [entry.height for entry in self.entries[start:]])
 
     def _find_gap(self, entry: Entry) -> int:
-        """Set an entry's gap anew and return it."""
+        """Set an entry's gap again and return it."""
         at = entry.at - 1
         while at >= 0 and self.entries[at].item.is_hidden:
             at -= 1

@@ -1,4 +1,4 @@
-"""A window of drawn lines that scrolls without scroll bars or layouts, and says where its letters are when the mouse asks."""
+"""A window of drawn lines that scrolls without scroll bars or layouts, and says where its characters are when the mouse asks."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ MAX_LINES = 20_000
 
 
 def highlight(placed: Placed, selection: Selection | None, page: RenderContext) -> Strip:
-    """Return a line with its selected letters marked, those that a copy takes."""
+    """Return a line with its selected characters marked, those that a copy takes."""
     strip = placed.line.strip
     span = selection.get_span(placed.key) if selection is not None else None
     if span is None:
@@ -45,7 +45,7 @@ def highlight(placed: Placed, selection: Selection | None, page: RenderContext) 
 
 
 def selected_text(selection: Selection, layout: Layout) -> str:
-    """Return the selected letters, without gutter and padding, wrapped lines joined again."""
+    """Return the selected characters, without gutter and padding, wrapped lines joined again."""
     start = selection.start or Offset(0, 0)
     end = selection.end
     last = len(layout.entries) - 1 if end is None else min(entry_of_key(end.y), len(layout.entries) - 1)
@@ -59,7 +59,7 @@ def selected_text(selection: Selection, layout: Layout) -> str:
 
 
 def copy_lines(lines: Iterable[Line], first: int, last: int | None) -> str:
-    """Return the lines' text, from letter `first` of the first one up to letter `last` of the last one (None: to its end)."""
+    """Return the lines' text, from character `first` of the first one up to character `last` of the last one (None: to its end)."""
     texts: list[str] = []
     joint = ""
     chosen = list(lines)
@@ -73,12 +73,12 @@ def copy_lines(lines: Iterable[Line], first: int, last: int | None) -> str:
 
 
 def place_letters(placed: Placed) -> Strip:
-    """Return a line that says where its letters are, for the mouse."""
+    """Return a line that says where its characters are, for the mouse."""
     return placed.line.strip.apply_offsets(0, placed.key)
 
 
 class LineView(ErrorBoundary, ScrollView):
-    """Paints what its viewport has in sight; whoever changes the viewport does it through `_change`."""
+    """Paints what its viewport has in sight; the code that changes the viewport does it through `_change`."""
 
     DEFAULT_CSS = """
     LineView { overflow: hidden hidden; scrollbar-size: 0 0; height: 1fr; }
@@ -106,11 +106,11 @@ class LineView(ErrorBoundary, ScrollView):
 
     @abstractmethod
     def _update(self) -> bool:
-        """Find the lines in sight anew; tell whether there is more to do."""
+        """Find the lines in sight again; return whether there is more to do."""
 
     @property
     def is_following(self) -> bool:
-        """Tell whether the view stays at the end while the conversation grows."""
+        """Return whether the view stays at the end while the conversation grows."""
         return self._viewport.follow
 
     @property
@@ -119,7 +119,7 @@ class LineView(ErrorBoundary, ScrollView):
         return not self._check_disabled()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Follow whoever scrolls."""
+        """Apply a scroll offset that Textual has set."""
         if not self._is_moving and round(new_value) != self._viewport.top:
             self.scroll_lines(round(new_value) - self._viewport.top)
 
@@ -157,7 +157,7 @@ class LineView(ErrorBoundary, ScrollView):
             self._is_painting = False
 
     def render_line(self, y: int) -> Strip:
-        """Return one line: as it is painted, or, when the mouse asks, with the places of its letters."""
+        """Return one line: as it is painted, or, when the mouse asks, with the places of its characters."""
         viewport = self._viewport
         if y >= len(viewport.lines):
             return viewport.page.blank()
@@ -189,7 +189,7 @@ class LineView(ErrorBoundary, ScrollView):
         self._repaint(before)
 
     def _place(self) -> None:
-        """Tell Textual where the window stands; a layout of the screen would change nothing, so it is not asked for."""
+        """Set Textual's scroll offset and size without a layout, which would change nothing."""
         viewport = self._viewport
         self._is_moving = True
         size = Size(self.size.width, viewport.total)

@@ -23,7 +23,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Paragraph(Block):
-    """Prose, lines of the source; `level` is a heading's. `mark` stands left of the first row."""
+    """Prose, lines of the source; `level` is a heading's. `mark` is left of the first row."""
 
     lines: list[str] = field(default_factory=list[str])
     mark: str = ""
@@ -72,7 +72,7 @@ WHOLE_FENCE = 400
 """Lines up to which a fence becomes one block when it closes, so that its colors are those of the whole."""
 
 CUT = 4_000
-"""Letters after which a line, or a paragraph, is cut into blocks."""
+"""Characters after which a line, or a paragraph, is cut into blocks."""
 
 TABLE_ROWS = 60
 """Rows of a table after which the next ones are a block of their own; its columns are as wide as those above need."""
@@ -88,7 +88,7 @@ _QUOTE = re.compile(r" {0,3}((?:> ?)+)")
 
 @dataclass(slots=True)
 class _Level:
-    """A list item that is open: where its mark stands in the source, and the cells that its text is indented by."""
+    """A list item that is open: where its mark is in the source, and the cells that its text is indented by."""
 
     column: int
     indent: int
@@ -187,7 +187,7 @@ class BlockBuilder:
         self._fence = fence
 
     def undo_guess(self) -> int:
-        """Take the guess back, if there is one; return the index of the first block that may be another one from now on."""
+        """Take the guess back, if there is one; return the index of the first block that may be another one afterwards."""
         self.first = max(0, len(self.blocks) - 1)
         undo, self._undo = self._undo, None
         if undo is None:
@@ -369,7 +369,7 @@ class Markdown:
         return min(first, self._builder.first)
 
     def close(self) -> int:
-        """The text has ended; return the index of the first block that is another one now."""
+        """Close the text; return the index of the first block that is another one now."""
         first = self._builder.undo_guess()
         if self._partial:
             self._complete("".join(self._partial))

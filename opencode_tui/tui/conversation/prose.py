@@ -1,4 +1,4 @@
-"""Draws the blocks of an answer: paragraphs with their marks, headings, code on its own tone, quotes behind a bar."""
+"""Draws the blocks of an answer: paragraphs with their marks, headings, code on its own tone, quotes with a bar."""
 
 from opencode_tui.text.cells import breaks, hard_breaks, width
 from opencode_tui.tui.conversation.code import color_lines
@@ -46,7 +46,7 @@ def estimate_block(block: Block, page: RenderContext) -> int:
 
 
 def add_caret(lines: list[Line], page: RenderContext) -> None:
-    """Put the caret behind the last letter of growing text."""
+    """Put the caret after the last character of growing text."""
     if not lines or page.is_cut:
         return
     last = lines[-1].strip

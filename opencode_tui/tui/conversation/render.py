@@ -1,4 +1,4 @@
-"""Where things stand in a line of the conversation, and how they look. Source: design, visual, section 2."""
+"""The columns and styles of a conversation line. Source: design, visual, section 2."""
 
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -23,9 +23,9 @@ Span = tuple[str, Style]
 
 @dataclass(slots=True)
 class Line:
-    """A drawn line. `copies_from` is the letter where a copy of it begins.
+    """A drawn line. `copies_from` is the character where a copy of it starts.
 
-    `joint` parts it from the next line in a copy: a line feed, or, where a line of the text was wrapped, what stood there.
+    `joint` parts it from the next line in a copy: a line feed, or, where a line of the text was wrapped, what was there.
     """
 
     strip: Strip
@@ -35,9 +35,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class RenderContext:
-    """What everything drawn depends on: a width, a look, the folder that paths are told from.
+    """What everything drawn depends on: a width, a look, the folder that paths are relative to.
 
-    `is_cut` mutes all: the stretch that an undo would take. `is_focused` tells that the keys act on what is drawn.
+    `is_cut` mutes all: the part that an undo would remove. `is_focused` is whether the keys act on what is drawn.
     """
 
     width: int
@@ -54,7 +54,7 @@ class RenderContext:
 
     @property
     def edge(self) -> int:
-        """The first cell behind a tone."""
+        """The first cell after the area with a background tone."""
         return self.right + 2
 
     @property
@@ -124,7 +124,7 @@ class LineBuilder:
         return self
 
     def begin_copy(self) -> "LineBuilder":
-        """A copy of the line begins here."""
+        """Start the text that a copy of the line contains."""
         self.copies_from = self._letters
         return self
 

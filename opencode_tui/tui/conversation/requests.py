@@ -1,4 +1,4 @@
-"""What the conversation asks of the app: messages that go up."""
+"""Messages from the conversation view to the app."""
 
 from textual.message import Message
 
@@ -16,7 +16,7 @@ class FollowChanged(Message):
 
 
 class FullTextRequested(Message):
-    """A text that is too long for the conversation shall be shown in a view of its own."""
+    """Request to show a long text in a view of its own."""
 
     def __init__(self, full: FullText) -> None:
         super().__init__()
@@ -24,7 +24,7 @@ class FullTextRequested(Message):
 
 
 class SessionRequested(Message):
-    """The session of a task's agent shall be opened."""
+    """Request to open the session of a task's agent."""
 
     def __init__(self, session_id: str) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class SessionRequested(Message):
 
 
 class RestoreRequested(Message):
-    """A pruned output shall be sent again."""
+    """Request to restore a pruned output."""
 
     def __init__(self, item: ToolItem) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class RestoreRequested(Message):
 
 
 class RevertRequested(Message):
-    """Everything from a message, or from one of its parts on, shall be undone; a preview comes first."""
+    """Request to undo everything from a message, or from one of its parts, after a preview."""
 
     def __init__(self, message_id: str, part_id: str | None) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class RevertRequested(Message):
 
 
 class ForkRequested(Message):
-    """The session shall be forked before a message."""
+    """Request to fork the session before a message."""
 
     def __init__(self, message_id: str) -> None:
         super().__init__()
@@ -57,11 +57,11 @@ class ForkRequested(Message):
 
 
 class RedoRequested(Message):
-    """The undone stretch shall come back."""
+    """Request to redo what was undone."""
 
 
 class CopyRequested(Message):
-    """A text shall go into the clipboard."""
+    """Request to copy a text to the clipboard."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -77,4 +77,4 @@ class LinkRequested(Message):
 
 
 class Left(Message):
-    """The keys go back to the prompt."""
+    """Request to return the focus to the prompt."""

@@ -70,7 +70,7 @@ def _offset(spans: list[Span], room: int, align: str) -> int:
 
 
 def split_cells(line: str) -> list[str]:
-    """Return the cells of a table's line; a bar behind a backslash, or in code, is text."""
+    """Return the cells of a table's line; a bar after a backslash, or in code, is text."""
     if "`" not in line and "\\" not in line:
         text = line.strip(" ")
         text = text[text.startswith("|") : len(text) - (len(text) > 1 and text.endswith("|"))]

@@ -13,7 +13,7 @@ _TOKENS = {"added": "diff_add", "removed": "diff_del"}
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How a call stands: its sign, and the tokens of sign, name and argument."""
+    """The look of a call's state: its sign, and the tokens of sign, name and argument."""
 
     sign: str
     token: str

@@ -1,4 +1,4 @@
-"""A tool call as it stands: its line, and below it what its renderer shows. Source: design, visual, section 6."""
+"""Draws a tool call: its line and the body of its renderer. Source: design, visual, section 6."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,13 +53,13 @@ def opened_of(item: ToolItem, scene: ViewState) -> Opened:
 
 
 def is_pruned(item: ToolItem) -> bool:
-    """Tell whether the output is no longer sent to the model."""
+    """Return whether the output is no longer sent to the model."""
     state = item.part.state
     return isinstance(state, ToolStateCompleted) and state.time.compacted is not None
 
 
 def is_ticking(item: AnyItem) -> bool:
-    """Tell whether the item's line shows a time that runs."""
+    """Return whether the item's line shows a time that runs."""
     if isinstance(item, ThoughtItem):
         return not item.is_closed
     return isinstance(item, ToolItem) and isinstance(item.part.state, ToolStateRunning) and not item.wait

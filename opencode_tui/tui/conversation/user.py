@@ -1,4 +1,4 @@
-"""Draws what the person asked: a bar and a tone, when, how long the answer took, what it cost."""
+"""Draws what the user asked: a bar and a tone, when, how long the answer took, what it cost."""
 
 from datetime import datetime
 

@@ -1,6 +1,6 @@
 """The conversation as one widget that draws lines: follows its end, scrolls, opens and folds, selects, and copies.
 
-It draws nothing while nothing changes. Texts grow in the transcript; a frame timer takes what is new, lays out the last block anew
+It draws nothing while nothing changes. Texts grow in the transcript; a frame timer takes what is new, lays out the last block again
 and repaints the lines that differ.
 """
 
@@ -39,7 +39,7 @@ from opencode_tui.tui.state.items import (
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.look import look_of
 
-# What can be done with the items: which can have the focus, what Enter does, where an undo would begin.
+# What can be done with the items: which can have the focus, what Enter does, where an undo would start.
 
 
 class Acts:
@@ -73,7 +73,7 @@ class Acts:
         return next((items[place] for place in places if can_focus(items[place])), None)
 
     def is_pressable(self, item: AnyItem) -> bool:
-        """Tell whether a click on the item's line does something."""
+        """Return whether a click on the item's line does something."""
         return isinstance(item, ToolItem | ThoughtItem | CompactionItem | UndoItem)
 
     def act(self, item: AnyItem) -> Message | None:
@@ -89,7 +89,7 @@ class Acts:
         return self._open_tool(item)
 
     def fold(self, item: AnyItem, opened: str) -> bool:
-        """Open or fold an item; tell whether anything changed."""
+        """Open or fold an item; return whether anything changed."""
         if isinstance(item, ErrorItem | TextItem | UndoItem) or opened not in ("folded", "whole"):
             return False
         self._scene.opened[item.id] = "folded" if opened == "folded" else "whole"
@@ -127,7 +127,7 @@ class Acts:
 
 
 def can_focus(item: AnyItem) -> bool:
-    """Tell whether an item can have the focus."""
+    """Return whether an item can have the focus."""
     if item.is_hidden or (isinstance(item, UndoItem) and item.is_preview):
         return False
     return isinstance(item, UserItem | ToolItem | ThoughtItem | CompactionItem | UndoItem)
@@ -146,7 +146,7 @@ FRAMES_PER_SECOND = 30
 
 
 class ConversationView(LineView, can_focus=True):
-    """Draws a transcript. Its messages stand in `requests`; `wake` after changes that the transcript does not tell of."""
+    """Draws a transcript. Its messages are in `requests`; `wake` after changes that the transcript does not tell of."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "focus_previous_item", "Previous", id="conversation.previous", show=False),
@@ -231,7 +231,7 @@ class ConversationView(LineView, can_focus=True):
         self._focus(None)
 
     def focus_on_click(self) -> bool:
-        """A click acts on what it hits, the prompt keeps the keys."""
+        """Return False: a click acts on what it hits, and the prompt keeps the keys."""
         return False
 
     def scroll_to_item(self, item_id: str) -> None:
@@ -241,7 +241,7 @@ class ConversationView(LineView, can_focus=True):
             self._change(lambda viewport: viewport.show_item(item))
 
     def switch_details(self, kind: str) -> bool:
-        """Open all items of a kind, or have them as they are at first; tell whether they are open now."""
+        """Open all items of a kind, or have them as they are at first; return whether they are open now."""
         detailed, opened = self._scene.detailed, self._scene.opened
         detailed.symmetric_difference_update({kind})
         for item in self._transcript.items:
@@ -260,7 +260,7 @@ class ConversationView(LineView, can_focus=True):
         self._step(-1)
 
     def action_focus_next_item(self) -> None:
-        """Give the focus to the item below; behind the last one the prompt follows."""
+        """Give the focus to the item below; after the last one the prompt follows."""
         self._step(1)
 
     def action_open_item(self) -> None:
@@ -333,7 +333,7 @@ class ConversationView(LineView, can_focus=True):
             (self._seconds.resume if any(map(is_ticking, self._viewport.items)) else self._seconds.pause)()
 
     def _update(self) -> bool:
-        """Find the lines in sight anew; tell whether there is more to do."""
+        """Find the lines in sight again; return whether there is more to do."""
         if not self.size:
             return False
         self._scene.now = int(self._clock() * 1000)
@@ -383,7 +383,7 @@ class ConversationView(LineView, can_focus=True):
             self._redraw(item)
 
     def _redraw(self, item: AnyItem) -> None:
-        """Draw an item anew after it was opened or folded; what is in sight above it stays."""
+        """Draw an item again after it was opened or folded; what is in sight above it stays."""
 
         def act(viewport: Viewport) -> None:
             if item is not self._transcript.items[-1]:

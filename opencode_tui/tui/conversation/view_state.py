@@ -1,4 +1,4 @@
-"""What drawing needs to know beside the item: what is opened, what has the focus, what time it is."""
+"""The state of the view that drawing needs: expanded items, the focus, the time."""
 
 from dataclasses import dataclass, field
 
@@ -24,9 +24,9 @@ class ViewState:
     """Kinds of items that are open unless one was folded by itself."""
 
     def is_focused(self, item: Item) -> bool:
-        """Tell whether the keys act on this item."""
+        """Return whether the keys act on this item."""
         return bool(self.focus) and item.id == self.focus
 
     def is_open(self, item: Item) -> bool:
-        """Tell whether an item that is folded at first was opened."""
+        """Return whether an item that is folded at first was opened."""
         return self.opened.get(item.id, "whole" if item.kind in self.detailed else "folded") != "folded"

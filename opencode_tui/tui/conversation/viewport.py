@@ -9,7 +9,7 @@ from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.look import Look
 
 FAR = 3
-"""Screens from which on a way is measured by estimates: what lies between is not drawn."""
+"""Screens from which on a way is measured by estimates: what is between is not drawn."""
 
 MIN_WIDTH = 20
 
@@ -33,7 +33,7 @@ class Viewport:
 
     @property
     def page(self) -> RenderContext:
-        """The width and look in force."""
+        """The current width and look."""
         return self.layout.page
 
     @property
@@ -131,13 +131,13 @@ class Viewport:
             self.scroll(line - self.top - self.height + 1 + below)
 
     def renew(self, item: Item) -> None:
-        """Draw an item anew: it was opened, folded, or has the focus or lost it."""
+        """Draw an item again: it was opened, folded, or has the focus or lost it."""
         entry = self.layout.entry_of(item)
         if entry is not None:
             self.layout.renew(entry)
 
     def stop_following(self) -> None:
-        """Let the window stay where it is from now on."""
+        """Stop following the end: the window stays where it is."""
         if self.follow:
             self.follow = False
             self._mark = self._mark_end()
@@ -147,7 +147,7 @@ class Viewport:
         return (entries[-1], entries[-1].height) if entries else None
 
     def _mark_again(self, entry: Entry, height: int) -> tuple[Entry, int] | None:
-        """After a reload the items are others with the same ids; all of another conversation is not new."""
+        """Return the mark after a reload, by item id; the end where the item no longer exists."""
         if self.layout.entry_of(entry.item) is entry:
             return entry, height
         item = self._transcript.item(entry.item.id)

@@ -34,11 +34,11 @@ class ConfirmPanel(Panel):
         return self._question.answers
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """The question."""
+        """Return the question."""
         return [(screen_line(self._question.title), self.look.palette.style("text", "surface", bold=True))], []
 
     def body(self, width: int) -> Sequence[Line]:
-        """What it is about, then the sentence."""
+        """Return what it is about, then the sentence."""
         palette = self.look.palette
         lines = _wrapped(self._question.about, width, palette.style("text", "surface"))
         if self._question.sentence:
@@ -48,7 +48,7 @@ class ConfirmPanel(Panel):
 
 
 def _wrapped(texts: Sequence[str], room: int, style: Style) -> list[Line]:
-    """The texts; what a line takes from the next row on stands below its first letter, so that no row passes for another line."""
+    """The texts; what a line takes from the next row on is below its first character, so that no row passes for another line."""
     lines: list[Line] = []
     for line in map(screen_line, texts):
         words = line.lstrip(" ")

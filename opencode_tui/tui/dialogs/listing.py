@@ -1,4 +1,4 @@
-"""A list that letters filter: the filter, the choices by group, the keys."""
+"""A list with a filter: the filter, the choices by group, the keys."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 WIDEST = 72
 TEXT = 3
 NOTE = 30
-"""Columns inside the overlay in which names and notes begin."""
+"""Columns inside the overlay in which names and notes start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing to choose; texts are safe. `key` stands at the right end, `is_current` marks what is in force."""
+    """One thing to choose; texts are safe. `key` is at the right end, `is_current` marks what is active."""
 
     id: str
     text: str
@@ -45,7 +45,7 @@ class ListContent:
     )
     moved: Callable[[str], object] | None = None
     is_marked: bool = True
-    """Whether a sign marks the choice that is in force."""
+    """Whether a sign marks the choice that is active."""
 
 
 class _Plain(Protocol):
@@ -77,11 +77,11 @@ class Listing(Rows, can_focus=True):
         return self._found[self._row][0].id if self._found else None
 
     def has_choice(self, choice_id: str) -> bool:
-        """Whether it is among the choices, in sight or not."""
+        """Return whether a choice has this id, visible or not."""
         return any(one.id == choice_id for one in self.offer.choices)
 
     def show(self, offer: ListContent) -> None:
-        """Offer something else under the same filter."""
+        """Suggest something else under the same filter."""
         kept = self.chosen
         self.offer = offer
         self._filter()
@@ -90,11 +90,11 @@ class Listing(Rows, can_focus=True):
         self.redraw()
 
     def type(self, text: str) -> None:
-        """Filter by more letters."""
+        """Filter by more characters."""
         self._ask(self.query_text + clean(text).replace("\n", " "))
 
     def erase(self, *, whole: bool) -> None:
-        """Take the last letter of the filter away, or all of it."""
+        """Take the last character of the filter away, or all of it."""
         self._ask("" if whole else self.query_text[:-1])
 
     def move(self, rows: int) -> None:
@@ -126,7 +126,7 @@ class Listing(Rows, can_focus=True):
         self._found = sorted(found, key=lambda one: order[one[0].group])
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As high as its choices, as far as the screen allows."""
+        """Return the height of the choices, limited by the screen."""
         return min(5 + len(self._key_rows(width)) + max(1, len(self._lines())), max(8, viewport.height - 8))
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
@@ -190,7 +190,7 @@ class Listing(Rows, can_focus=True):
         return made.apply_meta(meta)
 
     def _letters(self, choice: Choice, hit: Match, area: str, is_here: bool) -> list[Piece]:
-        """The name, the letters that were typed in it bold, in accent, underlined."""
+        """Return the name, the characters that were typed in it bold, in accent, underlined."""
         palette = self.look.palette
         plain = palette.style("text", area, bold=is_here)
         loud = palette.style("accent", area, bold=True, underline=True)
@@ -221,7 +221,7 @@ class Listing(Rows, can_focus=True):
         return row(width, left, [(f"{count}   ", palette.style("muted", self.area))], fill=fill)
 
     def _key_rows(self, width: int) -> list[Strip]:
-        """The keys, in as many rows as they need."""
+        """Return the keys, in as many rows as they need."""
         palette = self.look.palette
         fill = palette.area(self.area)
         arrows = "↑ ↓" if self.look.glyphs.down == "↓" else "up down"

@@ -21,11 +21,11 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
         self.listing = Listing(offer)
 
     def compose(self) -> ComposeResult:
-        """The list."""
+        """Yield the list."""
         yield self.listing
 
     def on_mount(self) -> None:
-        """Take the keys; without tones a thin frame tells the list from what is behind it."""
+        """Focus the list; without background tones a thin frame separates it from the screen."""
         look = look_of(self)
         if not look.palette.tones:
             self.listing.styles.border = ("ascii" if look.glyphs is ASCII else "solid", "ansi_default")
@@ -66,7 +66,7 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
         self.listing.type(event.text[:200])
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the row that was seen there; close by a click beside the list."""
+        """Choose the row that was seen there; close by a click next to the list."""
         chosen = event.style.meta.get("row")
         if chosen is not None and self.listing.has_choice(str(chosen)):
             self.dismiss(str(chosen))
@@ -83,12 +83,12 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
 
 
 class Flatten(LineFilter):
-    """Draws everything behind an overlay in the color of lines on the page's tone."""
+    """Draws everything under an overlay in the color of lines on the page's tone."""
 
     def __init__(self, style: Style) -> None:
         super().__init__()
         self.style = style
 
     def apply(self, segments: list[Segment], background: object) -> list[Segment]:
-        """Return the same letters without their styles."""
+        """Return the same characters without their styles."""
         return [Segment(text, self.style, control) for text, _, control in segments]

@@ -28,18 +28,18 @@ class Guard:
         self._is_live = False
 
     def is_live(self, now: int) -> bool:
-        """Whether keys work; `now` in ms of a clock that never goes back."""
+        """Return whether keys work; `now` in ms of a clock that never goes back."""
         self._is_live = self._is_live or self.wait(now) <= 0
         return self._is_live
 
     def wait(self, now: int) -> int:
-        """How many ms are left without another key; 0 when keys work."""
+        """Return how many ms are left without another key; 0 when keys work."""
         if self._is_live:
             return 0
         return max(0, self._opened + OPENING_MS - now, self._last + QUIET_MS - now)
 
     def lets(self, now: int) -> bool:
-        """Tell whether a key counts; one that does not makes the guard wait anew."""
+        """Return whether a key counts; one that does not makes the guard wait again."""
         if self.is_live(now):
             return True
         self._last = now
@@ -50,7 +50,7 @@ Line = Sequence[Piece] | Strip
 """Pieces of one row from column 3 on, or a whole row."""
 
 INSIDE = 3
-"""The column in which texts begin."""
+"""The column in which texts start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Panel(Rows, can_focus=True):
     bar = "warning"
 
     class Typed(Message):
-        """A letter came while the keys did not work yet: it was meant for the prompt."""
+        """A character came while the keys did not work yet: it was meant for the prompt."""
 
         def __init__(self, character: str) -> None:
             super().__init__()
@@ -86,15 +86,15 @@ class Panel(Rows, can_focus=True):
         raise NotImplementedError
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """What is asked, and what stands at the right of it."""
+        """Return what is asked, and what is at the right of it."""
         raise NotImplementedError
 
     def body(self, width: int) -> Sequence[Line]:
-        """What it is about; `width` is the room from column 3 on."""
+        """Return what it is about; `width` is the room from column 3 on."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Begin to wait until keys count."""
+        """Start to wait until keys count."""
         self._await_quiet()
 
     def guard_again(self) -> None:
@@ -167,7 +167,7 @@ class Panel(Rows, can_focus=True):
         self.redraw()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As high as the question, but never more than 60 % of the screen."""
+        """Return the height of the question, at most 60 % of the screen."""
         wanted = self._fixed(width) + len(self.body(self._inside(width)))
         return min(wanted, max(8, viewport.height * 60 // 100))
 

@@ -100,7 +100,7 @@ Answer = Callable[[Reply], None]
 WIDEST_PART = 48
 
 SPLIT = 100
-"""Cells from which a diff can stand side by side."""
+"""Cells from which a diff can be shown side by side."""
 
 
 class PermissionPanel(Panel):
@@ -119,7 +119,7 @@ class PermissionPanel(Panel):
         self._is_split = False
 
     def set_place(self, place: tuple[int, int]) -> None:
-        """Say anew how many questions wait."""
+        """Show how many questions are open."""
         if place != self._place:
             self._place = place
             self.redraw()
@@ -152,7 +152,7 @@ class PermissionPanel(Panel):
         self.guard_again()
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """The question; at the right how many wait, or what would change."""
+        """Return the question; at the right how many wait, or what would change."""
         palette = self.look.palette
         bold, muted = palette.style("text", "surface", bold=True), palette.style("muted", "surface")
         if self._page == "always":
@@ -174,7 +174,7 @@ class PermissionPanel(Panel):
         return change_counts(self.look, added, removed, "surface")
 
     def body(self, width: int) -> Sequence[Line]:
-        """The object and why it is asked."""
+        """Return the object and why it is asked."""
         return self._always(width) if self._page == "always" else self._question(width)
 
     def _question(self, room: int) -> list[Line]:
@@ -205,7 +205,7 @@ class PermissionPanel(Panel):
         return [line for one, name in pairs for line in self._verdict(one, pad(name, widest), room)]
 
     def _verdict(self, verdict: Verdict, name: str, room: int) -> list[Line]:
-        """A part, what becomes of it, and why; the reason stands below where there is no room for it."""
+        """Return a part, what becomes of it, and why; the reason is below where there is no room for it."""
         palette, glyphs = self.look.palette, self.look.glyphs
         sign, token, word = {
             "allow": (glyphs.done, "success", "allowed"),

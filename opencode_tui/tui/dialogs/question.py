@@ -36,7 +36,7 @@ class QuestionPanel(Panel):
         self._row = -1
 
     def set_place(self, place: tuple[int, int]) -> None:
-        """Say anew how many questions wait."""
+        """Show how many questions are open."""
         self._place = place
         self.redraw()
 
@@ -61,13 +61,13 @@ class QuestionPanel(Panel):
         ]
 
     def write(self, words: str) -> None:
-        """Take words of the person's own as the answer to the present question."""
+        """Answer the current question with a typed text."""
         if words:
             self._chosen[self._at].append(words)
             self._next()
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """What is asked; at the right which of how many."""
+        """Return what is asked; at the right which of how many."""
         palette = self.look.palette
         question = self.request.questions[self._at]
         at, count = self._place
@@ -82,7 +82,7 @@ class QuestionPanel(Panel):
         ]
 
     def body(self, width: int) -> Sequence[Line]:
-        """The question in full, then what is offered."""
+        """Return the question in full, then what is suggested."""
         palette = self.look.palette
         question = self.request.questions[self._at]
         lines = self._asked(width)
@@ -101,7 +101,7 @@ class QuestionPanel(Panel):
         return lines
 
     def _asked(self, width: int) -> list[Line]:
-        """The question's own lines, with an empty one before what is offered."""
+        """Return the question's own lines, with an empty one before what is suggested."""
         question = self.request.questions[self._at]
         style = self.look.palette.style("text", "surface")
         asked = screen_line(" ".join(question.question.split()))

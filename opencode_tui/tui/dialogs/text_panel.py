@@ -58,7 +58,7 @@ class _Keys(Rows):
 
 @dataclass(frozen=True, slots=True)
 class TextAsk:
-    """What is asked for: `text` stands there at first, `hint` at the right, `enter` and `escape` say what the keys do."""
+    """What is asked for: `text` is there at first, `hint` at the right, `enter` and `escape` say what the keys do."""
 
     title: str
     enter: str
@@ -88,7 +88,7 @@ class TextPanel(ErrorBoundary, Horizontal):
             yield _Keys(self._ask.enter, self._ask.escape)
 
     def on_mount(self) -> None:
-        """Begin with the text that was given."""
+        """Start with the text that was given."""
         self.editor.put(self._ask.text)
         self.editor.focus()
 

@@ -20,10 +20,10 @@ from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, clip, measure, row, strip
 
 HEAD = 7
-"""Cells of the line's number, its sign, and the blanks behind them."""
+"""Cells of the line's number, its sign, and the blanks after them."""
 
 MAX_LETTERS = 2_000_000
-"""Letters of a file's two states together beyond which only the sizes are told."""
+"""Characters of a file's two states together beyond which only the sizes are told."""
 
 
 class CodeRow(Struct, frozen=True):
@@ -40,11 +40,11 @@ class CodeRow(Struct, frozen=True):
 
 
 Pair = tuple[CodeRow | None, CodeRow | None]
-"""What stands side by side: the old line and the new one; None where there is none, the same gap twice."""
+"""What is shown side by side: the old line and the new one; None where there is none, the same gap twice."""
 
 
 def code_rows(diff: str, path: str, *, after: str = "") -> list[CodeRow]:
-    """The rows of a unified diff, colored by what `path` says of the language. Takes long for a large one.
+    """Return the rows of a unified diff, colored by what `path` says of the language. Takes long for a large one.
 
     `after` is the whole new text, from which gaps get the name of what follows them.
     """
@@ -65,7 +65,7 @@ def unified(diff: FileDiff) -> str:
 
 
 def one_column(rows: Sequence[CodeRow], look: Look, width: int, area: str) -> list[Strip]:
-    """A strip for each row."""
+    """Return a strip for each row."""
     return [line_strips(one, look, width, area)[0] for one in rows]
 
 
@@ -96,7 +96,7 @@ def half_of(width: int) -> int:
 
 
 def strips_of(one: CodeRow, room: int) -> int:
-    """How many strips a row takes when it is wrapped into so many cells, its number and sign included."""
+    """Return how many strips a row takes when it is wrapped into so many cells, its number and sign included."""
     room -= HEAD
     if one.row.kind in ("gap", "file") or one.cells + one.is_cut <= room:
         return 1
@@ -105,7 +105,7 @@ def strips_of(one: CodeRow, room: int) -> int:
 
 
 def pairs_of(rows: Sequence[CodeRow]) -> list[Pair]:
-    """The rows side by side: lines that replace each other stand in one row."""
+    """Return the rows side by side: lines that replace each other are in one row."""
     pairs: list[Pair] = []
     removed: list[CodeRow] = []
     added: list[CodeRow] = []
@@ -136,7 +136,7 @@ def pairs_of(rows: Sequence[CodeRow]) -> list[Pair]:
 
 
 def line_strips(one: CodeRow, look: Look, width: int, area: str, *, is_wrapped: bool = False) -> list[Strip]:
-    """A row as one strip, cut at its end, or wrapped into several."""
+    """Return a row as one strip, cut at its end, or wrapped into several."""
     if one.row.kind in ("gap", "file"):
         return [note_strip(one, look, width, area, indent=HEAD)]
     palette, glyphs = look.palette, look.glyphs
@@ -158,7 +158,7 @@ def line_strips(one: CodeRow, look: Look, width: int, area: str, *, is_wrapped: 
 
 
 def note_strip(one: CodeRow, look: Look, width: int, area: str, *, indent: int) -> Strip:
-    """A gap, with the name of what follows it, or a file's name."""
+    """Return a gap, with the name of what follows it, or a file's name."""
     palette, glyphs = look.palette, look.glyphs
     name = "".join(text for text, _ in one.code)
     if one.row.kind == "gap":
@@ -168,7 +168,7 @@ def note_strip(one: CodeRow, look: Look, width: int, area: str, *, indent: int) 
 
 
 def _text(one: CodeRow) -> str:
-    """The letters of a row that is wrapped; the mark at the end of one that goes on takes one cell."""
+    """Return the characters of a row that is wrapped; the mark at the end of one that goes on takes one cell."""
     return "".join(text for text, _ in one.code) + ("x" if one.is_cut else "")
 
 
@@ -197,7 +197,7 @@ def _area(one: CodeRow, look: Look, area: str) -> str:
 
 
 def _tone(one: CodeRow | None, look: Look, area: str) -> Style:
-    """What is behind a row; a quiet area where there is no line."""
+    """Return the background style of a row; that of an empty area where there is no line."""
     return look.palette.area("panel" if one is None else _area(one, look, area))
 
 
@@ -213,7 +213,7 @@ def _code(one: CodeRow, look: Look, tone: str, token: str) -> list[Piece]:
 
 
 def _marked(pieces: Sequence[Piece], word: tuple[int, int], style: Style) -> list[Piece]:
-    """The pieces, those letters of them that changed in another style."""
+    """Return the pieces, those characters of them that changed in another style."""
     done: list[Piece] = []
     at = 0
     for text, plain in pieces:

@@ -1,6 +1,6 @@
-"""Which function, class or heading a line of a file stands in: the last line above it that begins one, by simple rules a language.
+"""Which function, class or heading a line of a file is in: the last line above it that starts one, by simple rules a language.
 
-Each rule looks at the first letters of one line, so that a file of any size and shape takes time by its lines alone.
+Each rule looks at the first characters of one line, so that a file of any size and shape takes time by its lines alone.
 """
 
 from bisect import bisect_left
@@ -12,7 +12,7 @@ from opencode_tui.schema.session.diff import lines_of
 from opencode_tui.text.diff_rows import DiffRow
 
 MAX_LETTERS = 200
-"""Letters of a line that are looked at."""
+"""Characters of a line that are looked at."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -22,7 +22,7 @@ def _names(text: str) -> frozenset[str]:
 _CONTROL = _names("if for while switch catch else do try with return await yield throw using lock elif match when")
 
 Rule = Callable[[str], str]
-"""The name that a line begins, empty for none; the line comes with its indentation, without blanks at its end."""
+"""The name that a line starts, empty for none; the line comes with its indentation, without blanks at its end."""
 
 
 class Headings:
@@ -47,7 +47,7 @@ class Headings:
 
 
 def name_gaps(rows: Sequence[DiffRow], after: str, path: str) -> list[DiffRow]:
-    """Return the rows of one file's diff, gaps with the heading that stands above what follows, read in the file's new text.
+    """Return the rows of one file's diff, gaps with the heading that is above what follows, read in the file's new text.
 
     Lines that are left out before the first row become a gap, too, when there is a heading to tell.
     """
@@ -81,19 +81,19 @@ def _markdown(line: str) -> str:
 
 
 def _section(line: str) -> str:
-    """`[section]` of an ini or toml file."""
+    """Return `[section]` of an ini or toml file."""
     return line if line[:1] == "[" and line.endswith("]") else ""
 
 
 def _top_key(line: str) -> str:
-    """A key of the first level, as in yaml, or a target of a makefile."""
+    """Return a key of the first level, as in yaml, or a target of a makefile."""
     name = line.partition(":")[0]
     is_key = line[:1].isalpha() and ":" in line and line[len(name) + 1 :][:1] in ("", " ")
     return name if is_key and "=" not in name else ""
 
 
 def _selector(line: str) -> str:
-    """What a block of a style sheet is about."""
+    """Return what a block of a style sheet is about."""
     return line[:-1].rstrip() if line.endswith("{") and not line[:1].isspace() and line != "{" else ""
 
 
@@ -107,7 +107,7 @@ def _shell(line: str) -> str:
 
 
 def _words(keywords: str, modifiers: str = "", *, has_methods: bool = False, has_plain_functions: bool = False) -> Rule:
-    """A rule for lines that begin with one of the keywords, modifiers before it; the name reaches to its first sign.
+    """A rule for lines that start with one of the keywords, modifiers before it; the name reaches to its first sign.
 
     `has_methods`: names may stand without a keyword before a block; `has_plain_functions`: also at the left edge without one.
     """
@@ -126,14 +126,14 @@ def _words(keywords: str, modifiers: str = "", *, has_methods: bool = False, has
 
 
 def _without(modifiers: frozenset[str], text: str) -> tuple[str, str]:
-    """The text without modifiers at its beginning (`pub(crate)` is one, too), and its first word then."""
+    """Return the text without modifiers at its beginning (`pub(crate)` is one, too), and its first word then."""
     while (first := text.partition(" ")[0].partition("(")[0]) in modifiers and " " in text:
         text = text.partition(" ")[2].lstrip()
     return text, first
 
 
 def _opens_block(text: str) -> bool:
-    """Whether brackets are closed and a block begins: no call that goes on in the lines below."""
+    """Return whether brackets are closed and a block starts: no call that goes on in the lines below."""
     return text.endswith("{") and text.count("(") == text.count(")")
 
 
@@ -146,7 +146,7 @@ def _named(text: str) -> str:
 
 
 def _callable(text: str) -> str:
-    """What stands before the brackets of a function, when it is only words."""
+    """Return what is before the brackets of a function, when it is only words."""
     head, bracket, _ = text.partition("(")
     is_words = bracket and all(letter.isalnum() or letter in " _*&~:<>,$#[]" for letter in head)
     return head.strip() if is_words and head.strip() else ""

@@ -1,4 +1,4 @@
-"""Where each line of a diff stands when it is one column or two, cut or wrapped; only the rows in sight are drawn."""
+"""Where each line of a diff is when it is one column or two, cut or wrapped; only the rows in sight are drawn."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class DiffForm:
 
 
 class DiffLayout:
-    """A form in a width; made anew for another one."""
+    """A form in a width; made again for another one."""
 
     def __init__(self, form: DiffForm, *, is_wrapped: bool, width: int) -> None:
         self._form, self._is_wrapped, self._width = form, is_wrapped, width
@@ -58,7 +58,7 @@ class DiffLayout:
         return self._tops[-1]
 
     def strips(self, top: int, count: int, look: Look) -> list[Strip]:
-        """At most so many rows from `top` on."""
+        """Return at most so many rows from `top` on."""
         at = bisect_right(self._tops, top) - 1
         above = top - self._tops[at]
         drawn: list[Strip] = []
@@ -68,16 +68,16 @@ class DiffLayout:
         return drawn[above : above + count]
 
     def change_tops(self) -> list[int]:
-        """The rows in which changes begin."""
+        """Return the rows in which changes start."""
         return [self._tops[at] for at in self._form.changes]
 
     def line_at(self, top: int) -> int:
-        """The number of the first new line from a row on; a very large one when none follows."""
+        """Return the number of the first new line from a row on; a very large one when none follows."""
         at = bisect_right(self._tops, top) - 1
         return self._form.numbers[at] if at < len(self._form.numbers) else NO_LINE
 
     def top_of(self, line: int) -> int:
-        """The row in which a new line stands, or what comes next; the end without one."""
+        """Return the row in which a new line is, or what comes next; the end without one."""
         return self._tops[bisect_left(self._form.numbers, line)]
 
     def _heights(self, room: int) -> list[int]:
@@ -103,7 +103,7 @@ def _is_gap(pair: Pair) -> bool:
 
 
 def _new_number(pair: Pair) -> int:
-    """The number of the new line, 0 where none stands."""
+    """Return the number of the new line, 0 where none is."""
     for one in reversed(pair):
         if one is not None and one.row.kind in "+ ":
             return one.row.number

@@ -1,4 +1,4 @@
-"""The prompt as it stands on the screen: a bar, the editor, a tone behind both; with its attachments and its history."""
+"""The prompt as it is on the screen: a bar, the editor, a tone behind both; with its attachments and its history."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from opencode_tui.tui.prompt.completion import Completer, Completions, Trigger
 
 BELOW = 3
-"""Rows between the list of completions and the end of the screen, beside the prompt's own."""
+"""Rows between the list of completions and the end of the screen, next to the prompt's own."""
 
 
 class Bar(Rows):
-    """The bar at the left edge of what the person says or is asked; as high as what it stands beside."""
+    """The bar at the left edge of what the user says or is asked; as high as what it is beside."""
 
     def __init__(self, token: str = "accent") -> None:
         super().__init__()
         self._token = token
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """The same sign on every row."""
+        """Return the same sign on every row."""
         palette, glyphs = self.look.palette, self.look.glyphs
         edge, inside = palette.area("background"), palette.style(self._token, "surface")
         return [strip([(" ", edge), (f"{glyphs.user_bar} ", inside)], 3)] * height
@@ -57,12 +57,12 @@ class PromptBox(ErrorBoundary, Horizontal):
         self._history_file: Path | None = None
 
     def compose(self) -> ComposeResult:
-        """The bar and the editor."""
+        """Yield the bar and the editor."""
         yield Bar()
         yield self.editor
 
     def pop_draft(self) -> Draft:
-        """What was written, with the pasted texts in it; the prompt is empty afterwards."""
+        """Return what was written, with the pasted texts in it; the prompt is empty afterwards."""
         draft = Draft(self.editor.text, dict(self._attachments))
         self.has_examples = False
         if self.history.begun:
@@ -72,13 +72,13 @@ class PromptBox(ErrorBoundary, Horizontal):
         return draft
 
     def clear(self) -> None:
-        """Empty the prompt; what stood there is the first that `up` brings back, in this run."""
+        """Empty the prompt; what was there is the first that `up` brings back, in this run."""
         self._aside[self.editor.text] = dict(self._attachments)
         self.history.set_aside(self.editor.text)
         self.editor.put("")
 
     def keep_unsent(self) -> None:
-        """Write what was not sent, put aside or still in the prompt, behind the prompts that the next run remembers. Blocks."""
+        """Write what was not sent, put aside or still in the prompt, after the prompts that the next run remembers. Blocks."""
         if self._history_file is not None:
             for draft in (*self.stash, Draft(self.editor.text, self._attachments)):
                 append_history(self._history_file, draft.whole if len(draft.whole) <= MAX_LENGTH else draft.text)
@@ -107,7 +107,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         self.attach(Attachment(text=event.text.replace("\r\n", "\n").replace("\r", "\n")))
 
     def open_attachment(self, marker: str) -> Attachment | None:
-        """What a marker stands for; None when there is no such."""
+        """Return what a marker represents; None when there is no such."""
         return self._attachments.get(marker)
 
     @property
@@ -130,7 +130,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         self.editor.put(self.editor.text.replace(marker, "", 1))
 
     def keep_history(self, path: Path) -> None:
-        """Write what is sent from now on to a file."""
+        """Set the file to which sent prompts are written."""
         self._history_file = path
 
     async def remember(self, text: str) -> None:
@@ -140,7 +140,7 @@ class PromptBox(ErrorBoundary, Horizontal):
             await asyncio.to_thread(append_history, self._history_file, text)
 
     def complete_with(self, client: "Client", completions: "Completions") -> None:
-        """Offer files, agents and commands while one writes; the list is mounted by whoever hands it in."""
+        """Suggest files, agents and commands while one writes; the list is mounted by the code that hands it in."""
         from opencode_tui.tui.prompt.completion import Completer  # not for the first frame
 
         self.completions = completions
@@ -149,11 +149,11 @@ class PromptBox(ErrorBoundary, Horizontal):
 
     @property
     def completing(self) -> bool:
-        """Whether something is offered now."""
+        """Whether something is suggested now."""
         return self.completions is not None and self.completions.display and self.editor.has_focus
 
     async def on_text_area_changed(self) -> None:
-        """Offer what fits to what stands before the cursor."""
+        """Suggest what fits to what is before the cursor."""
         self.run_worker(self._complete, group="completion", exclusive=True, exit_on_error=False)
 
     async def _complete(self) -> None:
@@ -177,7 +177,7 @@ class PromptBox(ErrorBoundary, Horizontal):
             self.completions.place(above=self.size.height + BELOW)
 
     def complete_key(self, key: str) -> bool:
-        """Act on a key while something is offered; tells whether it was one for the list."""
+        """Handle a key while completions are shown; return whether the list used it."""
         assert self.completions is not None
         if key in ("up", "ctrl+p"):
             self.completions.move(-1)
@@ -192,7 +192,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         return True
 
     def accept_completion(self, *, send: bool) -> bool:
-        """Write the chosen one; a command that stands whole there already is left to be sent."""
+        """Write the chosen one; a command that is whole there already is left to be sent."""
         assert self.completions is not None
         chosen, wanted = self.completions.chosen, self._asked
         self.completions.show(())
@@ -208,7 +208,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         return True
 
     def can_recall(self, action_id: str) -> bool:
-        """Whether the key means an earlier or later prompt, not the row above or below."""
+        """Return whether the key means an earlier or later prompt, not the row above or below."""
         if action_id == "history_previous":
             return self.editor.is_at_top and bool(self.history.entries)
         return self.editor.is_at_bottom and self.history.is_looking

@@ -1,4 +1,4 @@
-"""What may stand in the editor: text and line feeds. What could steer a terminal is left out before it is drawn."""
+"""Cleans text for the editor: only text, tabs and line feeds remain."""
 
 import re
 
@@ -8,5 +8,5 @@ _STEERING = re.compile(
 
 
 def clean(text: str) -> str:
-    """The text with line feeds only, tabs kept, without characters that do something else than being seen."""
+    """Return the text with line feeds only, tabs kept, without characters that do something else than being seen."""
     return _STEERING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))

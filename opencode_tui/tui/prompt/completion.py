@@ -34,7 +34,7 @@ LIMIT = 50
 
 
 class FileNames:
-    """Finds by parts of names: what stands in one piece first, in a name before in its folders, short before long."""
+    """Finds by parts of names: what is in one piece first, in a name before in its folders, short before long."""
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -46,13 +46,13 @@ class FileNames:
         self._listing = asyncio.Lock()
 
     async def find(self, query: str) -> Sequence[str]:
-        """The names that are meant, best first, at most fifty; without a query the top of the folder."""
+        """Return the names that are meant, best first, at most fifty; without a query the top of the folder."""
         await self._list()
         wanted = query.casefold()
         if not wanted:
             return self._top
         best = await self._best(lambda name: wanted in name, wanted)
-        if len(best) < LIMIT:  # only letters in their order: slower, and rarely what is meant
+        if len(best) < LIMIT:  # only characters in their order: slower, and rarely what is meant
             pattern = re.compile(".*?".join(re.escape(letter) for letter in wanted), re.DOTALL)
             best = await self._best(lambda name: pattern.search(name) is not None, wanted)
         return [self._names[at] for _, at in best]
@@ -100,7 +100,7 @@ _SLASH = re.compile(r"^/(?P<query>[^\s/]*)$")
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """What is being written: `/com` or `@src/pa`; `length` counts its letters with the sign."""
+    """What is being written: `/com` or `@src/pa`; `length` counts its characters with the sign."""
 
     kind: Literal["command", "reference"]
     query: str
@@ -117,7 +117,7 @@ class Completion:
 
 
 def trigger(before_cursor: str, *, is_first_line: bool) -> Trigger | None:
-    """What stands before the cursor to be completed; None when there is nothing."""
+    """Return what is before the cursor to be completed; None when there is nothing."""
     slash = _SLASH.match(before_cursor) if is_first_line else None
     if slash is not None:
         return Trigger("command", slash["query"], len(slash["query"]) + 1)
@@ -135,7 +135,7 @@ class Completer:
         self._agents: Sequence[AgentSummary] | None = None
 
     async def find(self, wanted: Trigger) -> Sequence[Completion]:
-        """What could be meant, best first."""
+        """Return what could be meant, best first."""
         if wanted.kind == "command":
             return await self._find_commands(wanted.query)
         agents = await self._find_agents(wanted.query)
@@ -194,7 +194,7 @@ class Completions(Rows):
         self.styles.margin = (0, 1, above, 1)
 
     def show(self, found: Sequence[Completion]) -> None:
-        """Offer these; none takes the list away."""
+        """Suggest these; none takes the list away."""
         if found != self.found:
             self.found = found
             self._at = 0
@@ -209,7 +209,7 @@ class Completions(Rows):
             self.redraw()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """A row each."""
+        """Return a row each."""
         return min(MOST, max(1, len(self.found)))
 
     def on_click(self, event: events.Click) -> None:
@@ -222,7 +222,7 @@ class Completions(Rows):
         return max(0, min(self._at - height // 2, len(self.found) - height))
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """The rows in sight."""
+        """Return the rows in sight."""
         top = self._top(height)
         return [self._row(one, top + at == self._at, width) for at, one in enumerate(self.found[top : top + height])]
 

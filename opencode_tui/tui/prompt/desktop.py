@@ -1,4 +1,4 @@
-"""What lies on the person's clipboard, asked of whichever program of the system knows it."""
+"""Reads the clipboard and opens images with programs of the desktop."""
 
 import asyncio
 import os
@@ -27,13 +27,13 @@ TEXT: Sequence[Sequence[str]] = (
 
 
 async def read_image() -> bytes:
-    """The image on the clipboard as PNG; empty when there is none, or nobody who knows."""
+    """Return the image on the clipboard as PNG; empty when there is none, or no program to read it."""
     found = await _first(IMAGE)
     return found if found.startswith(b"\x89PNG") else b""
 
 
 async def read_text() -> str:
-    """The text on the clipboard; empty when there is none, or nobody who knows."""
+    """Return the text on the clipboard; empty when there is none, or no program to read it."""
     return (await _first(TEXT)).decode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""What the person is about to send: the text with markers, and what each marker stands for."""
+"""What the user is about to send: the text with markers, and what each marker represents."""
 
 import base64
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """What a marker stands for: a text that was pasted, or the bytes of an image."""
+    """What a marker represents: a text that was pasted, or the bytes of an image."""
 
     text: str = ""
     data: bytes = b""
@@ -38,7 +38,7 @@ class Draft:
         return text
 
     def parts(self) -> "list[PromptPart]":
-        """What goes with the text."""
+        """Return what goes with the text."""
         from opencode_tui.schema.api.request import FileInput  # the first frame does without
 
         found: list[PromptPart] = []
@@ -50,7 +50,7 @@ class Draft:
 
 
 def paste_marker(text: str, number: int) -> str:
-    """`[Pasted 120 lines]`; the number tells two of the same size apart."""
+    """Return `[Pasted 120 lines]`; the number tells two of the same size apart."""
     lines = clean(text).count("\n") + 1
     size = f"{lines} lines" if lines > 1 else f"{len(text)} characters"
     return f"[Pasted {size}]" if number == 1 else f"[Pasted {size} #{number}]"

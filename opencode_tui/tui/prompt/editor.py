@@ -20,28 +20,28 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import row
 
-# The markers of attachments in the prompt: where they stand in a line.
+# The markers of attachments in the prompt: where they are in a line.
 
 _MARKER = re.compile(r"\[(?:Pasted|Image) [^\]\n]{1,40}\]")
 
 
 def marker_at(line: str, column: int) -> str:
-    """The marker that a column stands in or touches; empty when there is none."""
+    """Return the marker that a column is in or touches; empty when there is none."""
     return next((one.group() for one in _MARKER.finditer(line) if one.start() <= column <= one.end()), "")
 
 
 def marker_before(line: str, column: int) -> str:
-    """The marker that ends at a column; empty when none does."""
+    """Return the marker that ends at a column; empty when none does."""
     return next((one.group() for one in _MARKER.finditer(line) if one.end() == column), "")
 
 
 def marker_after(line: str, column: int) -> str:
-    """The marker that begins at a column; empty when none does."""
+    """Return the marker that starts at a column; empty when none does."""
     return next((one.group() for one in _MARKER.finditer(line) if one.start() == column), "")
 
 
 def last_marker(text: str, known: Container[str]) -> str:
-    """The last known marker in a text; empty when there is none."""
+    """Return the last known marker in a text; empty when there is none."""
     found = [one.group() for one in _MARKER.finditer(text) if one.group() in known]
     return found[-1] if found else ""
 
@@ -49,14 +49,14 @@ def last_marker(text: str, known: Container[str]) -> str:
 HINTS = ("Ask anything", "/ commands", "@ files", "! shell")
 BIG_PASTE_LINES = 5
 BIG_PASTE_LENGTH = 1_000
-"""A paste with more lines or letters becomes an attachment."""
+"""A paste with more lines or characters becomes an attachment."""
 
 WRITTEN_S = 0.5
-"""Seconds that a key waits at most for the letters before it."""
+"""Seconds that a key waits at most for the characters before it."""
 
 
 class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
-    """Text of the prompt. What a key does here is decided by the keymap and done by `apply`; letters come as they are."""
+    """Text of the prompt. What a key does here is decided by the keymap and done by `apply`; characters come as they are."""
 
     class Pasted(Message):
         """Something large was pasted; `text` is as it came."""
@@ -73,16 +73,16 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
             self.marker = marker
 
     class Submitted(Message):
-        """The person wants it sent."""
+        """The user wants it sent."""
 
     class Wondered(Message):
-        """`?` was typed where nothing stood yet."""
+        """`?` was typed where nothing was yet."""
 
     can_wonder = False
-    """Whether `?` asks for help while nothing stands here; decided here, in the order in which the letters come."""
+    """Whether `?` asks for help while nothing is here; decided here, in the order in which the characters come."""
 
     hints: tuple[str, ...] = HINTS
-    """What stands in the empty editor."""
+    """The hints that the empty editor shows."""
 
     def __init__(self) -> None:
         super().__init__(soft_wrap=True, tab_behavior="focus", show_line_numbers=False, highlight_cursor_line=False)
@@ -118,11 +118,11 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         return super().render_line(y)
 
     def get_line(self, line_index: int) -> Text:
-        """Return a line as it is drawn: letter for letter what was typed, flags as letters."""
+        """Return a line as it is drawn: exactly as typed, flags as characters."""
         return Text(spell_flags(self.document.get_line(line_index)), end="", no_wrap=True)
 
     def show_hints(self, hints: tuple[str, ...]) -> None:
-        """Let something else stand in the empty editor."""
+        """Set the hints of the empty editor."""
         if hints != self.hints:
             self.hints = hints
             self.refresh()
@@ -148,7 +148,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         return True
 
     async def written(self) -> None:
-        """Return when the letters that came so far stand here: what a key means may depend on them."""
+        """Wait until the typed characters are in the editor: what a key means may depend on them."""
         done = asyncio.Event()
         if self.call_later(done.set):
             with suppress(TimeoutError):
@@ -240,7 +240,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         }
 
     def _row_edges(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Where the row that one sees begins and ends; a long line has several."""
+        """Return where the row that one sees starts and ends; a long line has several."""
         line, column = self.cursor_location
         starts = [0, *self.wrapped_document.get_offsets(line), len(self.document.get_line(line)) + 1]
         at = max(0, bisect_right(starts, column) - 1)

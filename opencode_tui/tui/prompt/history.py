@@ -7,11 +7,11 @@ from pathlib import Path
 
 KEPT = 200
 MAX_LENGTH = 20_000
-"""Letters of a prompt that is worth keeping."""
+"""Characters of a prompt that is worth keeping."""
 
 
 class History:
-    """Goes back and forth; what was being written when one began to look comes back at the end."""
+    """Goes back and forth; what was being written when one started to look comes back at the end."""
 
     def __init__(self, entries: Sequence[str] = ()) -> None:
         self.entries = list(entries)
@@ -37,7 +37,7 @@ class History:
 
     @property
     def begun(self) -> str:
-        """What was being written when one began to look; empty while nothing is looked up."""
+        """What was being written when one started to look; empty while nothing is looked up."""
         return self._draft if self.is_looking else ""
 
     def load(self, entries: Sequence[str]) -> None:
@@ -46,7 +46,7 @@ class History:
         self._at = len(self.entries)
 
     def earlier(self, present: str) -> str | None:
-        """The prompt before; None when there is none."""
+        """Return the prompt before; None when there is none."""
         if self._at == 0:
             return None
         if self._at == len(self.entries):
@@ -55,7 +55,7 @@ class History:
         return self.entries[self._at]
 
     def later(self) -> str | None:
-        """The prompt after, at the end what was being written; None when nothing was looked up."""
+        """Return the prompt after, at the end what was being written; None when nothing was looked up."""
         if self._at >= len(self.entries):
             return None
         self._at += 1
@@ -68,7 +68,7 @@ class History:
 
 
 def read_history(path: Path) -> list[str]:
-    """The prompts of a file, at most the newest ones; lines that make no sense are passed over. Blocks."""
+    """Return the prompts of a file, at most the newest ones; lines that make no sense are passed over. Blocks."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:

@@ -33,11 +33,11 @@ SLASH: Mapping[str, str] = {
     "quit": "app_exit",
     "q": "app_exit",
 }
-"""Name to action id; the first name of an action is the one that is offered."""
+"""Name to action id; the first name of an action is the one that is suggested."""
 
 
 def completion_names() -> Mapping[str, str]:
-    """The names that completion offers, one for each act."""
+    """Return the names that completion suggests, one for each act."""
     first: dict[str, str] = {}
     for name, action_id in SLASH.items():
         first.setdefault(action_id, name)
@@ -45,7 +45,7 @@ def completion_names() -> Mapping[str, str]:
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """The name and the words behind it of a text that is a command; None for a path such as `/usr/bin` and for all else."""
+    """The name and the words after it of a text that is a command; None for a path such as `/usr/bin` and for all else."""
     if not text.startswith("/"):
         return None
     name, _, rest = text[1:].partition(" ")

@@ -1,4 +1,4 @@
-"""The conversation that is shown: which session, what is known of it, and what the person does with it."""
+"""Controls the shown session: loads it, applies events, and sends what the user does."""
 
 import asyncio
 import os
@@ -34,28 +34,28 @@ LOOK_S = 1.0
 
 
 class _Turn:
-    """One request's turn at the door; may be ended more than once."""
+    """A request's turn to be stored; `end` may be called more than once."""
 
     def __init__(self, door: asyncio.Lock) -> None:
         self._door = door
         self._is_held = False
 
     async def begin(self) -> None:
-        """Wait for those that came before."""
+        """Wait for the requests before this one."""
         await self._door.acquire()
         self._is_held = True
 
     def end(self) -> None:
-        """Let the next one go."""
+        """Release the next request."""
         if self._is_held:
             self._is_held = False
             self._door.release()
 
 
 class SessionController:
-    """Between the door and the screen. `opened` is called when another conversation is to be shown.
+    """The shown session and its state. `opened` is called when another conversation is to be shown.
 
-    `lagged` is called when events were lost, `told` with a note for the person.
+    `lagged` is called when events were lost, `told` with a note for the user.
     """
 
     def __init__(
@@ -75,24 +75,24 @@ class SessionController:
         self.transcript = Transcript()
         self.warnings: Sequence[str] = ()
         self.ignored: Sequence[str] = ()
-        """What settings are wrong, and what is not in force before the folder is trusted; raw."""
+        """What settings are wrong, and what is not active before the folder is trusted; raw."""
         self.is_read_only = False
         self.is_stacked = False
-        """Whether changes are to stand in one column also where two have room."""
+        """Whether diffs use one column even where two fit."""
         self.wheel = Wheel()
         self.is_alone = True
-        """Whether the engine works in this process alone: nobody tells what others do with the same store."""
+        """Whether the engine runs in this process: changes by other processes cause no events."""
         self.is_elsewhere = False
-        """Whether another process works on the shown session; what it does is seen when it is done."""
+        """Whether another process runs the shown session; its changes are shown when it finishes."""
         self.interrupts = 0
-        """How often the person has interrupted a run."""
+        """How often the user has interrupted a run."""
         self._sends = 0
         """Requests of this screen that wait for their answers."""
         self._door = asyncio.Lock()
         """Requests are stored in the order in which they were sent."""
         self._is_urgent = False
         self._readings: list[list[Event]] = []
-        """For each reading that is under way: what came since it began."""
+        """For each reading that is under way: what came since it started."""
         self._folder_reading = asyncio.Lock()
         self._opened = opened
         self._lagged = lagged
@@ -109,18 +109,18 @@ class SessionController:
         return self.session_id is not None and self.folder.is_busy(self.session_id)
 
     def now(self) -> int:
-        """The time in ms since 1970."""
+        """Return the time in ms since 1970."""
         return int(self._clock() * 1000)
 
     def questions(self) -> Sequence[Asking]:
-        """The open questions of the shown session and of the agents below it, the oldest first."""
+        """Return the open questions of the shown session and of the agents below it, the oldest first."""
         if self.session_id is None or not self.folder.asking:
             return ()
         family = self.folder.family(self.session_id)
         return [one for one in self.folder.asking.values() if one.session_id in family]
 
     async def start(self, options: StartOptions) -> None:
-        """Read what is there, and open the session that was asked for. Raises OpencodeError."""
+        """Load the folder and open the requested session. Raises OpencodeError."""
         self.is_alone = options.server is None
         await self.load(options)
         self.is_read_only = await asyncio.to_thread(_is_read_only, self.client.directory)
@@ -146,7 +146,7 @@ class SessionController:
 
     @contextmanager
     def _gathered(self) -> Generator[Sequence[Event]]:
-        """What happens from here to the end of the block: what was read meanwhile may be older."""
+        """Yield the list of events that arrive inside the block; what is read inside it may be older than they are."""
         came: list[Event] = []
         self._readings.append(came)
         try:
@@ -190,7 +190,7 @@ class SessionController:
         return True
 
     async def look_again(self) -> None:
-        """Show what another process did meanwhile in the shown session, which tells nobody here. Costs a look at its lock."""
+        """Show what another process changed in the shown session; checks its lock first."""
         session_id = self.session_id
         if session_id is None or self.is_busy or self.is_elsewhere:
             return
@@ -201,7 +201,7 @@ class SessionController:
             await self.open(session_id)
 
     async def follow_elsewhere(self) -> None:
-        """Show the session anew when the other process that works on it is done."""
+        """Show the session again when the other process that works on it is done."""
         session_id = self.session_id
         while self.is_elsewhere and session_id is not None and session_id == self.session_id:
             await asyncio.sleep(LOOK_S)
@@ -214,7 +214,7 @@ class SessionController:
         self._opened()
 
     def apply(self, event: Event) -> None:
-        """Take in one event of the folder."""
+        """Apply an event of the folder."""
         if isinstance(event, BusLagged):
             self._lagged()
             return
@@ -235,18 +235,18 @@ class SessionController:
                 self._show_undone(event.info)
 
     def _show_undone(self, info: SessionInfo) -> None:
-        """Have the chat list what the undo in force did with files, whoever undid."""
+        """List in the chat what the active undo did with files."""
         report = stored_report(info)
         if report is not None and report.scope is not None:
             self.transcript.show_undone(report.scope.message_id, undone_files(report, self.client.directory))
 
     def pop_urgent(self) -> bool:
-        """Tell whether something came since the last call that should be seen at once."""
+        """Return whether something came since the last call that should be seen at once."""
         found, self._is_urgent = self._is_urgent, False
         return found
 
     async def reload(self) -> None:
-        """Read everything anew: events were lost. A shown session that is gone is left."""
+        """Read everything again: events were lost. A shown session that is gone is left."""
         await self._read_folder()
         if self.session_id is None:
             self._opened()
@@ -283,24 +283,24 @@ class SessionController:
         await self.client.prompts.prompt(session.id, request, stored=stored)
 
     async def command(self, name: str, arguments: str, *, stored: Callable[[str], None]) -> None:
-        """Send what a slash command of the person's stands for. Raises OpencodeError."""
+        """Run a custom slash command. Raises OpencodeError."""
         session = await self._session()
         model = str(self.choice.model) if self.choice.model else None
         given = CommandInput(command=name, arguments=arguments, model=model, agent=self.choice.agent)
         await self.client.prompts.command(session.id, given, stored=stored)
 
     async def shell(self, command: str, *, stored: Callable[[str], None]) -> None:
-        """Run a command line of the person's. Raises OpencodeError."""
+        """Run a shell command of the user. Raises OpencodeError."""
         session = await self._session()
         given = ShellInput(command=command, agent=self.choice.agent, model=self.choice.model)
         await self.client.prompts.shell(session.id, given, stored=stored)
 
     def span(self, message_ids: Sequence[str]) -> str:
-        """`1 turn · 12:04 to 12:06` for messages of the shown session."""
+        """Return `1 turn · 12:04 to 12:06` for messages of the shown session."""
         return self.facts.span(message_ids) if self.facts is not None else ""
 
     async def interrupt(self) -> bool:
-        """End the run of the shown session; tells whether there was one."""
+        """Interrupt the run of the shown session; return whether there was one."""
         self.interrupts += 1
         return self.session_id is not None and await self.client.prompts.abort(self.session_id)
 
@@ -318,7 +318,7 @@ def _as_a_whole(event: Event) -> Event:
 
 
 def _is_read_only(folder: Path) -> bool:
-    """A folder that is not here, but on a server's machine, counts as one that can be written to."""
+    """Return whether a local folder is read-only; False for a folder of a remote server."""
     return folder.is_dir() and not os.access(folder, os.W_OK)
 
 

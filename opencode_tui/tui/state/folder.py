@@ -1,4 +1,4 @@
-"""What the screen knows of the folder beside the shown conversation: sessions, what they do, what waits for an answer."""
+"""State of the folder: its sessions, their status, and open questions."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -29,7 +29,7 @@ Asking = PermissionRequest | QuestionRequest
 
 
 class FolderState:
-    """Kept current by `apply`; `load` reads everything anew."""
+    """Kept current by `apply`; `load` reads everything again."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, SessionInfo] = {}
@@ -52,7 +52,7 @@ class FolderState:
         self.branch = await client.project.branch()
 
     def apply(self, event: Event, now: int) -> bool:
-        """Take in one event; tells whether it changed anything here."""
+        """Apply an event; return whether it changed anything here."""
         match event:
             case SessionCreated() | SessionUpdated():
                 self.sessions[event.info.id] = event.info
@@ -76,19 +76,19 @@ class FolderState:
         return True
 
     def status(self, session_id: str) -> AnyStatus:
-        """What a session does now."""
+        """Return what a session does now."""
         return self.statuses.get(session_id, IdleStatus())
 
     def is_busy(self, session_id: str) -> bool:
-        """Whether a run works on it, or waits to try again."""
+        """Return whether a run works on it, or waits to try again."""
         return not isinstance(self.status(session_id), IdleStatus)
 
     def waits(self, session_id: str) -> Asking | None:
-        """The oldest open question of a session."""
+        """Return the oldest open question of a session."""
         return next((request for request in self.asking.values() if request.session_id == session_id), None)
 
     def family(self, session_id: str) -> set[str]:
-        """A session and all that its agents opened below it."""
+        """Return a session and all that its agents opened below it."""
         found = {session_id}
         grown = True
         while grown:
@@ -119,7 +119,7 @@ OPEN_CALLS = ("pending", "running")
 
 
 def is_left_open(messages: Sequence[MessageWithParts]) -> bool:
-    """Tell whether an answer or a call never ended, or the last request has no whole answer yet."""
+    """Return whether an answer or a call never ended, or the last request has no whole answer yet."""
     if not messages:
         return False
     last = messages[-1].info

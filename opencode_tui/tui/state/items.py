@@ -11,21 +11,21 @@ from opencode_tui.text.tool import is_interrupted
 from opencode_tui.text.undo import UndoneFile
 
 Wait = Literal["", "asks", "waits"]
-"""A call that the person must allow first (`asks`), or that stands behind such a one (`waits`)."""
+"""A call that the user must allow first (`asks`), or that is behind such a one (`waits`)."""
 
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A request and everything that answers it; times in milliseconds since 1970, cost in USD."""
+    """A request and its answers; times in milliseconds since 1970, cost in USD."""
 
     started: int = 0
     begun: int = 0
-    """When its first answer began: a queued request waits for the turn before."""
+    """When its first answer started: a queued request waits for the turn before."""
     ended: int | None = None
     costs: dict[str, float] = field(default_factory=dict[str, float])
     last_tool: "ToolItem | None" = None
     user: "UserItem | None" = None
-    """The row that tells these figures."""
+    """The row that shows these figures."""
 
     @property
     def cost(self) -> float:
@@ -45,13 +45,13 @@ class Item:
 
     @property
     def is_hidden(self) -> bool:
-        """Tell whether there is nothing to see of it yet."""
+        """Return whether there is nothing to see of it yet."""
         return False
 
 
 @dataclass(slots=True, eq=False)
 class UserItem(Item):
-    """What the person asked. `attachments` are names of files; `is_queued` tells that it waits for the turn before."""
+    """What the user asked. `attachments` are names of files; `is_queued` tells that it waits for the turn before."""
 
     kind: ClassVar[str] = "user"
     text: str = ""
@@ -61,7 +61,7 @@ class UserItem(Item):
 
     @property
     def is_hidden(self) -> bool:
-        """A message without a word of the person's: one that the program sent."""
+        """A message without a word of the user: one that the program sent."""
         return not self.text and not self.attachments
 
 
@@ -84,7 +84,7 @@ class GrowingItem(Item):
 
     @property
     def is_hidden(self) -> bool:
-        """A text without a letter."""
+        """A text without a character."""
         return not self.has_words
 
     def grow(self, delta: str) -> None:
@@ -127,7 +127,7 @@ class ToolItem(Item):
     is_last: bool = False
     """Whether it is the last call of its turn so far."""
     is_own: bool = False
-    """Whether the person typed the command; no model asked for it."""
+    """Whether the user typed the command; no model asked for it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -142,7 +142,7 @@ class RetryItem(Item):
 
 @dataclass(slots=True, eq=False)
 class CompactionItem(Item):
-    """Where a summary took the place of what stands above; token counts are 0 while they are unknown.
+    """Where a summary took the place of what is above; token counts are 0 while they are unknown.
 
     `after` is the summary's own size until the next step was sent (`is_measured`).
     """
@@ -171,24 +171,24 @@ class ErrorItem(Item):
 
 @dataclass(slots=True, eq=False)
 class StopItem(Item):
-    """A turn that the person interrupted while no tool ran, or that ended with its process."""
+    """A turn that the user interrupted while no tool ran, or that ended with its process."""
 
     kind: ClassVar[str] = "stop"
     time: int = 0
     is_told: bool = False
     """A call that was interrupted with it says so already."""
     is_killed: bool = False
-    """Nobody stopped it: the program ended."""
+    """Whether the program ended instead of the user stopping it."""
 
     @property
     def is_hidden(self) -> bool:
-        """What is told already is not told again."""
+        """Whether a tool call shows the interruption already."""
         return self.is_told
 
 
 @dataclass(slots=True, eq=False)
 class UndoItem(Item):
-    """Where the undone stretch begins: a rule while it is only shown (`is_preview`), else all that is left of the stretch."""
+    """Where the undone part starts: a rule while it is only shown (`is_preview`), else all that is left of the stretch."""
 
     kind: ClassVar[str] = "undo"
     is_preview: bool = False
@@ -199,7 +199,7 @@ class UndoItem(Item):
 AnyItem = UserItem | TextItem | ThoughtItem | ToolItem | RetryItem | CompactionItem | ErrorItem | StopItem | UndoItem
 
 
-# The items of a conversation in the order of the screen, and what is new of them since somebody last looked; pure.
+# The items of a conversation in the order of the screen, and their changes since the last `pop_changes`; pure.
 
 
 @dataclass(slots=True)
@@ -227,7 +227,7 @@ class ShownItems:
 
     @property
     def has_changes(self) -> bool:
-        """Tell whether `take` would return any."""
+        """Return whether `pop_changes` would return any."""
         return bool(self._dirty) or self._moved_from is not None
 
     def pop_changes(self) -> Changes:
@@ -237,7 +237,7 @@ class ShownItems:
         return changes
 
     def clear_changes(self) -> None:
-        """Forget which items say something else: all of them are about to be replaced."""
+        """Discard the recorded changes before all items are replaced."""
         self._dirty = {}
 
     def replace(self, items: list[AnyItem]) -> None:
@@ -254,13 +254,13 @@ class ShownItems:
         self.move(at)
 
     def touch(self, item: Item) -> None:
-        """Note that an item says something else now."""
+        """Record that an item has changed."""
         item.revision += 1
         self._dirty[item.id] = item
         self._notify()
 
     def move(self, at: int) -> None:
-        """Note that items came, went or moved from a place on."""
+        """Record that items were added, removed or moved from an index on."""
         self._moved_from = at if self._moved_from is None else min(at, self._moved_from)
         self._notify()
 
@@ -274,13 +274,13 @@ class ShownItems:
 
 
 def has_failed(info: AnyMessage) -> bool:
-    """Tell whether something went wrong; who is stopped has not failed."""
+    """Return whether the answer failed; an interrupted one did not."""
     error = info.error if isinstance(info, AssistantMessage) else None
     return error is not None and not isinstance(error, StoredAbortedError)
 
 
 def end_of(info: AssistantMessage, items: Sequence[AnyItem]) -> ErrorItem | StopItem | None:
-    """Return what stands below an answer's items, None where it ended well or goes on."""
+    """Return what is below an answer's items, None where it ended well or goes on."""
     if info.error is None:
         return None
     item_id, ended = f"{info.id}:end", info.time.completed or info.time.created

@@ -33,7 +33,7 @@ from opencode_tui.tui.state.items import (
     has_failed,
 )
 
-# What a request says: the person's own words, and the names of what they attached; pure.
+# What a request says: the user's own words, and the names of what they attached; pure.
 
 
 def prompt_words(parts: Iterable[AnyPart]) -> tuple[str, tuple[str, ...]]:
@@ -99,7 +99,7 @@ class MessageView:
 
     @property
     def goes_on(self) -> bool:
-        """Tell whether this answer's turn has more to come."""
+        """Return whether this answer's turn has more to come."""
         info = self.info
         if isinstance(info, UserMessage) or info.error is not None:
             return False
@@ -131,7 +131,7 @@ class MessageView:
         return [known]
 
     def remove(self, part_id: str) -> bool:
-        """Forget a part; tell whether an item went with it."""
+        """Remove a part; return whether an item went with it."""
         self._prompt.pop(part_id, None)
         item = self.parts.pop(part_id, None)
         if isinstance(item, RetryItem):
@@ -173,7 +173,7 @@ class MessageView:
 
     @property
     def _is_own(self) -> bool:
-        """Whether the person's own command stands here: nobody's words, no model's step."""
+        """Whether this is a command that the user ran, without a prompt or a model step."""
         user = self._parent.user if self._parent is not None else None
         return user is not None and user.is_hidden and not self._is_asked
 
@@ -185,7 +185,7 @@ class MessageView:
         if isinstance(part, CompactionPart):
             return self._put_marker(part)
         if isinstance(part, TextPart) and part.synthetic and not self._prompt and self._previous_turn is not None:
-            self.turn = self._previous_turn  # the program went on by itself: still the person's last request
+            self.turn = self._previous_turn  # the program went on by itself: still the user's last request
         if isinstance(part, TextPart | FilePart | AgentPart | SubtaskPart):
             self._prompt[part.id] = part
             self.parts[part.id] = self.user
@@ -290,10 +290,10 @@ class MessageView:
         return [marker]
 
 
-# The messages of one conversation in order, and what each is told by those around it; pure.
+# The messages of one conversation in order; pure.
 
 _STEPS_BEHIND = 4
-"""Messages between a compaction's marker and the first step behind it: the summary, the program's word to go on."""
+"""Messages between a compaction's marker and the first step after it: the summary, the program's word to go on."""
 
 _RECENT = 3
 """Messages at the end in which calls may still run."""
@@ -323,7 +323,7 @@ class MessageViews:
         return view
 
     def remove(self, message_id: str) -> bool:
-        """Forget a message; tell whether it was known."""
+        """Remove a message; return whether it was known."""
         view = self._by_id.pop(message_id, None)
         if view is None:
             return False
@@ -363,7 +363,7 @@ class MessageViews:
         return next((one.used for one in reversed(self.order[: view.at]) if one.used), 0)
 
     def measure_compactions(self) -> list[CompactionItem]:
-        """Do what `measure_compaction` does for every step; return the compactions that were told."""
+        """Call `measure_compaction` for every step; return the compactions."""
         markers = [view for view in self.order if view.compaction is not None]
         for view in markers:
             if view.compaction is not None and view.before == 0:
@@ -372,7 +372,7 @@ class MessageViews:
         return [marker for marker in found if marker is not None]
 
     def measure_compaction(self, view: MessageView) -> CompactionItem | None:
-        """Tell the compaction directly before a step what the step was sent; return it when there is one."""
+        """Set on the compaction before a step how many tokens the step was sent; return the compaction, if any."""
         for one in reversed(self.order[max(0, view.at - _STEPS_BEHIND) : view.at] if view.sent else ()):
             if one.sent:
                 return None

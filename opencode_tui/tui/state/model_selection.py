@@ -11,7 +11,7 @@ from opencode_tui.schema.session.message import UserMessage
 
 
 class ModelSelection:
-    """What the person chose, else what the shown session last used, else the defaults."""
+    """What the user chose, else what the shown session last used, else the defaults."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -28,7 +28,7 @@ class ModelSelection:
         self.agents = [one for one in await self._client.catalog.agents() if one.mode != "subagent" and not one.hidden]
         if agent is not None and agent not in {one.name for one in self.agents}:
             listed = ", ".join(one.name for one in self.agents)
-            raise ConfigError(f"--agent {agent!r}: there is no such agent to work with; there are {listed}")
+            raise ConfigError(f"Unknown --agent {agent}; available: {listed}")
         self.agent = agent or (self.agents[0].name if self.agents else None)
         if model is not None:
             self.model = require_model_ref(model, "--model")
@@ -52,7 +52,7 @@ class ModelSelection:
         self.model, self.variant = user.model, user.variant
 
     def use(self, model: ModelRef) -> None:
-        """Answer with this model from now on."""
+        """Select a model."""
         if self.model is not None:
             self.recent = [one for one in (model, self.model, *self.recent) if one]
         self.recent = list({str(one): one for one in [model, *self.recent]}.values())

@@ -26,7 +26,7 @@ from opencode_tui.text.tool import brief_activity
 
 LETTERS_PER_TOKEN = 4
 NAME_LENGTH = 40
-"""Letters of a tool's name in the activity line."""
+"""Characters of a tool's name in the activity line."""
 
 
 class SessionFacts:
@@ -57,7 +57,7 @@ class SessionFacts:
             self._phase = ""
 
     def apply(self, event: Event) -> bool:
-        """Take in one event; tells whether it was about this session and changed anything here."""
+        """Apply an event; return whether it changed anything of this session."""
         match event:
             case SessionUpdated() if event.info.id == self.info.id:
                 self.info = event.info
@@ -119,14 +119,14 @@ class SessionFacts:
         return self._requests.get(last.parent_id)
 
     def _is_queued(self, last: AssistantMessage) -> bool:
-        """Whether the newest request came while the newest answer to another one was being written."""
+        """Return whether the newest request came while the newest answer to another one was being written."""
         user = self._user
         if user is None or last.parent_id == user.id:
             return False
         return last.time.completed is None or last.finish == "tool-calls" or last.time.completed > user.time.created
 
     def span(self, message_ids: Sequence[str]) -> str:
-        """`2 turns · 12:04 to 12:06`: how many requests these messages hold, and when they were."""
+        """Return `2 turns · 12:04 to 12:06`: how many requests these messages hold, and when they were."""
         wanted = set(message_ids)
         users = [time for one, time in self._requests.items() if one in wanted]
         ends = [one.time.completed or one.time.created for one in self._answers.values() if one.id in wanted]
@@ -138,7 +138,7 @@ class SessionFacts:
         return f"{turns}{first}" + (f" to {last}" if last != first else "")
 
     def turn_summary(self) -> str:
-        """What the finished turn took besides time: `9 tools`; empty for none."""
+        """Return what the finished turn took besides time: `9 tools`; empty for none."""
         return plural(len(self._calls), "tool") if self._calls else ""
 
     @property
@@ -204,7 +204,7 @@ class SessionFacts:
 
 
 def clock(moment: int) -> str:
-    """The time of day of a moment in ms since 1970."""
+    """Return the time of day of a moment in ms since 1970."""
     try:
         return f"{datetime.fromtimestamp(moment / 1000):%H:%M}"
     except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar

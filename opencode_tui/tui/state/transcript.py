@@ -1,7 +1,7 @@
 """What a session's conversation shows, kept up to date by its events; pure, knows no widget.
 
-`items` are in the order of the screen. Whoever draws them asks `take_changes` once a frame: which items say something else now, and
-from which place on items came, went or moved. A token costs the same however long the conversation is.
+`items` are in the order of the screen. The view calls `pop_changes` once a frame: which items have changed, and
+from which index on items were added, removed or moved. A token costs the same however long the conversation is.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -40,14 +40,14 @@ from opencode_tui.tui.state.items import (
 )
 from opencode_tui.tui.state.message import MessageView, MessageViews
 
-# Where an undo cuts the conversation, and what is shown of the stretch behind the cut; pure.
+# Where an undo cuts the conversation, and what is shown of the stretch after the cut; pure.
 
 UNDO_ID = "undo"
-"""The id of the one item that stands for an undo."""
+"""The id of the one item that represents an undo."""
 
 
 class UndoCut:
-    """The undo that is in force, or one that is only shown."""
+    """The undo that is active, or one that is only shown."""
 
     def __init__(self) -> None:
         self.revert: RevertState | None = None
@@ -59,12 +59,12 @@ class UndoCut:
 
     @property
     def is_active(self) -> bool:
-        """Tell whether there is a cut."""
+        """Return whether there is a cut."""
         return (self.preview or self.revert) is not None
 
     @property
     def shown_at(self) -> int | None:
-        """The place of the rule while the undo is only shown: everything behind it would go."""
+        """The place of the rule while the undo is only shown: everything after it would go."""
         return self._item.at if self.preview is not None and self._item.is_preview else None
 
     def apply(self, order: Sequence[MessageView]) -> list[AnyItem]:
@@ -86,7 +86,7 @@ class UndoCut:
 
 
 def _first_item(order: Sequence[MessageView], at: int, part_id: str | None) -> AnyItem | None:
-    """Return the first item that goes; None when nothing behind the boundary is seen."""
+    """Return the first item that goes; None when nothing after the boundary is seen."""
     view = order[at]
     first = view.first_from(part_id) if part_id is not None else view.items[0] if view.items else None
     return first or next((item for one in order[at + 1 :] for item in one.items), None)
@@ -96,12 +96,12 @@ def _first_item(order: Sequence[MessageView], at: int, part_id: str | None) -> A
 
 
 def update_marks(order: Sequence[MessageView], *, is_busy: bool) -> list[Item]:
-    """Mark what waits and what has ended; return the items that are told so anew. Looks at the last messages only."""
+    """Mark queued requests and ended compactions; return the changed items. Checks the last messages only."""
     return [*_update_queue_marks(order, is_busy), *([] if is_busy else _end_compaction(order))]
 
 
 def _update_queue_marks(order: Sequence[MessageView], is_busy: bool) -> list[Item]:
-    """Mark the requests behind a step that is still open, without one of their own."""
+    """Mark the requests after a step that is still open, without one of their own."""
     last = next((view for view in reversed(order) if view.user is None), None)
     is_open = is_busy and last is not None and last.goes_on
     touched: list[Item] = []
@@ -124,7 +124,7 @@ def _end_compaction(order: Sequence[MessageView]) -> list[Item]:
     return list(ended)
 
 
-# Which tool calls wait for the person's word: the oldest question is asked, those behind it wait.
+# Which tool calls wait for approval: the oldest request is asked, the others are queued.
 
 
 class WaitingCalls:
@@ -138,11 +138,11 @@ class WaitingCalls:
         self._open[request.id] = request
 
     def answer(self, request_id: str) -> bool:
-        """Forget a request; tell whether it was open."""
+        """Remove a request; return whether it was open."""
         return self._open.pop(request_id, None) is not None
 
     def sign(self, item: ToolItem) -> bool:
-        """Tell the item whether it waits; return whether that is new."""
+        """Set whether the item waits; return whether that changed."""
         wait = self._wait_of(item)
         if wait == item.wait:
             return False
@@ -198,7 +198,7 @@ class Transcript:
         self._rebuild()
 
     def apply(self, event: Event) -> None:
-        """Take an event; those of other sessions change nothing."""
+        """Apply an event; those of other sessions change nothing."""
         match event:
             case PartGrowth():
                 self._grow(event)
@@ -244,7 +244,7 @@ class Transcript:
 
     @property
     def has_changes(self) -> bool:
-        """Tell whether `take_changes` would return any."""
+        """Return whether `pop_changes` would return any."""
         return self._shown.has_changes
 
     def pop_changes(self) -> Changes:
@@ -287,7 +287,7 @@ class Transcript:
 
     @property
     def cut_at(self) -> int | None:
-        """The place of the undo rule while an undo is only shown: everything behind it would go."""
+        """The place of the undo rule while an undo is only shown: everything after it would go."""
         return self._cut.shown_at
 
     def _grow(self, event: PartGrowth) -> None:
@@ -386,7 +386,7 @@ class Transcript:
         self._shown.insert(0 if before is None else before.at + 1, items)
 
     def _rebuild(self) -> None:
-        """Lay all items out anew: after a load, a removal, an undo."""
+        """Lay all items out again: after a load, a removal, an undo."""
         self._shown.replace(self._cut.apply(self._views.order))
         for view in self._views.order:
             view.find_last_tool()

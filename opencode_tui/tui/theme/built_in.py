@@ -72,7 +72,7 @@ LIGHT = Palette(
 
 
 def _cube(number: int) -> str:
-    """A color of the 256 as a value from which the library finds the same number again; its grays stand in 25 equal steps."""
+    """Return a color of the 256 as a value that the library maps back to the same number; grays have 25 equal steps."""
     if number < FIRST_GRAY:
         return Color.from_ansi(number).get_truecolor().hex
     level = round(255 * (number - FIRST_GRAY + 1) / 25)
@@ -160,7 +160,7 @@ def _palette_16(dark: bool) -> Palette:
 
 
 def built_in(dark: bool, depth: Depth) -> Palette:
-    """The built-in theme at a depth; `none` carries no hue at all."""
+    """Return the built-in theme at a depth; `none` carries no hue at all."""
     if depth == "truecolor":
         return DARK if dark else LIGHT
     if depth == "256":

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from opencode_tui.tui.theme.palette import Depth, Palette
 
-# Mixing colors, and keeping text readable on what stands behind it.
+# Mixing colors, and keeping text readable on its background.
 
 Rgb = tuple[int, int, int]
 
@@ -13,32 +13,32 @@ READABLE = 4.5
 
 
 def parse(color: str) -> Rgb:
-    """The parts of `#rrggbb`. Raises ValueError for anything else."""
+    """Return the parts of `#rrggbb`. Raises ValueError for anything else."""
     if len(color) != 7 or color[0] != "#":
-        raise ValueError(f"{color!r} is no color of the form #rrggbb")
+        raise ValueError(f"{color!r} is not a color of the form #rrggbb")
     return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
 
 
 def to_hex(color: Rgb) -> str:
-    """`#rrggbb`."""
+    """Return `#rrggbb`."""
     return "#{:02x}{:02x}{:02x}".format(*color)
 
 
 def mix(first: str, second: str, share: float) -> str:
-    """The first color with so much of the second in it."""
+    """Return the first color with so much of the second in it."""
     pairs = zip(parse(first), parse(second), strict=True)
     red, green, blue = (round(one + (other - one) * share) for one, other in pairs)
     return to_hex((red, green, blue))
 
 
 def contrast(first: str, second: str) -> float:
-    """The WCAG ratio of two colors, 1 to 21."""
+    """Return the WCAG ratio of two colors, 1 to 21."""
     one, other = _luminance(first), _luminance(second)
     return (max(one, other) + 0.05) / (min(one, other) + 0.05)
 
 
 def readable(color: str, areas: tuple[str, ...], towards: str, ratio: float = READABLE) -> str:
-    """The color, moved towards another one until it can be read on all of the areas."""
+    """Return the color, moved towards another one until it can be read on all of the areas."""
     for step in range(21):
         found = mix(color, towards, step / 20)
         if all(contrast(found, area) >= ratio for area in areas):
@@ -74,7 +74,7 @@ class Seed:
 
 
 def derive_palette(name: str, seed: Seed, depth: Depth) -> Palette:
-    """The whole palette: areas are shades of the page, and every text can be read on each of them."""
+    """Return the whole palette: areas are shades of the page, and every text can be read on each of them."""
     page, ink = seed.background, seed.text
     panel, surface = mix(page, ink, 0.025), mix(page, ink, 0.055)
     dark = contrast(page, "#000000") < contrast(page, "#ffffff")

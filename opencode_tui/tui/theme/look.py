@@ -16,10 +16,10 @@ class Look:
     palette: Palette
     glyphs: Glyphs
     is_still: bool = False
-    """Nothing turns: the spinner is a steady sign."""
+    """Disable animations: the spinner is a static sign."""
 
     def words(self, text: str) -> str:
-        """The program's own words with the separators of these glyphs."""
+        """Return the program's own words with the separators of these glyphs."""
         return text.replace("·", self.glyphs.separator).replace("…", self.glyphs.ellipsis)
 
 
@@ -30,18 +30,18 @@ class HasLook(Protocol):
 
 
 class InApp(Protocol):
-    """A widget, as far as it stands in such an app."""
+    """A widget of such an app."""
 
     app: HasLook
 
 
 def look_of(widget: object) -> Look:
-    """The look of the app that a widget stands in."""
+    """Return the look of the app that a widget is in."""
     return cast("InApp", widget).app.look
 
 
 def find_depth(environ: Mapping[str, str]) -> Depth:
-    """How many colors the terminal says it shows."""
+    """Return how many colors the terminal says it shows."""
     if "NO_COLOR" in environ:
         return "none"
     term = environ.get("TERM", "").lower()
@@ -56,12 +56,12 @@ _RICH_TERMINALS = ("xterm-kitty", "alacritty", "foot", "wezterm", "ghostty", "xt
 
 
 def is_dark(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal's background is dark, as far as it says so (`COLORFGBG`); dark when it does not."""
+    """Return whether the terminal's background is dark, as far as it says so (`COLORFGBG`); dark when it does not."""
     behind = environ.get("COLORFGBG", "").rpartition(";")[2]
     return not (behind.isdigit() and int(behind) in (7, *range(9, 16)))
 
 
 def first_look(environ: Mapping[str, str], encoding: str | None) -> Look:
-    """The look before the settings are known."""
+    """Return the look before the settings are known."""
     palette = built_in(is_dark(environ), find_depth(environ))
     return Look(palette, glyphs_for(encoding), is_still="OPENCODE_TUI_STILL" in environ)

@@ -56,7 +56,7 @@ class Palette:
 
     @property
     def tones(self) -> bool:
-        """Whether areas differ by a tone behind the text; without, rules and reverse video stand in."""
+        """Whether areas have background tones; otherwise rules and reverse video separate them."""
         return bool(self.surface)
 
     @property
@@ -67,7 +67,7 @@ class Palette:
     def style(
         self, token: str, on: str = "background", *, bold: bool = False, italic: bool = False, underline: bool = False
     ) -> Style:
-        """The style of a text token on an area token; made once, then the same object again.
+        """Return the style of a text token on an area token; made once, then the same object again.
 
         Raises:
             AttributeError: there is no such token.
@@ -81,7 +81,7 @@ class Palette:
         return found
 
     def area(self, token: str) -> Style:
-        """The style of an empty cell of an area."""
+        """Return the style of an empty cell of an area."""
         return self.style("text", token)
 
     def _make(self, token: str, on: str) -> Style:

@@ -1,4 +1,4 @@
-"""All themes that can be worn: the built-in one, well-known schemes, and files of the person's own."""
+"""All available themes: the built-in one, well-known schemes, and files of the user's own."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.derive import Seed, derive_palette, parse
 from opencode_tui.tui.theme.palette import Depth, Palette
 
-# A theme of the person's own: a JSON file with `defs` and `theme`, as OpenCode has them; a value may differ in dark
+# A theme of the user's own: a JSON file with `defs` and `theme`, as OpenCode has them; a value may differ in dark
 # and light.
 
 _NEEDED = {
@@ -32,7 +32,7 @@ _NEEDED = {
 
 
 def read_theme(content: object, *, dark: bool) -> Seed:
-    """The basic colors of a theme file's content. Raises ValueError that names what is missing or wrong."""
+    """Return the basic colors of a theme file's content. Raises ValueError that names what is missing or wrong."""
     document = _mapping(content, "the file")
     theme, defs = _mapping(document.get("theme"), "`theme`"), _mapping(document.get("defs") or {}, "`defs`")
     found = {field: _color(field, names, theme, defs, dark=dark) for field, names in _NEEDED.items()}
@@ -52,12 +52,12 @@ def _resolve(
     value: object, theme: Mapping[str, object], defs: Mapping[str, object], *, dark: bool, depth: int = 0
 ) -> str:
     if depth > 10:
-        raise ValueError("names refer to each other in a circle")
+        raise ValueError("circular reference")
     if isinstance(value, dict):
         sides = cast("Mapping[str, object]", value)
         value = sides.get("dark" if dark else "light")
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no color")
+        raise ValueError(f"{value!r} is not a color")
     if value.startswith("#"):
         parse(value)
         return value.lower()
@@ -69,7 +69,7 @@ def _resolve(
 
 def _mapping(value: object, what: str) -> Mapping[str, object]:
     if not isinstance(value, dict):
-        raise ValueError(f"{what} is no object")
+        raise ValueError(f"{what} is not an object")
     return cast("Mapping[str, object]", value)
 
 
@@ -185,11 +185,11 @@ class Themes:
                 continue
 
     def names(self) -> Sequence[str]:
-        """The built-in one first, then by name."""
+        """Return the built-in one first, then by name."""
         return [BUILT_IN, *sorted({*SEEDS, *self._files} - {BUILT_IN})]
 
     def is_own(self, name: str) -> bool:
-        """Whether a file says what it looks like."""
+        """Return whether a file says what it looks like."""
         return name in self._files
 
     def palette(self, name: str, *, dark: bool, depth: Depth) -> Palette:
@@ -214,7 +214,7 @@ class Themes:
         path = self._files[name]
         try:
             if path.stat().st_size > MAX_BYTES:
-                raise ValueError("it is too large for a theme")
+                raise ValueError("file too large")
             content: object = json.loads(path.read_text("utf-8"))
             return derive_palette(name, read_theme(content, dark=dark), depth)
         except (OSError, ValueError) as error:

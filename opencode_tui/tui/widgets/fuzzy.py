@@ -1,28 +1,28 @@
-"""Which of many names a few typed letters mean, and which letters of a name they are."""
+"""Fuzzy matching of names against a typed query."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 _BREAKS = frozenset(" /_-.:@")
 _FAR = 400
-"""Letters of a name that are looked at."""
+"""Characters of a name that are matched."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """How alike (more is better), and the places of the letters in the name."""
+    """The score (higher is better) and the indices of the matched characters."""
 
     score: int
     places: tuple[int, ...]
 
 
 def match(query: str, name: str) -> Match | None:
-    """How a name holds the letters of a query in their order; None when it does not. Capitals do not matter."""
+    """Return how a name contains the characters of a query in order, None if it does not. Case-insensitive."""
     wanted = "".join(query.split()).casefold()
     text = name[:_FAR].casefold()
     if not wanted:
         return Match(0, ())
-    if len(text) != len(name[:_FAR]):  # a letter that folds to two: places would be wrong
+    if len(text) != len(name[:_FAR]):  # a character that folds to two: places would be wrong
         text = name[:_FAR].lower()
     at = _best_run(wanted, text)
     if at >= 0:
@@ -37,13 +37,13 @@ def match(query: str, name: str) -> Match | None:
 
 
 def ranked(query: str, names: Sequence[str]) -> list[tuple[int, Match]]:
-    """The places of the names that match, the most alike first; equal ones keep their order."""
+    """Return the places of the names that match, the most alike first; equal ones keep their order."""
     found = [(number, hit) for number, name in enumerate(names) if (hit := match(query, name)) is not None]
     return sorted(found, key=lambda one: -one[1].score) if query.strip() else found
 
 
 def _best_run(wanted: str, text: str) -> int:
-    """Where the query stands as one piece, at the start of a word if it does so anywhere; -1 when it does not."""
+    """Return where the query is as one piece, at the start of a word if it does so anywhere; -1 when it does not."""
     at = first = text.find(wanted)
     while at >= 0:
         if at == 0 or text[at - 1] in _BREAKS:

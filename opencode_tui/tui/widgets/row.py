@@ -29,7 +29,7 @@ def row(width: int, left: Sequence[Piece], right: Sequence[Piece] = (), *, fill:
 
 
 def strip(pieces: Iterable[Piece], width: int | None = None) -> Strip:
-    """The pieces as they are, empty ones left out."""
+    """Return the pieces as they are, empty ones left out."""
     return Strip([Segment(text, style) for text, style in pieces if text], width)
 
 
@@ -45,12 +45,12 @@ def change_counts(look: Look, additions: int, deletions: int, area: str) -> list
 
 
 def measure(pieces: Iterable[Piece]) -> int:
-    """How many cells the pieces take."""
+    """Return how many cells the pieces take."""
     return sum(cells(text) for text, _ in pieces)
 
 
 def clip(pieces: Sequence[Piece], room: int, mark: str = "…") -> Sequence[Piece]:
-    """The pieces, their end cut off with a mark when they take more than `room` cells."""
+    """Return the pieces, their end cut off with a mark when they take more than `room` cells."""
     if measure(pieces) <= room:
         return pieces
     kept: list[Piece] = []
@@ -72,7 +72,7 @@ _log = logging.getLogger(__name__)
 
 
 class Rows(ErrorBoundary, Widget):
-    """Draws `rows()` anew after `redraw`, a resize or another look; between those it costs nothing."""
+    """Draws `rows()` again after `redraw`, a resize or another look; between those it costs nothing."""
 
     area = "background"
     """The tone behind empty cells."""
@@ -81,15 +81,15 @@ class Rows(ErrorBoundary, Widget):
 
     @property
     def look(self) -> Look:
-        """The look in force."""
+        """The current look."""
         return look_of(self)
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """The rows to show, from the top; those that are missing are empty."""
+        """Return the rows to show, from the top; those that are missing are empty."""
         raise NotImplementedError
 
     def redraw(self) -> None:
-        """Draw anew with the next frame."""
+        """Draw again with the next frame."""
         self._drawn = None
         self.refresh()
 

@@ -57,8 +57,8 @@ def test_a_file_of_the_worktree_wins_over_one_of_the_person(tmp_path: Path) -> N
         ({"theme": {"background": "#000000"}}, "`theme.text` is missing"),
         ({"theme": {**OWN["theme"], "primary": "nowhere"}, "defs": {}}, "'night' is neither a color"),
         ({"theme": {**OWN["theme"], "background": "a"}, "defs": {"a": "b", "b": "a"}}, "circle"),
-        ({"theme": []}, "`theme` is no object"),
-        ({"theme": {**OWN["theme"], "background": "#12"}, "defs": OWN["defs"]}, "'#12' is no color"),
+        ({"theme": []}, "`theme` is not an object"),
+        ({"theme": {**OWN["theme"], "background": "#12"}, "defs": OWN["defs"]}, "'#12' is not a color"),
     ],
 )
 def test_a_wrong_file_says_what_is_wrong_with_it(tmp_path: Path, content: object, words: str) -> None:

@@ -18,17 +18,17 @@ from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cu
 from opencode_tui.tui.state.items import ToolItem
 
 _SHOWN = 2
-"""Lines of a bad end that are shown, beside the one that counts the rest."""
+"""Lines of a bad end that are shown, next to the one that counts the rest."""
 
 _OWN_SHOWN = 12
-"""The same of a command that the person typed: they want to read it."""
+"""The same of a command that the user typed: they want to read it."""
 
 
 class BashRenderer(ToolRenderer):
     """Draws shell commands."""
 
     def start(self, item: ToolItem) -> Opened:
-        """The end of a bad one is seen while it is its turn's last call, that of the person's own always."""
+        """Return "short" for a failed command that is its turn's last call; output of the user's own command is always shown."""
         state = item.part.state
         is_bad = isinstance(state, ToolStateCompleted) and is_bad_exit(state)
         if item.is_own:
@@ -36,7 +36,7 @@ class BashRenderer(ToolRenderer):
         return "short" if is_bad and item.is_last else "folded"
 
     def body(self, item: ToolItem, page: RenderContext, opened: Opened) -> list[Line]:
-        """Return the output when it is opened; else its end, after a bad exit or of the person's own."""
+        """Return the output when it is opened; else its end, after a bad exit or of the user's own."""
         if opened != "short":
             lines = super().body(item, page, opened)
             return [*self._command(item.part, page), *lines] if opened == "whole" else lines
@@ -52,7 +52,7 @@ class BashRenderer(ToolRenderer):
 
     @staticmethod
     def _command(part: ToolPart, page: RenderContext) -> list[Line]:
-        """Return a command of several lines; one of a single line stands above already."""
+        """Return a command of several lines; one of a single line is above already."""
         lines = str(part.state.input.get("command") or "").strip().split("\n")[:OPEN_LINES]
         return [plain_line([(screen_line(line), page.style("text"))], page) for line in lines] if len(lines) > 1 else []
 

@@ -1,4 +1,4 @@
-"""Edits and patches: counts of lines, the diff below the line."""
+"""Draws edits and patches: line counts and the diff."""
 
 from functools import lru_cache
 
@@ -20,7 +20,7 @@ class EditRenderer(ToolRenderer):
     """Draws edits of one file."""
 
     def start(self, item: ToolItem) -> Opened:
-        """An edit shows its diff's beginning."""
+        """Return "short": an edit shows the start of its diff."""
         return "short"
 
     def body(self, item: ToolItem, page: RenderContext, opened: Opened) -> list[Line]:
@@ -52,10 +52,10 @@ class EditRenderer(ToolRenderer):
 
 
 class WriteRenderer(EditRenderer):
-    """Draws files that were written whole: folded, the counts tell enough."""
+    """Draws files that were written whole: folded, with line counts."""
 
     def start(self, item: ToolItem) -> Opened:
-        """A new file stays folded."""
+        """Return "folded"."""
         return "folded"
 
 

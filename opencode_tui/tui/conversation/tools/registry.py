@@ -68,7 +68,7 @@ class TodoRenderer(ToolRenderer):
     """Draws todo lists."""
 
     def start(self, item: ToolItem) -> Opened:
-        """The list is open while it is the turn's last call."""
+        """Return "short" while it is the turn's last call."""
         return "short" if item.is_last else "folded"
 
     def body(self, item: ToolItem, page: RenderContext, opened: Opened) -> list[Line]:

@@ -21,7 +21,7 @@ class FullText:
     title: str
     text: str
     path: str = ""
-    """Where the whole of it lies on the disk, when what the call kept is not all."""
+    """The file with the full output, when the call kept only a part."""
 
 
 class ToolRenderer:
@@ -56,7 +56,7 @@ class ToolRenderer:
 
 
 def is_cut(part: ToolPart) -> bool:
-    """Tell whether the call kept only a piece of what it printed; all of it lies on the disk."""
+    """Return whether the call kept only a part of its output; a file has all of it."""
     state = part.state
     return isinstance(state, ToolStateCompleted) and bool(state.metadata.get("outputPath"))
 

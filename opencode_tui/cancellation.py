@@ -1,4 +1,4 @@
-"""Work that a cancelled caller must not cut in half, and blocking work that ends soon after its caller is cancelled."""
+"""Runs work to its end although the caller is canceled, and blocking work that stops soon after its caller is canceled."""
 
 import asyncio
 import threading
@@ -9,29 +9,29 @@ T = TypeVar("T")
 
 
 async def run_to_completion(work: Awaitable[T], *, stop: threading.Event | None = None) -> T:
-    """Return the result of `work`. A cancel sets `stop` and is raised only after the work has ended, however often it comes.
+    """Return the result of `work`. Every cancellation sets `stop`; it is raised only after the work has ended.
 
-    The cause of the CancelledError is then the error of the work, if it failed. A cancel waits for work that has no `stop`, so such
-    work takes milliseconds only, or must not be given up at all.
+    The cause of the CancelledError is the error of the work, if it failed. Cancellation waits for work without `stop`, so such work
+    must take only milliseconds or must not be abandoned.
     """
     task = asyncio.ensure_future(work)
-    cancelled: asyncio.CancelledError | None = None
+    canceled: asyncio.CancelledError | None = None
     while not task.done():
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError as error:
-            cancelled = cancelled or error
+            canceled = canceled or error
             if stop is not None:
                 stop.set()
-    if cancelled is not None:
-        raise cancelled from task.exception()
+    if canceled is not None:
+        raise canceled from task.exception()
     return task.result()
 
 
 async def to_cancellable_thread(work: Callable[[threading.Event], T]) -> T:
-    """Return the result of `work` in a thread. A cancel sets the event, which the work checks every few milliseconds.
+    """Return the result of `work` in a thread. Cancellation sets the event, which the work checks every few milliseconds.
 
-    The cancel does not wait for the thread: what it blocks on may never answer.
+    Cancellation does not wait for the thread, which may block forever.
     """
     stop = threading.Event()
     try:

@@ -1,4 +1,4 @@
-"""The engine of a process: storage, bus, runs, and an instance for each folder that is worked in."""
+"""The engine of a process: storage, bus, runs, and an instance for each open folder."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -17,16 +17,16 @@ from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import find_paths
 
 CLOSE_GRACE_MS = 250
-"""Milliseconds that interrupted runs have to close their records when the engine ends."""
+"""Milliseconds that interrupted runs have to close their records when the engine closes."""
 
 FIRST_CLEANING_S = 1.0
-"""Seconds after its start that an engine looks for full texts of tools that are too old; then once a day."""
+"""Seconds from the start to the first deletion of old full texts of tools; then once a day."""
 
 _DAY_S = 24 * 3600
 
 
 class Engine:
-    """One for each process. Made by `open_engine`."""
+    """The engine of a process, opened by `open_engine`."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
@@ -35,7 +35,7 @@ class Engine:
 
     @property
     def bus(self) -> Bus:
-        """The events of everything that happens."""
+        """The event bus."""
         return self.core.bus
 
     @property
@@ -53,14 +53,14 @@ class Engine:
             return instance
 
     async def dispose(self, directory: Path) -> None:
-        """Close a folder's instance and publish InstanceDisposed; the next use opens it anew, with new settings and keys.
+        """Close a folder's instance and publish InstanceDisposed; the next use opens it again with new settings and keys.
 
-        Raises BusyError while a session of the folder is worked on.
+        Raises BusyError while a session of the folder is running.
         """
         real = await asyncio.to_thread(Path(directory).resolve)
         for session_id in self.core.statuses.all():
             if self.core.publisher.directory_of(session_id) == str(real):
-                raise BusyError(f"session {session_id} is being worked on in {real}; interrupt it first")
+                raise BusyError(f"session {session_id} is running in {real}; interrupt it first")
         async with self._opening:
             instance = self._instances.pop(real, None)
         if instance is not None:
@@ -68,7 +68,7 @@ class Engine:
             self.bus.publish(InstanceDisposed(directory=str(real)), directory=str(real))
 
     async def close(self) -> None:
-        """Interrupt what runs, close all records, write everything that waits."""
+        """Interrupt all runs, close their records, close the instances and flush the storage."""
         await self.core.runs.close(grace_ms=CLOSE_GRACE_MS)
         await self.core.copies.close()
         for instance in self._instances.values():
@@ -84,9 +84,9 @@ async def open_engine(
     identifier: Identifier | None = None,
     files: FileSystem | None = None,
 ) -> AsyncGenerator[Engine, None]:
-    """Open the engine for this environment; on leaving, also by an error or Ctrl-C, everything ends in order.
+    """Open the engine for this environment and close it on exit, also after an error or Ctrl-C.
 
-    `files` are the calls with which records reach the disk.
+    `files` are the file system calls of the storage.
     """
     failure: Exception | None = None
     async with asyncio.TaskGroup() as group:
@@ -103,7 +103,7 @@ async def open_engine(
         cleaning = group.create_task(_clean_daily(engine.core.truncator))
         try:
             yield engine
-        except Exception as error:  # noqa: BLE001 - raised again below, outside the group, which would wrap it
+        except Exception as error:  # noqa: BLE001 - raised again outside the group, which would wrap it
             failure = error
         finally:
             cleaning.cancel()

@@ -1,4 +1,4 @@
-"""Everything that is bound to one folder: its project, settings, agents, tools, permissions, and what is done with its sessions."""
+"""The instance of one folder: its project, settings, agents, tools, permissions and sessions."""
 
 import asyncio
 import logging
@@ -39,18 +39,18 @@ class Instance(Struct, frozen=True):
     session: SessionServices
 
     async def expand(self, text: str) -> list[PromptPart]:
-        """Return the parts of a prompt's text: the text, and the files and agents that it refers to."""
+        """Return the parts of a prompt's text: the text, and the referenced files and agents."""
         return await asyncio.to_thread(expand_prompt, text, self.folder.references)
 
     async def close(self) -> None:
-        """End what runs beside the turns, the providers' connections and processes, and the plugins' view of the events."""
+        """Stop background tasks, deliver the last events to the plugins, and close the providers' connections and processes."""
         await self.folder.background.close()
         await self.folder.plugins.close()
         await self.folder.providers.close()
 
 
 _PROGRAM_LOG = logging.getLogger("opencode_tui")
-"""The parent of all loggers here; its handlers have a level when the command line gave one, which wins then."""
+"""The parent of all our loggers; its handlers have a level if the command line sets one, which then wins."""
 
 
 async def open_instance(core: Core, directory: Path) -> Instance:
@@ -71,7 +71,7 @@ async def open_instance(core: Core, directory: Path) -> Instance:
 
 
 def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bool]:
-    """Return the folder's settings, its project, and whether an undo of its files was cut short. Blocks."""
+    """Return the folder's settings, its project, and whether an undo of its files was interrupted. Blocks."""
     config = load_config(paths=core.paths, flags=core.flags, directory=directory, environ=core.environ)
     if config.settings.logLevel is not None and not any(handler.level for handler in _PROGRAM_LOG.handlers):
         _PROGRAM_LOG.setLevel(config.settings.logLevel)
@@ -83,7 +83,7 @@ def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bo
 async def _load_plugins(
     core: Core, config: LoadedConfig, project: Project, directory: Path
 ) -> tuple[Plugins, LoadedConfig]:
-    """Return the plugins that the settings name, and the settings as these change them; no plugin can fail the whole."""
+    """Return the plugins of the settings, and the settings changed by them; a failing plugin is skipped."""
     sources = await asyncio.to_thread(find_plugins, config, paths=core.paths, flags=core.flags, directory=directory)
     if not sources:
         return Plugins(), config
@@ -111,8 +111,8 @@ def _watch_branch(core: Core, directory: Path, folder: FolderServices) -> None:
 
 
 async def _recover(revert: "Lazy[SessionRevert]") -> None:
-    """Complete what dead processes began to undo in the folder's files; what fails is logged."""
+    """Complete the undos that killed processes started in the folder's files; log failures."""
     try:
         await revert.get().recover_all()
     except OpencodeError as error:
-        logger.warning("an undo that was cut short is not completed yet, the next undo tries again: %s", error)
+        logger.warning("an interrupted undo is not completed yet, the next undo tries again: %s", error)

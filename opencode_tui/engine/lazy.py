@@ -1,4 +1,4 @@
-"""A value that is made on first use, so that what most turns never need is neither imported nor built for them."""
+"""Values that are created on first use, so that turns that do not need them neither import nor build them."""
 
 import threading
 from collections.abc import Callable
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """Makes a value once, when it is first asked for, on whichever thread that is.
+    """Creates a value once, on the thread of the first `get`.
 
-    `make` imports what it needs itself. When it raises, the next call of `get` tries again.
+    `make` imports what it needs. If it raises, the next `get` tries again.
     """
 
     __slots__ = ("_lock", "_make", "_value")
@@ -21,7 +21,7 @@ class Lazy(Generic[T]):
         self._value: T
 
     def get(self) -> T:
-        """Return the value; raises what `make` raises. Blocks for the import, a few milliseconds."""
+        """Return the value. Raises what `make` raises. Blocks for the import, a few milliseconds."""
         if self._make is not None:
             with self._lock:
                 if self._make is not None:
@@ -31,5 +31,5 @@ class Lazy(Generic[T]):
 
     @property
     def made(self) -> T | None:
-        """The value, None while nobody has asked for it."""
+        """The value, None before the first `get`."""
         return self._value if self._make is None else None

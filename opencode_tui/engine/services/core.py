@@ -1,4 +1,4 @@
-"""Builds what a process has once: storage, locks, bus, runs."""
+"""Builds the services that exist once per process: storage, locks, bus, runs."""
 
 import asyncio
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from opencode_tui.storage.storage import Storage
 
 
 class Core(Struct, frozen=True):
-    """What a process has once."""
+    """The services that exist once per process."""
 
     environ: Mapping[str, str]
     flags: Flags
@@ -60,7 +60,7 @@ def build_core(
     identifier: Identifier,
     files: FileSystem | None = None,
 ) -> Core:
-    """Return the services of the process; touches no file."""
+    """Return the services of the process; accesses no file."""
     bus = Bus()
     storage = Storage(paths, files=files)
     locks = Locks(paths)
@@ -96,6 +96,6 @@ def build_core(
 
 
 def _root_commits(environ: Mapping[str, str], folder: Path) -> list[str]:
-    from opencode_tui.engine.project.git import list_root_commits  # only an old store needs it
+    from opencode_tui.engine.project.git import list_root_commits  # imported only to migrate an old store
 
     return list_root_commits(folder, environ=environ)

@@ -1,4 +1,4 @@
-"""Builds what one folder has whatever its sessions do: its agents, models, tools and permissions."""
+"""Builds the services of one folder: its agents, models, tools and permissions."""
 
 from collections.abc import Mapping
 from functools import cached_property, partial
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 
 class FolderServices:
-    """What one folder has whatever its sessions do; the services of its sessions are made of it.
+    """The services of one folder that do not depend on its sessions.
 
-    Each attribute is one service, built once; its method names what it is made of.
+    Each attribute is one service, built on first access from the services that its method passes.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class FolderServices:
         skills: Skills,
         commands: Commands,
     ) -> None:
-        """`config` are the settings as the plugins change them."""
+        """`config` are the settings after changes by plugins."""
         self.core = core
         self.project = project
         self.config = config
@@ -67,7 +67,7 @@ class FolderServices:
 
     @cached_property
     def agents(self) -> AgentRegistry:
-        """The agents that the settings name, with their rules."""
+        """The agents with their rules."""
         core, config = self.core, self.config
         skills = [skill.folder for skill in self.skills.all()]
         return build_registry(
@@ -80,7 +80,7 @@ class FolderServices:
 
     @cached_property
     def rules(self) -> AgentRules:
-        """What says why an agent may do something."""
+        """Explains the rules of the agents."""
         return AgentRules(
             agents=self.agents,
             tools=self.tools,
@@ -91,7 +91,7 @@ class FolderServices:
 
     @cached_property
     def catalog(self) -> Catalog:
-        """The models that can be used here."""
+        """The available models."""
         core, config = self.core, self.config
         return Catalog(
             settings=CatalogSettings(
@@ -109,13 +109,13 @@ class FolderServices:
 
     @cached_property
     def providers(self) -> Providers:
-        """What answers requests."""
+        """The adapters of the models."""
         core = self.core
         return Providers(catalog=self.catalog, log=core.paths.log / "litellm.log", clock=core.clock)
 
     @cached_property
     def references(self) -> ReferenceScope:
-        """Where `@file` and `@agent` in a prompt are looked up."""
+        """The folders and agents to which `@file` and `@agent` in a prompt refer."""
         project = self.project
         return ReferenceScope(
             folders=list(dict.fromkeys((project.directory, project.worktree))),
@@ -125,7 +125,7 @@ class FolderServices:
 
     @cached_property
     def grants(self) -> Grants:
-        """What the user allowed for good in this worktree."""
+        """The permanent grants of this worktree."""
         core, project = self.core, self.project
         return Grants(
             store=core.storage,
@@ -137,7 +137,7 @@ class FolderServices:
 
     @cached_property
     def permissions(self) -> PermissionService:
-        """What asks the user for permission."""
+        """The permission requests to the user."""
         core = self.core
         return PermissionService(
             publish=core.publisher.publish,
@@ -148,7 +148,7 @@ class FolderServices:
 
     @cached_property
     def questions(self) -> QuestionService:
-        """What asks the user the agent's questions."""
+        """The questions of agents to the user."""
         return QuestionService(publish=self.core.publisher.publish, identifier=self.core.identifier)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Builds what is done with the sessions of one folder: the loop that answers requests, undo, forks, compaction."""
+"""Builds the session services of one folder: the loop that runs turns, undo, forks, compaction."""
 
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 
 class SessionServices:
-    """What is done with the sessions of one folder. Each attribute is one service, built once out of what its method names.
+    """The session services of one folder. Each attribute is one service, built on first access.
 
-    What most turns end without is a `Lazy`, whose method imports what it needs.
+    Services that most turns do not need are `Lazy`; their methods import what they need.
     """
 
     def __init__(self, folder: FolderServices) -> None:
@@ -61,7 +61,7 @@ class SessionServices:
 
     @cached_property
     def sessions(self) -> Sessions:
-        """What makes, lists, changes and deletes sessions."""
+        """Creates, lists, changes and deletes sessions."""
         core = self._core
         return Sessions(
             store=core.store,
@@ -75,12 +75,12 @@ class SessionServices:
 
     @cached_property
     def parts(self) -> PartEdits:
-        """What changes or deletes single parts."""
+        """Changes and deletes single parts."""
         return PartEdits(store=self._core.store, lock=self._core.session_lock)
 
     @cached_property
     def prompts(self) -> SessionPrompt:
-        """What answers requests."""
+        """Runs the turns of prompts and slash commands."""
         core = self._core
         return SessionPrompt(
             store=core.store,
@@ -94,7 +94,7 @@ class SessionServices:
 
     @cached_property
     def shell(self) -> SessionShell:
-        """What runs the user's command lines."""
+        """Runs the user's shell commands."""
         folder = self._folder
         return SessionShell(
             step=self._step,
@@ -107,7 +107,7 @@ class SessionServices:
 
     @cached_property
     def maintenance(self) -> SessionMaintenance:
-        """What runs need before and after them."""
+        """Prepares sessions for runs and cleans up after them."""
         return SessionMaintenance(
             store=self._core.store,
             clock=self._core.clock,

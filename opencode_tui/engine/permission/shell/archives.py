@@ -43,7 +43,7 @@ def run_tar(call: Call) -> None:
 
 
 def _dashed(words: list[Word]) -> list[Word]:
-    """Return tar's words with its leading bundle of letters written as options, values behind their letters."""
+    """Return tar's words with its leading cluster of letters written as options, each followed by its value."""
     letters, rest = words[0].text, list(words[1:])
     options: list[Word] = []
     for letter in filter(str.isalpha, letters):

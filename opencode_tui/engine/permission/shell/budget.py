@@ -1,4 +1,4 @@
-"""How much of a script is looked at; what lies beyond makes every command of it opaque."""
+"""The limits of a scan; a script that exceeds them makes every command of it opaque."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ DEPTH_LIMIT = 60
 """Scripts inside scripts, substitutions and blocks that are followed."""
 
 COMMAND_LIMIT = 500
-"""Simple commands that are followed, those in repeated loop bodies counted each time; nobody reads more before saying yes."""
+"""Maximum number of analyzed simple commands; those in repeated loop bodies count each time."""
 
 WORD_LIMIT = 20_000
 """Words that are looked at, those of wrapped commands counted each time."""

@@ -24,24 +24,24 @@ class Call(Struct, frozen=True):
         return self.program.text.rsplit("/", 1)[-1]
 
     def use(self, word: Word, mode: Mode, *, follows: bool = True) -> None:
-        """Note that the command uses a path; one that is not fully known makes the command opaque."""
+        """Record that the command uses a path; one that is not fully known makes the command opaque."""
         if not self.runner.findings.path(word, mode, self.state.folders, follows=follows):
             self.runner.mark_opaque()
 
     def use_text(self, text: str, mode: Mode) -> None:
-        """Note the use of a path that a text names."""
+        """Record the use of a path that a text names."""
         self.use(literal(text), mode)
 
     def tree(self, word: Word) -> None:
-        """Note that the command reads everything below a folder."""
+        """Record that the command reads everything under a folder."""
         self.runner.findings.tree(word, self.state.folders)
 
     def opaque(self) -> None:
-        """Note that what the command does cannot be known."""
+        """Record that the effects of the command can't be determined in advance."""
         self.runner.mark_opaque()
 
     def network(self) -> None:
-        """Note that the command talks to other machines."""
+        """Record that the command accesses the network."""
         self.runner.findings.network = True
 
     def run_words(self, words: list[Word]) -> None:

@@ -1,6 +1,6 @@
-"""What rules make of a scan: the most restrictive answer over all its members.
+"""Decides about a scan by rules: the most restrictive decision over all its members.
 
-deny > ask-external > ask > allow. Nothing found, nothing parsed and nothing known mean ask.
+deny > ask-external > ask > allow. A scan without members or with unknown ones means ask.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -64,7 +64,7 @@ def _external(folder: str, evaluate: Callable[[str, str], Rule]) -> Decision:
 
 
 def _protected(path: str, evaluate: Callable[[str, str], Rule]) -> Decision:
-    """A file of secrets is a matter of the rules for reading; what would be run later is asked for whatever the rules say."""
+    """A file with secrets is decided by the rules for reading; commands that run later always need approval."""
     if is_secret(path):
         return evaluate("read", path).action
     return "deny" if evaluate("edit", path).action == "deny" else "ask"

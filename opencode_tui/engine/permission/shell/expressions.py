@@ -20,7 +20,7 @@ _INTERESTING = re.compile(rb"[A-Za-z_$`]")
 
 
 def look_at_expression(node: "Node", state: State, interpreter: Interpreter) -> None:
-    """Note what an expression runs and which files it asks about."""
+    """Record the commands that an expression runs and the files that it tests."""
     look_at_arithmetic(node, state, interpreter, is_test=node.type == "test_command")
     for current in _parts(node):
         if current.type in ("raw_string", "ansi_c_string"):
@@ -31,7 +31,7 @@ def look_at_expression(node: "Node", state: State, interpreter: Interpreter) -> 
 
 
 def look_at_arithmetic(node: "Node", state: State, interpreter: Interpreter, *, is_test: bool = False) -> None:
-    """Note what an arithmetic expression runs, also through the values of its variables, which bash evaluates in their turn."""
+    """Record the commands that an arithmetic expression runs, also through its variables, whose values bash evaluates too."""
     if not _INTERESTING.search(node.text or b""):
         return
     interpreter.substitute(node, state)
@@ -44,7 +44,7 @@ def look_at_arithmetic(node: "Node", state: State, interpreter: Interpreter, *, 
 
 
 def look_at_evaluated(text: str, state: State, interpreter: Interpreter) -> None:
-    """Note the substitutions in text that bash evaluates; they run even where the text stands in single quotes."""
+    """Record the substitutions in text that bash evaluates; they run even inside single quotes."""
     for program in embedded_programs(text):
         interpreter.mark_opaque()
         interpreter.run_text(program, state.fork())

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Protocol
 
 ENTRY_LIMIT = 5_000
-"""Names that are looked at in one folder or below one; what lies beyond is not searched for secrets."""
+"""Maximum number of names in or under one folder that are searched for secrets."""
 
 LINK_LIMIT = 40
 """Links followed in one path before it counts as a cycle. Source: Linux, path_resolution(7)."""

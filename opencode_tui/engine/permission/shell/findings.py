@@ -54,7 +54,7 @@ class Findings:
     _searched: set[str] = field(default_factory=set[str])
 
     def path(self, word: Word, mode: Mode, folders: frozenset[str] | None, *, follows: bool = True) -> bool:
-        """Note that a command uses the path that a word names; tells whether it is known which one that is.
+        """Record that a command uses the path that a word names, and return whether that path is known.
 
         Without `follows` a link at the end of the path is meant itself.
         """
@@ -69,7 +69,7 @@ class Findings:
         return word.known and (folders is not None or text.startswith("/"))
 
     def absolute_path(self, path: str, mode: Mode, *, follows: bool = True) -> None:
-        """Note the use of one absolute path."""
+        """Record the use of one absolute path."""
         if "/dev/" in path or "//" in path:
             device = posixpath.normpath(path)
             if is_network_device(device):
@@ -108,7 +108,7 @@ class Findings:
         return self.real(path) if name in ("", ".", "..") else f"{self.real(folder or '/').rstrip('/')}/{name}"
 
     def tree(self, word: Word, folders: frozenset[str] | None) -> None:
-        """Note the protected files below a folder whose content a command reads as a whole."""
+        """Record the protected files under a folder that a command reads completely."""
         if not word.known:
             return
         for path in self._absolute(word.text, folders):

@@ -64,7 +64,7 @@ class _Line:
 
 
 def run_git(call: Call) -> None:
-    """Note what a git command does."""
+    """Record what a git command does."""
     line = _before_command(call)
     call = line.call
     if not line.command:

@@ -26,7 +26,7 @@ class Role(StrEnum):
     PATTERN = "p"  # text that an option gives in place of the first operand
     PATTERN_FILE = "q"  # a file that is read, in place of the first operand
     NO_PATTERN = "0"  # no value; there is no first operand of another kind
-    DATA = "@"  # text, or the name of a file behind an `@`
+    DATA = "@"  # text, or the name of a file after an `@`
     PROGRAM = "x"  # a command line that will be run
     FLAG = "!"  # no value; what the command does is unknown with it
     SPREAD = "*"  # no value; folders are read with everything below
@@ -71,7 +71,7 @@ _MODES: Mapping[Role, Mode] = {
 
 
 def apply_spec(call: Call, spec: Spec) -> None:
-    """Note what a command does with its arguments."""
+    """Record what a command does with its arguments."""
     if spec.network:
         call.network()
     if spec.opaque:
@@ -134,7 +134,7 @@ def _note(call: Call, spec: Spec, seen: set[Role], role: Role, value: Word | Non
 
 
 def _could_be_path(word: Word) -> bool:
-    """Whether a word behind an option that takes a text is more likely a path: the option may take no value everywhere."""
+    """Return whether a word after an option with a text value is more likely a path: some versions of the option have no value."""
     return _PATH.fullmatch(word.text) is not None or is_secret(word.text)
 
 
@@ -185,7 +185,7 @@ def tail(word: Word, start: int) -> Word:
 
 
 def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
-    """Note the use of one argument."""
+    """Record the use of one argument."""
     if role is Role.DATA and (found := _DATA_FILE.search(word.text)):
         call.use(tail(word, found.end()), "r")
     if word.text.startswith("file://"):
@@ -205,7 +205,7 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
 
 
 def _use_assumed(call: Call, word: Word) -> None:
-    """An argument of a command that nobody knows: whatever looks like a path counts as one."""
+    """Record an argument of an unknown command: anything that looks like a path counts as one."""
     if _URL.match(word.text):
         call.network()
         return
@@ -217,7 +217,7 @@ def _use_assumed(call: Call, word: Word) -> None:
 
 
 def use_hidden_paths(call: Call, word: Word) -> None:
-    """Note paths that stand inside a word, behind a sign such as `=` or `:`, or attached to a short option."""
+    """Record paths inside a word: after a character such as `=` or `:`, or attached to a short option."""
     text = word.text
     if _URL.match(text):
         return

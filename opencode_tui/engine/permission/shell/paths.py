@@ -1,4 +1,4 @@
-"""Where a path of a command leads: links followed, globs looked up, devices and protected files recognised.
+"""Where a path of a command leads: links followed, globs looked up, devices and protected files recognized.
 
 Paths are absolute POSIX texts. Nothing here raises for a path that does not exist.
 """
@@ -10,7 +10,7 @@ import re
 from opencode_tui.engine.permission.shell.filesystem import LINK_LIMIT, ShellFileSystem
 
 GLOB_LIMIT = 500
-"""Paths that one glob is looked up to; a glob with more stands for its folder alone."""
+"""Maximum number of paths of one glob; a glob with more counts as its folder."""
 
 _DEVICE = re.compile(r"/dev/(?:null|zero|full|u?random|tty|std(?:in|out|err)|fd/\d+)")
 _NETWORK_DEVICE = re.compile(r"/dev/(?:tcp|udp)/")
@@ -82,7 +82,7 @@ def glob_folder(path: str) -> str:
 
 
 def expand_glob(path: str, filesystem: ShellFileSystem) -> list[str]:
-    """Return the existing paths that a glob stands for, at most `GLOB_LIMIT`; as in bash a leading dot must be written."""
+    """Return the existing paths that match a glob, at most `GLOB_LIMIT`; as in bash, only an explicit dot matches a leading dot."""
     found = [""]
     for part in path.split("/")[1:]:
         if _GLOB_PART.search(part) is None:

@@ -75,7 +75,7 @@ class Plumbing:
         return self._redirects.pop(node.id, ([], node))
 
     def follow(self, redirections: Redirections, state: State) -> None:
-        """Follow what stands behind a here-document on its line."""
+        """Follow the commands after a here-document on its line."""
         outer = self.upstream
         for follower in redirections.statements:
             self.upstream = redirections.stdin

@@ -19,7 +19,7 @@ _SEEN = dict.fromkeys(map(ord, "\n\t\u00a0\u3000\u200d"))
 
 
 class ExternalPath(Struct, frozen=True):
-    """A path outside the project, links followed, and how it is used; `folder` is itself or the folder that it lies in."""
+    """A path outside the project, links followed, and its use; `folder` is the path itself or its folder."""
 
     path: str
     mode: Mode
@@ -29,7 +29,7 @@ class ExternalPath(Struct, frozen=True):
 class Member(Struct, frozen=True):
     """One command that would run. Every text must be allowed; the first is its source, others are the same with quoting resolved.
 
-    `moves_only` marks a `cd` and the like, for which there is nothing to ask beside the folder.
+    `moves_only` marks a `cd` and similar commands, which only need approval for the folder.
     """
 
     texts: tuple[str, ...]
@@ -40,7 +40,7 @@ class Member(Struct, frozen=True):
 class Scan(Struct, frozen=True):
     """The facts about a command line, in order of appearance.
 
-    `always` are the patterns that may be allowed for good. `parsed` is false when bash's grammar may not accept the text.
+    `always` are the patterns that can be granted permanently. `parsed` is false when bash's grammar may not accept the text.
     """
 
     members: list[Member] = field(default_factory=list[Member])
@@ -117,5 +117,5 @@ def _always(members: list[FoundMember], *, opaque: bool) -> list[str]:
 
 
 def _has_hidden_characters(command: str) -> bool:
-    """Whether the text holds characters that a person does not see or that move what they see."""
+    """Return whether the text contains invisible characters or characters that reorder the visible ones."""
     return not command.translate(_SEEN).isprintable()

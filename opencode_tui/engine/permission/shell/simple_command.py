@@ -81,7 +81,7 @@ def from_words(words: list[Word], stdin: str | None) -> SimpleCommand:
 
 
 class CommandReader:
-    """Reads command nodes of one text. `source` is that text as it was given, `read_write` where `<>` stands in it."""
+    """Reads command nodes of one text. `source` is the original text, `read_write` the positions of `<>` in it."""
 
     def __init__(self, expander: Expander, source: bytes, read_write: frozenset[int]) -> None:
         self._expander = expander

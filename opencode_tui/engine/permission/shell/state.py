@@ -28,7 +28,7 @@ Folders = frozenset[str] | None
 class State:
     """`folders` is where the shell may be now; `after_failure` is where it is if the last command failed.
 
-    `settled` tells that the last command cannot have failed in a way that matters for the folder; `passing` is for a shell that
+    `settled` is true if the last command cannot have failed in a way that matters for the folder; `passing` is for a shell that
     ends with its one command, so that a `cd` there leads nowhere. Variables hold their text, unknown pieces as `UNKNOWN`.
     """
 
@@ -79,7 +79,7 @@ class State:
         self.variables[name] = value if len(value) <= VALUE_LIMIT else UNKNOWN
 
     def bind(self, arguments: list[str]) -> dict[str, str]:
-        """Set the positional parameters; returns what they were, unknown if nobody has set them."""
+        """Set the positional parameters and return the previous ones, unknown if they were not set."""
         positional = {str(number): text for number, text in enumerate(arguments, start=1)}
         positional["@"] = positional["*"] = " ".join(arguments)
         outer = {name: self.variables.get(name, UNKNOWN) for name in positional}

@@ -1,6 +1,6 @@
 """Parsing of shell text with tree-sitter, and the few readings that its grammar lacks.
 
-`parse` never raises for any text. A tree with errors is mended where bash would accept the text and the grammar does not.
+`parse` never raises for any text. A tree with errors is repaired where bash would accept the text and the grammar does not.
 """
 
 import re
@@ -73,7 +73,7 @@ def to_source(text: str) -> bytes:
 
 
 def from_source(source: bytes) -> str:
-    """Return the text that a piece of the source stands for."""
+    """Return the original text of a piece of the source."""
     text = source.decode("utf-8", "replace")
     return _SPELLED.sub(lambda found: chr(int(found.group(1), 16)), text) if "\u00ff" in text else text
 
@@ -151,9 +151,9 @@ def _keeps_line_ends(node: "Node | None") -> bool:
 
 def _replace_unsupported(source: bytes) -> bytes:
     """Return the text with what the grammar lacks written in another way of the same length."""
-    mended = _BRACE_COMMAND.sub(_without_braces, source)
-    mended = _PREFIX.sub(lambda found: found.group(1) + b" " * len(found.group(2)), mended)
-    return _COPROCESS_NAME.sub(lambda found: b" " * len(found.group()), mended)
+    repaired = _BRACE_COMMAND.sub(_without_braces, source)
+    repaired = _PREFIX.sub(lambda found: found.group(1) + b" " * len(found.group(2)), repaired)
+    return _COPROCESS_NAME.sub(lambda found: b" " * len(found.group()), repaired)
 
 
 def _without_braces(found: re.Match[bytes]) -> bytes:

@@ -54,7 +54,7 @@ def _note_sed_program(call: Call, program: str) -> None:
 
 
 def sed_effects(program: str) -> Iterator[tuple[str, str]]:
-    """Yield what a sed program does beside editing: (`reads`, file), (`writes`, file), (`unknown`, command or nothing)."""
+    """Yield the effects of a sed program other than editing: (`reads`, file), (`writes`, file), (`unknown`, command or nothing)."""
     place = 0
     while place < len(program):
         if found := _SED_SKIPPED.match(program, place) or _SED_LABEL.match(program, place):
@@ -99,7 +99,7 @@ def _line_end(program: str, place: int) -> int:
 
 
 def _after(program: str, start: int, *, is_pattern: bool = False) -> int:
-    """Return the place behind the text that begins at a delimiter and ends at the next one like it, not in a `[…]`."""
+    """Return the position after the text between a delimiter and the next equal one outside of `[…]`."""
     delimiter = program[start : start + 1]
     place = start + 1
     while place < len(program):
@@ -138,7 +138,7 @@ def _note_awk_program(call: Call, word: Word) -> None:
         call.opaque()
     for found in _AWK_FILE.finditer(program):
         if not _AWK_ENDS.match(program, found.end()):
-            call.opaque()  # more text is put behind the name
+            call.opaque()  # text is appended to the name
         if found.group(2) not in ("/dev/stderr", "/dev/stdout", "-"):
             call.use(literal(found.group(2)), "r" if found.group(1).startswith("getline") else "w")
     code = _AWK_TEXT.sub(" ", _AWK_FILE.sub(" ", program)).replace("||", " ")

@@ -1,7 +1,7 @@
 """Follows a script statement by statement and hands each simple command to `invocation`.
 
-Nothing is skipped because a condition looks false. Depth, commands, words and text are bounded; what lies beyond is not looked
-at and makes every command of the script opaque.
+Nothing is skipped because a condition looks false. Depth, commands, words and text are limited; a script that exceeds a limit
+makes every command of it opaque.
 """
 
 import re

@@ -36,7 +36,7 @@ class Word(Struct, frozen=True):
     """One word after expansion.
 
     `text` is what is known of it, unknown pieces as `UNKNOWN`; `fixed` is its beginning before the first unknown piece or glob;
-    `computed` tells that an expansion gave it, so that the source does not show it.
+    `computed` is true for the result of an expansion, which the source does not show.
     """
 
     text: str
@@ -55,7 +55,7 @@ CUT = Word(text=UNKNOWN, fixed="", computed=True)
 
 
 def literal(text: str) -> Word:
-    """Return a word that stands for itself."""
+    """Return a literal word."""
     return Word(text=text, fixed=text)
 
 
@@ -75,7 +75,7 @@ def matched(word: Word) -> str:
 
 
 def variable_text(value: str, *, quoted: bool) -> str:
-    """Return the value of a variable as it stands in a word: unquoted it splits at blanks and its globs are active."""
+    """Return the value of a variable in a word: unquoted, it splits at blanks and its globs are active."""
     if quoted:
         return quote(value)
     return _BLANK.sub(SPLIT, value.translate(_QUOTE_BUT_GLOBS))

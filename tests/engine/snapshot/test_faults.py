@@ -1,4 +1,4 @@
-"""An undo that dies or that the disk refuses: nothing half done stays, and what is left undone is told."""
+"""A killed or failing undo leaves nothing half done, and reports what it did not do."""
 
 import errno
 import os
@@ -55,7 +55,7 @@ def temporaries(world: World) -> list[str]:
     return [name for _, _, names in os.walk(world.root) for name in names if name.endswith(".tmp")]
 
 
-async def test_an_undo_killed_at_any_call_is_taken_back(world: World):
+async def test_an_undo_killed_at_any_call_is_rolled_back(world: World):
     patch, _, after = await play(world)
     calls = await count_calls(world, patch)
     for at in random.Random(5).sample(range(1, calls + 1), 40):
@@ -69,7 +69,7 @@ async def test_an_undo_killed_at_any_call_is_taken_back(world: World):
     assert (report.conflicts, report.failed) == ([], [])
 
 
-async def test_taking_back_can_be_killed_as_well(world: World):
+async def test_the_rollback_can_be_killed_as_well(world: World):
     patch, _, after = await play(world)
     calls = await count_calls(world, patch)
     for at in (calls // 2, calls - 5):
@@ -83,7 +83,7 @@ async def test_taking_back_can_be_killed_as_well(world: World):
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS])
-async def test_every_failed_call_is_told_and_a_second_undo_completes(world: World, code: int):
+async def test_every_failed_call_is_reported_and_a_second_undo_completes(world: World, code: int):
     patch, before, _ = await play(world)
     calls = await count_calls(world, patch)
     for at in range(1, calls + 1, 9):
@@ -135,7 +135,7 @@ async def test_a_damaged_note_of_an_undo_stops_everything(world: World, paths: P
     assert world.facts() == after
 
 
-async def test_a_file_that_the_person_edits_while_an_undo_lies_dead_stays(world: World):
+async def test_a_file_that_the_user_edits_after_an_undo_was_killed_stays(world: World):
     patch, _, after = await play(world)
     with pytest.raises(Death):
         await with_fault(world, Fault(await count_calls(world, patch) - 3, Death(), lasting=True)).revert([patch])

@@ -12,7 +12,7 @@ def stored(world, states, **more):
     return open_view(tree.store, view.id)
 
 
-async def test_a_partial_snapshot_says_what_it_was_told_and_nothing_else(world):
+async def test_a_partial_snapshot_contains_its_states_and_nothing_else(world):
     world.write("seen.txt", "content")
     seen = await world.snapshots.track()
     entry = open_view(world.snapshots.lock._opened.worktree.store, seen.id).state("seen.txt")

@@ -1,4 +1,4 @@
-"""A store stays within its size, and gives back what nobody needs."""
+"""A store stays within its size, and deletes what is not needed."""
 
 import random
 
@@ -38,17 +38,17 @@ async def test_cleaning_drops_old_snapshots_and_keeps_young_ones(world: World):
     assert (await world.snapshots.verify()).damaged == ()
 
 
-async def test_a_dry_run_tells_what_cleaning_leaves_and_drops_nothing(world: World):
+async def test_a_dry_run_estimates_the_size_after_cleaning_and_deletes_nothing(world: World):
     world.write("a", random.Random(1).randbytes(200_000))
     old = await world.snapshots.track()
     world.clock.now += 31 * DAY_MS
     world.write("a", random.Random(2).randbytes(100_000))
     await world.snapshots.track()
-    told = await world.snapshots.clean(is_dry_run=True)
+    estimated = await world.snapshots.clean(is_dry_run=True)
     assert (await world.snapshots.patch(old.id)).hash == old.id
     world.clock.now += 1
     left = await world.snapshots.clean()
-    assert told.bytes == pytest.approx(left.bytes, rel=0.1) and told.snapshots == 1
+    assert estimated.bytes == pytest.approx(left.bytes, rel=0.1) and estimated.snapshots == 1
 
 
 async def test_what_is_to_be_kept_is_kept_at_any_age(world: World):

@@ -32,7 +32,7 @@ async def test_a_write_that_did_not_happen_leaves_no_record(world):
     assert (recording.result, history(world).writes) == (None, [])
 
 
-async def test_an_abandoned_write_is_forgotten_when_the_step_settles(world):
+async def test_an_abandoned_write_is_removed_when_the_step_is_finalized(world):
     recording = world.recording()
     number, _ = await recording.before_write([Write(world.root / "a", b"2", 0o644)], [])
     recording.abandon(number)
@@ -41,17 +41,17 @@ async def test_an_abandoned_write_is_forgotten_when_the_step_settles(world):
     assert (recording.result, recording.is_open) == (None, False)
 
 
-async def test_the_persons_change_between_two_writes_of_a_step_is_a_conflict(world):
+async def test_the_users_change_between_two_writes_of_a_step_is_a_conflict(world):
     world.write("a", "1", mode=0o644)
     recording = world.recording()
     await world.tool_write(recording, "a", "2")
-    world.write("a", "the person's")
+    world.write("a", "the user's")
     await world.tool_write(recording, "a", "3")
     report = await undo(world, recording)
     assert (world.inside([one.path for one in report.conflicts]), (world.root / "a").read_text()) == (["a"], "3")
 
 
-async def test_a_write_under_way_counts_as_claimed_for_others(world):
+async def test_a_write_in_progress_is_left_out_of_other_steps(world):
     busy, other = world.recording(session="ses_1"), world.recording(session="ses_2", message="msg_2")
     number, _ = await busy.before_write([Write(world.root / "a", b"2", 0o644)], [])
     await other.begin_command()
@@ -72,7 +72,7 @@ async def test_a_large_file_that_a_tool_writes_over_is_brought_back(world):
     assert (world.root / "large").read_bytes() == content
 
 
-async def test_a_cancelled_scan_before_a_command_leaves_nothing_open(world):
+async def test_a_canceled_scan_before_a_command_leaves_nothing_open(world):
     for number in range(300):
         world.write(f"d{number}/f")
     recording = world.recording()
@@ -89,7 +89,7 @@ async def test_a_cancelled_scan_before_a_command_leaves_nothing_open(world):
     assert history(world).contested == {}
 
 
-async def test_a_cancelled_scan_after_a_command_is_done_again_when_the_step_settles(world):
+async def test_a_canceled_scan_after_a_command_is_repeated_when_the_step_is_finalized(world):
     recording = world.recording()
     await recording.begin_command()
     for number in range(300):
@@ -104,7 +104,7 @@ async def test_a_cancelled_scan_after_a_command_is_done_again_when_the_step_sett
     assert recording.result is not None and len(recording.result.files) == 300 and history(world).steps == {}
 
 
-async def test_agents_of_one_request_share_the_stretch_in_which_their_commands_run(world):
+async def test_agents_of_one_request_share_one_command_window(world):
     window = CommandWindow("ses_0")
     one, two = (world.recording(session=f"ses_{n}", message=f"msg_{n}", window=window) for n in (1, 2))
     before = world.facts()
@@ -153,10 +153,10 @@ async def test_a_folder_that_a_write_made_and_a_command_changed_goes_with_the_st
 async def test_what_is_not_recorded_is_named_even_when_nothing_else_was_done(world):
     world.write(".gitignore", "*.log\n")
     world.write("a", "1")
-    alone, beside = world.recording(), world.recording(message="msg_2")
+    alone, second = world.recording(), world.recording(message="msg_2")
     await run(alone, lambda: world.write("one.log"))
-    await run(beside, (world.root / "a").unlink, lambda: world.write("two.log"))
-    for recording, name in ((alone, "one.log"), (beside, "two.log")):
+    await run(second, (world.root / "a").unlink, lambda: world.write("two.log"))
+    for recording, name in ((alone, "one.log"), (second, "two.log")):
         report = await undo(world, recording)
         assert name in world.inside([remark.path for remark in report.unprotected])
 

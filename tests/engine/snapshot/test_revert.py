@@ -116,7 +116,7 @@ async def test_a_file_that_never_existed_is_no_error(world: World):
     assert (world.inside(report.deleted), report.conflicts) == (["a"], [])
 
 
-async def test_what_the_person_changed_since_is_named_and_stays(world: World):
+async def test_what_the_user_changed_since_is_reported_and_stays(world: World):
     world.write("a", "a0")
     world.write("b", "b0")
     patches = await turns(world, {"a": "a1", "b": "b1", "new": "n"})
@@ -137,7 +137,7 @@ async def test_a_change_between_two_steps_is_named_and_nothing_is_overwritten(wo
     assert texts(world) == {"a": "a2"}
 
 
-async def test_a_folder_with_something_of_the_person_in_it_stays(world: World):
+async def test_a_folder_with_a_file_of_the_user_in_it_stays(world: World):
     patches = await turns(world, {"d/x": "1"})
     world.write("d/mine")
     report = await world.snapshots.revert(patches)
@@ -248,7 +248,7 @@ async def test_nothing_temporary_is_left(world: World):
 
 
 async def made_filled_and_replaced(world: World) -> list[Patch]:
-    """The agent makes a folder, the person puts a file in it, the agent replaces the folder by a file."""
+    """The agent makes a folder, the user puts a file in it, the agent replaces the folder by a file."""
 
     def replace() -> None:
         shutil.rmtree(world.root / "d")
@@ -259,7 +259,7 @@ async def made_filled_and_replaced(world: World) -> list[Patch]:
     return [first, await world.step(replace)]
 
 
-async def test_a_folder_stays_for_what_the_person_had_put_into_it(world: World):
+async def test_a_folder_stays_for_what_the_user_had_put_into_it(world: World):
     patches = await made_filled_and_replaced(world)
     report = await world.snapshots.revert(patches)
     assert (report.failed, report.conflicts) == ([], [])

@@ -1,4 +1,4 @@
-"""What a snapshot sees, and what a patch tells of a step. Source: the original's tests, restated."""
+"""The content of a snapshot, and of a step's patch. Source: the original's tests, restated."""
 
 import os
 import socket
@@ -44,7 +44,7 @@ async def test_deleted_changed_and_new_files_are_told(project: World):
     assert files == ["a.txt", "b.txt", "deep/er/c", "dl", "l"]
 
 
-async def test_an_empty_folder_is_told_because_it_can_be_brought_back(project: World):
+async def test_an_empty_folder_is_recorded_because_it_can_be_restored(project: World):
     assert await changed_by(project, lambda: (project.root / "empty" / "er").mkdir(parents=True)) == ["empty/er"]
 
 
@@ -52,7 +52,7 @@ async def test_an_empty_folder_is_told_because_it_can_be_brought_back(project: W
     "name",
     ["with space", "-dash_and_", "文件/名.txt", "🦀", "é", "кириллица", "n" * 200, '"quo\tted"\\', ".hidden", "a\nb"],
 )
-async def test_any_name_is_told_as_it_is(project: World, name: str):
+async def test_any_name_is_recorded_unchanged(project: World, name: str):
     assert await changed_by(project, lambda: project.write(name)) == [name]
 
 

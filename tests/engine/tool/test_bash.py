@@ -28,7 +28,7 @@ async def test_a_result_has_output_exit_code_and_description(shell: ShellBench) 
 @pytest.mark.parametrize(
     ("command", "code"), [("exit 3", 3), ("false", 1), ("kill -9 $$", 137), ("nosuchprogram", 127)]
 )
-async def test_an_exit_code_is_told_and_no_error(shell: ShellBench, command: str, code: int) -> None:
+async def test_an_exit_code_is_reported_and_no_error(shell: ShellBench, command: str, code: int) -> None:
     result = await shell.run(command)
     assert result.metadata["exit"] == code
     assert f"<bash_metadata>\nExit code {code}.\n</bash_metadata>" in result.output
@@ -61,7 +61,7 @@ async def test_what_cannot_run_is_an_error_for_the_model(
         await shell.run(command, **more)
 
 
-async def test_a_timeout_is_told_with_the_output_so_far(shell: ShellBench) -> None:
+async def test_a_timeout_is_reported_with_the_output_so_far(shell: ShellBench) -> None:
     result = await shell.run("echo begun; sleep 60", timeout=200)
     assert result.output == (
         "begun\n\n<bash_metadata>\n"
@@ -69,7 +69,7 @@ async def test_a_timeout_is_told_with_the_output_so_far(shell: ShellBench) -> No
     )
 
 
-async def test_commands_get_the_persons_variables_but_not_our_password(shell: ShellBench) -> None:
+async def test_commands_get_the_users_variables_but_not_our_password(shell: ShellBench) -> None:
     shell.environ.update(TOKEN_OF_MINE="kept", OPENCODE_SERVER_PASSWORD="secret")
     result = await shell.run("env")
     assert "TOKEN_OF_MINE=kept" in result.output
@@ -92,7 +92,7 @@ async def test_output_shows_while_the_command_runs(shell: ShellBench) -> None:
     assert shell.shown[-1] == {"output": "early\n", "description": "Tries something"}
 
 
-async def test_the_screen_is_told_at_most_15_times_a_second(shell: ShellBench) -> None:
+async def test_the_screen_is_updated_at_most_15_times_a_second(shell: ShellBench) -> None:
     await shell.run("for i in $(seq 200); do echo $i; sleep 0.002; done")
     assert len(shell.shown) <= 1 + 15 * 2
 

@@ -97,12 +97,12 @@ async def test_file_that_changed_since_it_was_read_is_refused(bench: Workbench, 
     path = bench.folder / "a.txt"
     path.write_text("a")
     await bench.read("a.txt")
-    path.write_text("a person's change")
+    path.write_text("a user's change")
     with pytest.raises(ToolError, match="changed on disk since"):
-        await bench.call(edit, filePath="a.txt", oldString="a person", newString="b")
+        await bench.call(edit, filePath="a.txt", oldString="a user", newString="b")
 
 
-async def test_person_who_edits_while_permission_is_asked_keeps_the_change(bench: Workbench, edit: EditTool) -> None:
+async def test_user_who_edits_while_permission_is_asked_keeps_the_change(bench: Workbench, edit: EditTool) -> None:
     path = bench.folder / "a.txt"
     path.write_text("a")
     await bench.read("a.txt")

@@ -66,18 +66,18 @@ async def test_file_that_changed_after_it_was_read_is_left_alone(bench: Workbenc
     path.write_text("old")
     file = await bench.files.read(path)
     assert file is not None
-    path.write_text("the person's")
+    path.write_text("the user's")
     with pytest.raises(ToolError, match="changed on disk meanwhile"):
         await bench.files.apply([file.change("new")], bench.context)
     assert tree(bench.folder).keys() == {"a"}
-    assert path.read_text() == "the person's"
+    assert path.read_text() == "the user's"
 
 
 async def test_file_that_appeared_meanwhile_is_left_alone(bench: Workbench) -> None:
-    (bench.folder / "a").write_text("the person's")
+    (bench.folder / "a").write_text("the user's")
     with pytest.raises(ToolError, match="changed on disk meanwhile"):
         await bench.files.apply([Change(bench.folder / "a", b"new", None)], bench.context)
-    assert (bench.folder / "a").read_text() == "the person's"
+    assert (bench.folder / "a").read_text() == "the user's"
 
 
 async def test_hard_link_is_parted_and_said_so(bench: Workbench) -> None:
@@ -123,7 +123,7 @@ def is_there(path: Path) -> bool:
 
 @dataclass
 class Witness:
-    """Writes down what it was told, and whether the file was there; `spoil` runs before the write."""
+    """Records the calls, and whether the file was there; `spoil` runs before the write."""
 
     path: Path
     spoil: Callable[[], object] = lambda: None
@@ -150,22 +150,22 @@ async def test_a_watch_sees_a_file_directly_before_and_after(bench: Workbench) -
 
 
 async def test_a_watch_hears_of_the_mode_that_a_file_will_have_and_of_folders_made_for_it(bench: Workbench) -> None:
-    told: list[tuple[int, list[str]]] = []
+    recorded: list[tuple[int, list[str]]] = []
 
     class Listener(Witness):
         async def before_write(self, writes: Sequence[FileWrite], made: Sequence[Path]) -> None:
-            told.append((writes[0].mode, [path.name for path in made]))
+            recorded.append((writes[0].mode, [path.name for path in made]))
 
     path = bench.folder / "new" / "deep" / "a"
     await bench.files.apply([Change(path, b"x", None)], replace_fields(bench.context, watch=Listener(path)))
-    assert told == [(path.stat().st_mode & 0o7777, ["new", "deep"])]
+    assert recorded == [(path.stat().st_mode & 0o7777, ["new", "deep"])]
 
 
-async def test_of_several_changes_all_are_taken_back_when_one_fails(bench: Workbench) -> None:
+async def test_of_several_changes_all_are_rolled_back_when_one_fails(bench: Workbench) -> None:
     for name in ("a", "b", "c"):
         (bench.folder / name).write_text(name)
     before = {name: stamp(bench.folder / name) for name in ("a", "b", "c")}
-    witness = Witness(bench.folder / "c", spoil=lambda: (bench.folder / "c").write_text("the person's"))
+    witness = Witness(bench.folder / "c", spoil=lambda: (bench.folder / "c").write_text("the user's"))
     changes = [
         Change(bench.folder / "a", b"new", before["a"]),
         Change(bench.folder / "new" / "d", b"new", None),
@@ -175,7 +175,7 @@ async def test_of_several_changes_all_are_taken_back_when_one_fails(bench: Workb
     with pytest.raises(ToolError, match="c changed on disk meanwhile"):
         await bench.files.apply(changes, replace_fields(bench.context, watch=witness))
     assert witness.seen[-1] == (False, True)
-    assert {path.name: path.read_text() for path in bench.folder.iterdir()} == {"a": "a", "b": "b", "c": "the person's"}
+    assert {path.name: path.read_text() for path in bench.folder.iterdir()} == {"a": "a", "b": "b", "c": "the user's"}
     assert [stamp(bench.folder / name) for name in ("a", "b")] == [before["a"], before["b"]]
 
 

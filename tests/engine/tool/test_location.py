@@ -22,7 +22,7 @@ from tests.support.world.tools import Workbench
         ("/", False),
     ],
 )
-async def test_only_what_lies_below_the_project_is_inside(tmp_path: Path, written: str, inside: bool) -> None:
+async def test_only_paths_below_the_project_are_inside(tmp_path: Path, written: str, inside: bool) -> None:
     folder = tmp_path / "project"
     (folder / "src").mkdir(parents=True)
     place = await locate(written, Workbench(folder).context)

@@ -213,7 +213,7 @@ async def test_missing_folder_is_an_error(bench: Workbench, search: FileSearch) 
         await bench.call(GrepTool(search=search), pattern="x", path="none")
 
 
-async def test_settings_of_the_person_start_nothing(
+async def test_settings_of_the_user_start_nothing(
     bench: Workbench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "rgrc").write_text("--pre=touch\n")

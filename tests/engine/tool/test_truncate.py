@@ -76,7 +76,7 @@ async def test_short_text_makes_no_file(truncator: Truncator, paths: Paths) -> N
     assert not paths.tool_output.exists()
 
 
-async def test_full_text_is_kept_for_the_person_alone(truncator: Truncator) -> None:
+async def test_full_text_is_readable_by_the_user_alone(truncator: Truncator) -> None:
     text = lines(3000)
     result = await truncator.truncate(text)
     assert result.output_path is not None

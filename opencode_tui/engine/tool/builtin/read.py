@@ -24,7 +24,7 @@ from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, r
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES
 from opencode_tui.schema.error import ToolError
 
-# Reads a stretch of a file's lines without holding the file: memory stays bounded however long the file or a line is.
+# Reads a range of a file's lines without holding the file: memory stays bounded however long the file or a line is.
 
 LINE_LIMIT_CHARACTERS = 2_000
 MEDIA_LIMIT_BYTES = 20 * 1024 * 1024

@@ -38,13 +38,13 @@ def test_a_write_that_did_not_happen_is_forgotten():
     assert tally.total().files == []
 
 
-def test_a_stretch_alone_keeps_the_scans_around_it():
+def test_an_interval_alone_keeps_the_scans_around_it():
     tally = StepAccumulator()
     tally.add_commands(ChangeSet({"y": (None, C)}, whole=WHOLE), {}, STRETCH)
     assert (tally.total().files, tally.total().whole) == (["y"], WHOLE)
 
 
-def test_a_write_during_a_stretch_counts_once():
+def test_a_write_during_an_interval_counts_once():
     tally = written("x", A, B)
     tally.add_commands(ChangeSet({"x": (A, B), "y": (None, C)}, whole=WHOLE), {"x": (A, B)}, STRETCH)
     total = tally.total()
@@ -70,7 +70,7 @@ def test_a_write_that_the_scan_came_too_early_for_is_kept():
     assert tally.total().after == {"x": B}
 
 
-def test_a_write_that_was_in_place_before_the_stretch_is_followed_by_it():
+def test_a_write_that_was_done_before_the_interval_is_followed_by_it():
     tally = written("x", A, B, at=5)
     assert tally.written_since(STRETCH.begun) == set()
     tally.add_commands(ChangeSet({"x": (B, C)}, whole=WHOLE), {}, STRETCH)

@@ -24,7 +24,7 @@ def test_older_knowledge_is_stale() -> None:
         stamps.check("ses_1", PATH, NEW)
 
 
-def test_forgotten_session_knows_nothing() -> None:
+def test_evicted_session_knows_nothing() -> None:
     stamps = ReadGuard()
     stamps.mark("ses_1", PATH, NEW)
     stamps.evict("ses_1")

@@ -1,4 +1,4 @@
-"""The journal of claims: what is noted is read back, whatever else stands in the file."""
+"""The change log: all entries are read back, and damaged lines are skipped."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ def write(claims: ChangeLog, path: str, change: tuple[State, State], *, time: in
     claims.end_write(claims.begin_write("s", {path: change}, time=time), done=True, time=time)
 
 
-def test_claims_shells_and_doubts_are_read_back(tmp_path: Path):
+def test_writes_shells_and_contested_paths_are_read_back(tmp_path: Path):
     claims = ChangeLog(str(tmp_path / "claims"))
     write(claims, "p", (None, A), time=1)
     key = claims.begin_shell("s", time=2)
@@ -45,7 +45,7 @@ def test_half_a_line_costs_itself_alone(tmp_path: Path):
     assert [claim.path for claim in claims.read().writes] == ["p", "q"]
 
 
-def test_old_claims_are_forgotten(tmp_path: Path):
+def test_old_writes_are_deleted(tmp_path: Path):
     claims = ChangeLog(str(tmp_path / "claims"))
     write(claims, "old", (A, None), time=1)
     write(claims, "young", (A, None), time=9)

@@ -14,6 +14,7 @@ from opencode_tui.schema.event.event import (
     PermissionAsked,
     PermissionReplied,
     SessionStatusChanged,
+    SessionUpdated,
 )
 from opencode_tui.schema.permission import ToolCallRef
 from opencode_tui.schema.session.history import MessageWithParts
@@ -23,6 +24,7 @@ from opencode_tui.schema.session.session import BusyStatus, IdleStatus, RevertSt
 from opencode_tui.tui.state.items import UndoneFile, UserItem
 from opencode_tui.tui.state.transcript import Transcript
 from tests.support.terminal.conversation import NOON, SESSION, Story, chat_dark, compaction_and_retry, refused_key
+from tests.support.terminal.scripted_client import session
 
 
 class Live:
@@ -259,17 +261,21 @@ def undone() -> tuple[Transcript, Story]:
 
 def test_an_undo_folds_its_stretch_into_one_item() -> None:
     transcript, story = undone()
-    transcript._set_revert(RevertState(message_id=story.messages[2].info.id))
+    transcript.apply(SessionUpdated(info=session("reverted", revert=RevertState(message_id=story.messages[2].info.id))))
     assert kinds(transcript) == ["user", "text", "undo"]
     assert transcript.items[-1].messages == 2  # pyright: ignore[reportAttributeAccessIssue] - it is the undo
-    transcript._set_revert(None)
+    transcript.apply(SessionUpdated(info=session("reverted", revert=None)))
     assert kinds(transcript) == ["user", "text", "user", "text", "text"]
 
 
 def test_an_undo_of_a_part_keeps_what_stands_before_it() -> None:
     transcript, story = undone()
     answer = story.messages[3]
-    transcript._set_revert(RevertState(message_id=answer.info.id, part_id=answer.parts[1].id))
+    transcript.apply(
+        SessionUpdated(
+            info=session("reverted", revert=RevertState(message_id=answer.info.id, part_id=answer.parts[1].id))
+        )
+    )
     assert kinds(transcript) == ["user", "text", "user", "text", "undo"]
 
 
@@ -285,7 +291,7 @@ def test_an_undo_tells_what_became_of_files() -> None:
     transcript, story = undone()
     message_id = story.messages[2].info.id
     transcript.show_undone(message_id, [UndoneFile("M", "a.py", "restored")])
-    transcript._set_revert(RevertState(message_id=message_id))
+    transcript.apply(SessionUpdated(info=session("reverted", revert=RevertState(message_id=message_id))))
     assert [file.path for file in transcript.items[-1].files] == ["a.py"]  # pyright: ignore[reportAttributeAccessIssue] - it is the undo
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from opencode_tui.schema.event.event import SessionUpdated
 from opencode_tui.schema.session.session import RevertState
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.theme.glyphs import ASCII
@@ -24,6 +25,7 @@ from tests.support.terminal.conversation import (
     requests_of,
     revert_preview,
 )
+from tests.support.terminal.scripted_client import session
 
 Act = Callable[[Pilot[Any]], Awaitable[None]]
 
@@ -82,7 +84,7 @@ async def undo(pilot: Pilot[Any]) -> None:
         UndoneFile("M", "README.md", "kept", "you changed it at 12:05", 3),
     ]
     transcript.show_undone(message_id, files)
-    transcript._set_revert(RevertState(message_id=message_id))
+    transcript.apply(SessionUpdated(info=session("reverted", revert=RevertState(message_id=message_id))))
     await pilot.pause(0.1)
 
 

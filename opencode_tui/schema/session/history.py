@@ -1,10 +1,14 @@
-"""A message together with its parts, as the API and the loop handle it."""
+"""A message with its parts, as the API and the loop use it, and the cost of a session's messages."""
+
+from collections.abc import Iterable
+from decimal import Decimal
 
 from pydantic import Field
 
 from opencode_tui.schema.record import Record
-from opencode_tui.schema.session.message import AnyMessage, Message
+from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, Message
 from opencode_tui.schema.session.part import AnyPart, Part
+from opencode_tui.schema.session.session import SessionInfo, hidden_cost
 
 
 class MessageWithParts(Record):
@@ -17,3 +21,10 @@ class MessageWithParts(Record):
 def with_parts(info: AnyMessage, parts: list[AnyPart]) -> MessageWithParts:
     """Return the pair without validating it again."""
     return MessageWithParts.model_construct(info=info, parts=parts)
+
+
+def session_cost(info: SessionInfo, messages: Iterable[AnyMessage]) -> Decimal:
+    """Return the USD of a session's own answers and hidden calls; messages that a fork copied were paid by its source."""
+    answers = (one for one in messages if isinstance(one, AssistantMessage))
+    own = (Decimal(str(one.cost)) for one in answers if one.time.created >= info.time.created)
+    return sum(own, hidden_cost(info))

@@ -15,10 +15,10 @@ from opencode_tui.schema.event.event import (
     TodoUpdated,
 )
 from opencode_tui.schema.session.diff import FileDiff
-from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts, session_cost
 from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
-from opencode_tui.schema.session.session import SessionInfo, Todo, hidden_cost, is_default_title
+from opencode_tui.schema.session.session import SessionInfo, Todo, is_default_title
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
@@ -101,9 +101,8 @@ class SessionFacts:
 
     @property
     def cost(self) -> float:
-        """USD of its own steps, and of titles and spare summaries; what a fork took over was paid by its source."""
-        own = (one.cost for one in self._answers.values() if one.time.created >= self.info.time.created)
-        return sum(own) + float(hidden_cost(self.info))
+        """USD of the session, by `session_cost`."""
+        return float(session_cost(self.info, self._answers.values()))
 
     @property
     def turn_tokens(self) -> int:

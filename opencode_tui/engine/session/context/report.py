@@ -24,14 +24,13 @@ from opencode_tui.engine.session.request.history import filter_compacted, is_ans
 from opencode_tui.engine.session.request.model_message import CONTINUE
 from opencode_tui.engine.session.request.structured import structured_answer
 from opencode_tui.engine.session.revert.range import visible
-from opencode_tui.engine.session.sessions import add_up
 from opencode_tui.engine.session.tokens.estimate import ModelEstimate, TokenEstimator
 from opencode_tui.schema.api.context import ContextView, RequestView
 from opencode_tui.schema.error import AuthError
 from opencode_tui.schema.model import Model
-from opencode_tui.schema.session.history import MessageWithParts, with_parts
+from opencode_tui.schema.session.history import MessageWithParts, session_cost, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, MessageTime, UserMessage
-from opencode_tui.schema.session.session import SessionInfo, hidden_cost
+from opencode_tui.schema.session.session import SessionInfo
 
 _MOST_FACTOR, _LEARNED_FACTOR = 2.0, 1.25
 """Maximum factor between an estimate and a report, for a new model and for a known one.
@@ -129,10 +128,6 @@ class SessionContext:
             estimate=estimate.scaled(factor),
         )
         items = context_items(sources)
-        began = following.info.time.created
-        own = [
-            message for message in following.stored if message.info.time.created >= began
-        ]  # without the messages that a fork copied
         return ContextView(
             session_id=following.info.id,
             model=request.model.ref,
@@ -144,7 +139,7 @@ class SessionContext:
             factor=round(factor, 4),
             learned=estimate.reports,
             prunable=sum(map(output_tokens, prunable(following.visible))),
-            cost=add_up([own]).cost + float(hidden_cost(following.info)),
+            cost=float(session_cost(following.info, (message.info for message in following.stored))),
             items=items,
         )
 

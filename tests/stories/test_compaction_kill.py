@@ -42,6 +42,6 @@ def test_ctrl_c_ends_a_compaction_in_order(line: CommandLine, server: ModelServe
     while not any(asks_for_summary(body) for body in server.bodies):
         time.sleep(0.02)
     running.send_signal(signal.SIGINT)
-    _, told = running.communicate(timeout=20)
-    assert (running.returncode, b"Traceback" in told) == (130, False)
+    _, errors = running.communicate(timeout=20)
+    assert (running.returncode, b"Traceback" in errors) == (130, False)
     assert "compacting" not in session_record(paths, session_id)["time"]

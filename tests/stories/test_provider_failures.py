@@ -37,11 +37,11 @@ def test_a_rejected_key_is_reported_with_the_remedy(line, server, paths):
 
 
 def test_a_provider_that_cannot_be_reached_is_named_while_it_is_tried_again(line):
-    nobody = {"fake": {**line.provider["fake"], "options": {"baseURL": "http://127.0.0.1:9/v1", "apiKey": "k"}}}
-    process = replace(line, provider=nobody).start("run", "-m", line.model, "hello")
+    unreachable = {"fake": {**line.provider["fake"], "options": {"baseURL": "http://127.0.0.1:9/v1", "apiKey": "k"}}}
+    process = replace(line, provider=unreachable).start("run", "-m", line.model, "hello")
     assert process.stderr is not None
-    told = process.stderr.readline() + process.stderr.readline()
+    output = process.stderr.readline() + process.stderr.readline()
     process.terminate()
     code = process.wait(10)
     kill_session(process)
-    assert code == 130 and b"127.0.0.1:9" in told and b"attempt 2 of 8" in told
+    assert code == 130 and b"127.0.0.1:9" in output and b"attempt 2 of 8" in output

@@ -9,7 +9,7 @@ WORK = (
     ' <<tool edit {"filePath":"a.py","oldString":"x = 1","newString":"x = 2"}>>'
     ' <<tool bash {"command":"grep -c \'x = 2\' a.py","description":"Count"}>>'
 )
-OFFERED = {"bash", "read", "write", "edit", "glob", "grep", "list", "todowrite", "todoread"}
+TOOL_NAMES = {"bash", "read", "write", "edit", "glob", "grep", "list", "todowrite", "todoread"}
 
 
 def results_of(body: dict) -> list[str]:
@@ -30,7 +30,7 @@ def calls_of(body: dict) -> list[str]:
     return used + [call["id"] for message in body["messages"] for call in message.get("tool_calls") or []]
 
 
-def offered(body: dict) -> set[str]:
+def tool_names(body: dict) -> set[str]:
     return {tool.get("name") or tool["function"]["name"] for tool in body["tools"]}
 
 
@@ -45,7 +45,7 @@ def test_a_prompt_reads_edits_runs_and_answers(line, project, server, paths, pro
     assert done.parts("text")[-1]["text"] == "Done: double x | tool: 1"
 
     bodies = server.bodies
-    assert len(bodies) == 4 and all(offered(body) >= OFFERED for body in bodies)
+    assert len(bodies) == 4 and all(tool_names(body) >= TOOL_NAMES for body in bodies)
     assert [len(results_of(body)) for body in bodies] == [0, 1, 2, 3]
     assert all(results_of(body) == calls_of(body) for body in bodies)
 

@@ -354,7 +354,7 @@ class SessionServices:
             providers=folder.providers,
             todos=folder.todos,
             rules=self._overflow,
-            settled=core.copies.wait_until_copied,
+            wait_until_copied=core.copies.wait_until_copied,
             publish=core.publisher.publish,
             directory=project.directory,
             worktree=project.worktree,

@@ -43,9 +43,9 @@ async def test_a_command_is_published_with_the_message_that_answers_it(environ, 
     async with opened(environ, tmp_path, Answer(text="ok"), settings=commands(plain="Do it.")) as world:
         with world.client.events() as reader:
             session = await world.command("plain", "now")
-            told = [event for event in drain(reader) if isinstance(event, CommandExecuted)]
+            reported = [event for event in drain(reader) if isinstance(event, CommandExecuted)]
         answer = (await world.messages(session))[-1].info
-        assert told == [CommandExecuted(name="plain", session_id=session.id, arguments="now", message_id=answer.id)]
+        assert reported == [CommandExecuted(name="plain", session_id=session.id, arguments="now", message_id=answer.id)]
 
 
 async def test_nothing_that_a_snippet_prints_attaches_or_runs(environ, tmp_path):
@@ -108,14 +108,14 @@ async def test_a_subtask_works_apart_and_its_report_is_asked_for(environ, tmp_pa
     answers = [Answer(text="x is in a.py"), Answer(text="It is in a.py.")]
     async with opened(environ, tmp_path, *answers, settings=settings) as world:
         session = await world.command("look", "x")
-        asked, worked, wanted, told = await world.messages(session)
+        asked, worked, wanted, reported = await world.messages(session)
         (subtask,) = asked.parts
         (call,) = await world.calls(session)
         assert (subtask.prompt, subtask.agent, subtask.command) == ("Look for x", "explore", "look")
         assert (worked.info.agent, worked.info.finish, call.tool) == ("explore", "tool-calls", "task")
         assert "x is in a.py" in call.state.output
         assert [part.synthetic for part in wanted.parts] == [True]
-        assert (await world.answer(session), told.info.parent_id) == ("It is in a.py.", wanted.info.id)
+        assert (await world.answer(session), reported.info.parent_id) == ("It is in a.py.", wanted.info.id)
         (child,) = await world.client.sessions.children(session.id)
         assert child.title == "look around (@explore subagent)"
 

@@ -64,7 +64,7 @@ def items(stored: Sequence[MessageWithParts], **fields: Any) -> list[ContextItem
     return context_items(sources(stored, **fields))
 
 
-def told(found: Sequence[ContextItem]) -> list[tuple[str, str]]:
+def kinds_and_states(found: Sequence[ContextItem]) -> list[tuple[str, str]]:
     return [(item.kind, item.state) for item in found if item.group != "system"]
 
 
@@ -111,7 +111,7 @@ def test_a_summary_precedes_the_messages_that_it_replaces() -> None:
     marker = user(compaction(tail_id=tail.info.id), text("Kept verbatim", synthetic=True))
     summary = assistant("the summary", parent=marker, summary=True)
     found = items([*old, tail, marker, summary, user("go on")])
-    assert told(found) == [
+    assert kinds_and_states(found) == [
         ("marker", "live"),
         ("marker", "kept"),
         ("summary", "live"),
@@ -136,7 +136,12 @@ def test_undone_messages_and_parts_come_last() -> None:
     first, answer, second = user("ask"), assistant("keep", "drop"), user("undone")
     shown = [first, with_parts(answer.info, list(answer.parts[:1]))]
     found = [item for item in items([first, answer, second], visible=shown) if item.message_id]
-    assert told(found) == [("request", "live"), ("answer", "live"), ("answer", "reverted"), ("request", "reverted")]
+    assert kinds_and_states(found) == [
+        ("request", "live"),
+        ("answer", "live"),
+        ("answer", "reverted"),
+        ("request", "reverted"),
+    ]
     assert [item.name for item in found][-2:] == ["drop", "undone"]
 
 

@@ -113,8 +113,8 @@ async def test_only_the_fork_itself_is_published(environ, tmp_path, paths):
         with world.client.events() as events:
             made = await fork(world, session)
             await world.client.sessions.wait_copied(made.id)
-            told = words(drain(events))
-        assert told == ["session.created", "session.updated", "session.updated"]
+            published = words(drain(events))
+        assert published == ["session.created", "session.updated", "session.updated"]
 
 
 async def test_the_fork_and_its_source_continue_independently(environ, tmp_path):

@@ -29,7 +29,7 @@ def infos(messages) -> list[Any]:
     return [one.info for one in messages if isinstance(one.info, AssistantMessage)]
 
 
-def offered(body):
+def tool_names(body):
     return {tool["function"]["name"] for tool in body.get("tools", [])}
 
 
@@ -71,7 +71,7 @@ async def test_tools_that_a_request_switches_off_are_not_sent_and_stay_denied(en
         await world.client.prompts.prompt(session.id, request("again"))
         rules = (await world.client.sessions.get(session.id)).permission
         assert rules == [Rule(permission="bash", pattern="*", action="deny")]
-        assert ["bash" in offered(body) for body in world.server.bodies] == [False, False]
+        assert ["bash" in tool_names(body) for body in world.server.bodies] == [False, False]
 
 
 async def test_a_tool_that_is_switched_off_does_not_run_when_it_is_called_all_the_same(environ, tmp_path):
@@ -89,9 +89,9 @@ async def test_a_tool_that_is_switched_on_again_is_as_the_other_rules_say(enviro
     async with opened(environ, tmp_path) as world:
         session = await world.client.sessions.create(CreateSession(permission=rules))
         await world.client.prompts.prompt(session.id, request("go", tools={"bash": False, "read": False}))
-        assert offered(world.server.bodies[0]) & {"edit", "bash", "read"} == set()
+        assert tool_names(world.server.bodies[0]) & {"edit", "bash", "read"} == set()
         await world.client.prompts.prompt(session.id, request("go", tools={"bash": True, "read": True}))
-        assert offered(world.server.bodies[1]) & {"edit", "bash", "read"} == {"bash", "read"}
+        assert tool_names(world.server.bodies[1]) & {"edit", "bash", "read"} == {"bash", "read"}
         assert (await world.client.sessions.get(session.id)).permission == rules
 
 
@@ -244,4 +244,4 @@ async def test_rules_of_the_session_hide_what_they_deny(environ, tmp_path):
         rules = [Rule(permission="edit", pattern="*", action="deny")]
         session = await world.client.sessions.create(CreateSession(permission=rules))
         await world.prompt("go", session=session)
-        assert offered(world.server.bodies[0]) & {"edit", "write", "multiedit", "apply_patch", "bash"} == {"bash"}
+        assert tool_names(world.server.bodies[0]) & {"edit", "write", "multiedit", "apply_patch", "bash"} == {"bash"}

@@ -30,8 +30,8 @@ def test_a_synthetic_message_is_not_a_request() -> None:
 
 def test_a_request_that_is_still_sent_is_not_preserved_twice() -> None:
     old, pending = user("the old one"), user("the new one")
-    told = kept([old, assistant("a"), pending], tail_id=pending.info.id)
-    assert "the old one" in told and "the new one" not in told and "last request" not in told
+    result = kept([old, assistant("a"), pending], tail_id=pending.info.id)
+    assert "the old one" in result and "the new one" not in result and "last request" not in result
 
 
 def test_attachments_of_the_last_request_are_preserved_by_name() -> None:
@@ -40,9 +40,9 @@ def test_attachments_of_the_last_request_are_preserved_by_name() -> None:
 
 def test_open_todos_are_preserved_and_closed_ones_are_not() -> None:
     statuses = ("pending", "in_progress", "completed", "cancelled")
-    told = kept([user("x")], [Todo(content=f"do {status}", status=status) for status in statuses])
-    assert "- [pending] do pending\n- [in progress] do in_progress" in told
-    assert "do completed" not in told and "do cancelled" not in told
+    result = kept([user("x")], [Todo(content=f"do {status}", status=status) for status in statuses])
+    assert "- [pending] do pending\n- [in progress] do in_progress" in result
+    assert "do completed" not in result and "do cancelled" not in result
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_rules_of_the_user_are_preserved_at_any_age(rule: str) -> None:
 def test_files_are_preserved_relative_to_the_worktree_changed_ones_before_read_ones() -> None:
     patch = PatchPart(**owner(), hash="h", files=["/w/src/a.py", "/elsewhere/b.py"])
     answer = assistant(touched("read", "/w/README.md"), touched("edit", "/w/src/a.py"), patch)
-    told = kept([user("x"), answer])
-    assert "## Files changed\n- src/a.py\n- /elsewhere/b.py\n\n## Files read last\n- README.md" in told
+    result = kept([user("x"), answer])
+    assert "## Files changed\n- src/a.py\n- /elsewhere/b.py\n\n## Files read last\n- README.md" in result
 
 
 def test_of_many_changed_files_the_last_ones_are_named_and_the_others_counted() -> None:
-    told = kept([user("x"), assistant(*(touched("write", f"/w/f{n}") for n in range(100)))])
-    assert "- (and 20 older ones)\n- f20\n" in told and "- f99" in told
+    result = kept([user("x"), assistant(*(touched("write", f"/w/f{n}") for n in range(100)))])
+    assert "- (and 20 older ones)\n- f20\n" in result and "- f99" in result
 
 
 def test_the_preserved_text_leaves_most_of_a_small_context_free() -> None:
@@ -79,8 +79,8 @@ def test_the_preserved_text_leaves_most_of_a_small_context_free() -> None:
 
 
 def test_a_huge_last_request_is_cut_in_its_middle() -> None:
-    told = kept([user("BEGIN " + "x" * 100_000 + " END")], room=8_000)
-    assert "BEGIN" in told and told.endswith("END") and "characters left out" in told and len(told) < 10_000
+    result = kept([user("BEGIN " + "x" * 100_000 + " END")], room=8_000)
+    assert "BEGIN" in result and result.endswith("END") and "characters left out" in result and len(result) < 10_000
 
 
 def test_without_requests_nothing_is_preserved() -> None:

@@ -12,7 +12,7 @@ from opencode_tui.schema.permission import ToolCallRef
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened, while_reacting
 
-COLOUR = Question(question="Which colour?", options=[QuestionOption(label="red"), QuestionOption(label="blue")])
+COLOR = Question(question="Which color?", options=[QuestionOption(label="red"), QuestionOption(label="blue")])
 CALL = Call(
     "question", {"questions": [{"question": "Which?", "header": "w", "options": [{"label": "A"}, {"label": "B"}]}]}
 )
@@ -41,18 +41,18 @@ class Desk:
 
 async def test_an_answer_ends_the_wait_and_closes_the_question():
     desk = Desk()
-    task = await desk.ask(COLOUR)
+    task = await desk.ask(COLOR)
     (pending,) = desk.service.pending()
     assert desk.service.reply(pending.id, [["blue"]])
     assert await task == [["blue"]]
     assert (desk.service.pending(), desk.kinds) == ([], [QuestionAsked, QuestionReplied])
-    assert desk.events[0].questions == [COLOUR.to_dict()]
+    assert desk.events[0].questions == [COLOR.to_dict()]
     assert desk.events[0].tool == {"messageID": "msg_1", "callID": "c"}
 
 
 async def test_a_dismissal_is_raised_and_published():
     desk = Desk()
-    task = await desk.ask(COLOUR)
+    task = await desk.ask(COLOR)
     assert desk.service.reject(desk.service.pending()[0].id)
     with pytest.raises(QuestionDismissedError):
         await task
@@ -61,7 +61,7 @@ async def test_a_dismissal_is_raised_and_published():
 
 async def test_a_cancel_closes_the_question():
     desk = Desk()
-    task = await desk.ask(COLOUR)
+    task = await desk.ask(COLOR)
     task.cancel()
     await asyncio.wait({task})
     assert (desk.service.pending(), desk.kinds) == ([], [QuestionAsked, QuestionRejected])
@@ -69,7 +69,7 @@ async def test_a_cancel_closes_the_question():
 
 async def test_only_the_first_answer_counts_and_unknown_ids_are_ignored():
     desk = Desk()
-    task = await desk.ask(COLOUR)
+    task = await desk.ask(COLOR)
     request = desk.service.pending()[0].id
     assert [desk.service.reply(request, [["red"]]), desk.service.reply(request, [["blue"]])] == [True, False]
     assert (desk.service.reject(request), desk.service.reply("que_1", []), await task) == (False, False, [["red"]])
@@ -77,10 +77,10 @@ async def test_only_the_first_answer_counts_and_unknown_ids_are_ignored():
 
 async def test_answers_that_are_missing_count_as_none_and_further_ones_are_dropped():
     desk = Desk()
-    task = await desk.ask(COLOUR, COLOUR)
+    task = await desk.ask(COLOR, COLOR)
     desk.service.reply(desk.service.pending()[0].id, [["red"]])
     assert await task == [["red"], []]
-    task = await desk.ask(COLOUR)
+    task = await desk.ask(COLOR)
     desk.service.reply(desk.service.pending()[0].id, [["red"], ["blue"]])
     assert await task == [["red"]]
 
@@ -88,7 +88,7 @@ async def test_answers_that_are_missing_count_as_none_and_further_ones_are_dropp
 @pytest.mark.parametrize("policy", [RefuseQuestions(), AutoApprove(RefuseQuestions())])
 async def test_without_a_user_the_model_gets_an_error(policy):
     desk = Desk()
-    task = await desk.ask(COLOUR, policy=policy)
+    task = await desk.ask(COLOR, policy=policy)
     with pytest.raises(ToolError, match="no user is present"):
         await task
     assert desk.events == []

@@ -18,11 +18,11 @@ async def test_what_a_dead_process_left_open_is_closed(paths):
         await put(opened.store, belonging(user("x")))
         await put(opened.store, broken)
         assert await repair(opened.store, "ses_1", clock=lambda: 99) == 1
-        mended: Any = (await opened.store.messages("ses_1"))[1]
-    assert not is_unfinished(mended)
-    assert (mended.info.time.completed, mended.info.error.name) == (99, "MessageAbortedError")
-    assert (mended.parts[0].text, mended.parts[0].time.end) == ("half an", 99)
-    assert [part.state.error for part in mended.parts[1:]] == [INTERRUPTED_TOOL] * 2
+        repaired: Any = (await opened.store.messages("ses_1"))[1]
+    assert not is_unfinished(repaired)
+    assert (repaired.info.time.completed, repaired.info.error.name) == (99, "MessageAbortedError")
+    assert (repaired.parts[0].text, repaired.parts[0].time.end) == ("half an", 99)
+    assert [part.state.error for part in repaired.parts[1:]] == [INTERRUPTED_TOOL] * 2
 
 
 async def test_a_complete_session_is_not_changed(paths):

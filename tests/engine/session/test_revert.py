@@ -96,8 +96,8 @@ async def test_undoing_a_part_keeps_the_parts_before_it(world: UndoWorld, paths)
     await world.undo.revert(session.id, request, tool.id)
     with world.engine.bus.subscribe() as events:
         await world.clean_up(session)
-        told = [envelope.event for envelope in iter(events.poll, None)]
-    removed = [event.part_id for event in told if isinstance(event, PartRemoved)]
+        published = [envelope.event for envelope in iter(events.poll, None)]
+    removed = [event.part_id for event in published if isinstance(event, PartRemoved)]
     [message] = await world.messages(session)
     assert [part.text for part in message.parts if isinstance(part, TextPart)] == ["p1"] and len(message.parts) == 1
     assert len(removed) == 2 and removed[-1] == tool.id
@@ -110,9 +110,9 @@ async def test_each_removed_message_is_published_once(world: UndoWorld, paths):
     await world.undo.revert(session.id, turns[1])
     with world.engine.bus.subscribe() as events:
         await world.clean_up(session)
-        told = [envelope.event for envelope in iter(events.poll, None)]
-    assert sorted(event.message_id for event in told if isinstance(event, MessageRemoved)) == gone
-    assert isinstance(told[-1], SessionUpdated) and told[-1].info.revert is None
+        published = [envelope.event for envelope in iter(events.poll, None)]
+    assert sorted(event.message_id for event in published if isinstance(event, MessageRemoved)) == gone
+    assert isinstance(published[-1], SessionUpdated) and published[-1].info.revert is None
     assert read_store(paths.storage).strays == [] and contents(world) == ["a1", "b0", "c0"]
 
 
@@ -121,11 +121,11 @@ async def test_an_undo_is_published_with_its_diff_and_its_state(world: UndoWorld
     await world.summaries.refresh(session.id)
     with world.engine.bus.subscribe() as events:
         await world.undo.revert(session.id, turns[1])
-        told = [envelope.event for envelope in iter(events.poll, None)]
-    diffs = [event for event in told if isinstance(event, SessionDiff)]
+        published = [envelope.event for envelope in iter(events.poll, None)]
+    diffs = [event for event in published if isinstance(event, SessionDiff)]
     assert [diff.file for diff in diffs[-1].diff] == ["a"]
-    assert isinstance(told[-1], SessionUpdated) and told[-1].info.revert is not None
-    text = told[-1].info.revert.diff or ""
+    assert isinstance(published[-1], SessionUpdated) and published[-1].info.revert is not None
+    text = published[-1].info.revert.diff or ""
     assert text.startswith("diff --git a/b b/b\n--- a/b\n+++ b/b\n@@") and "-b2" in text and "+b0" in text
 
 

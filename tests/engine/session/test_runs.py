@@ -52,14 +52,14 @@ async def test_all_who_wait_get_the_same_answer(paths):
 
 async def test_an_abort_ends_a_run_with_idle_after_its_records_are_closed(paths):
     async with registry(paths) as (runs, bus):
-        settled = []
+        finalized = []
 
         async def body(run):
             run.finalize = finalize
             await asyncio.sleep(60)
 
         async def finalize(error):
-            settled.append(error.name)
+            finalized.append(error.name)
 
         with bus.subscribe() as reader:
             run = start(runs, body)
@@ -67,7 +67,7 @@ async def test_an_abort_ends_a_run_with_idle_after_its_records_are_closed(paths)
             run.abort()
             with pytest.raises(RunAborted):
                 await run.answer()
-            assert settled == ["MessageAbortedError"]
+            assert finalized == ["MessageAbortedError"]
             assert words(drain(reader)) == ["session.error", "session.status idle", "session.idle"]
 
 

@@ -13,9 +13,9 @@ async def test_a_new_session_is_published_before_its_other_events(environ, tmp_p
     async with opened(environ, tmp_path) as world:
         with world.client.events() as reader:
             info = await world.client.sessions.create(CreateSession(title="one"))
-            told = [event for event in drain(reader) if isinstance(event, SessionCreated | SessionUpdated)]
-        assert isinstance(told[0], SessionCreated)
-        assert told[0].info == info
+            published = [event for event in drain(reader) if isinstance(event, SessionCreated | SessionUpdated)]
+        assert isinstance(published[0], SessionCreated)
+        assert published[0].info == info
         assert (info.directory, info.title) == (str(tmp_path), "one")
         assert info.id.startswith("ses_") and info.project_id
 

@@ -185,5 +185,5 @@ async def test_subagents_do_not_get_tools_for_primary_agents(environ, tmp_path):
     settings = {"primary_tools": ["bash", "write"]}
     async with opened(environ, tmp_path, *answers, experimental=settings) as (server, client):
         await prompt(client, "where is x?")
-    offered = [{tool["function"]["name"] for tool in body["tools"]} for body in server.bodies[:2]]
-    assert offered[0] >= {"bash", "write", "edit"} and offered[1] & {"bash", "write", "edit"} == {"edit"}
+    available = [{tool["function"]["name"] for tool in body["tools"]} for body in server.bodies[:2]]
+    assert available[0] >= {"bash", "write", "edit"} and available[1] & {"bash", "write", "edit"} == {"edit"}

@@ -79,9 +79,9 @@ async def test_a_session_and_its_turns_are_summarized_and_published(world: UndoW
     updated = (await world.info(session)).time.updated
     with world.engine.bus.subscribe() as events:
         await world.summaries.refresh(session.id)
-        told = [envelope.event for envelope in iter(events.poll, None)]
-    users = [event.info for event in told if isinstance(event, MessageUpdated)]
-    assert [type(event) for event in told[2:]] == [SessionDiff, SessionUpdated]
+        published = [envelope.event for envelope in iter(events.poll, None)]
+    users = [event.info for event in published if isinstance(event, MessageUpdated)]
+    assert [type(event) for event in published[2:]] == [SessionDiff, SessionUpdated]
     assert [
         [diff.file for diff in info.summary.diffs] for info in users if isinstance(info, UserMessage) and info.summary
     ] == [["a"], ["a", "b"]]
@@ -141,8 +141,8 @@ async def test_notes_on_changes_are_published_and_stored_with_the_session_only(w
 
     await world.turn(session, lambda: (world.root / "tool").chmod(0o755), world.write("image", b"\0\1"), link)
     await world.summaries.refresh(session.id)
-    told = {diff.file: (diff.status, diff.note) for diff in await world.summaries.session(session.id)}
-    assert told == {
+    published = {diff.file: (diff.status, diff.note) for diff in await world.summaries.session(session.id)}
+    assert published == {
         "image": ("added", "binary"),
         "tool": ("modified", "mode 644 → 755"),
         "way": ("modified", "file → link"),

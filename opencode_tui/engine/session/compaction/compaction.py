@@ -119,7 +119,7 @@ class CompactionServices(Struct, frozen=True):
     providers: Providers
     todos: SessionTodos
     rules: OverflowRules
-    settled: Callable[[str], Awaitable[None]]
+    wait_until_copied: Callable[[str], Awaitable[None]]
     """Returns when no fork reads the session's records any more."""
     publish: Callable[[Event], None]
     directory: Path
@@ -152,7 +152,7 @@ class SessionCompaction:
 
         Raises SessionError when there is nothing to summarize, ProviderError when no summary could be made.
         """
-        await self._services.settled(order.session_id)
+        await self._services.wait_until_copied(order.session_id)
         messages = await self._store.messages(order.session_id)
         old = _before(filter_compacted(messages), order.tail_id)
         if not new_messages(old):

@@ -130,7 +130,7 @@ async def test_what_cannot_be_done_is_refused_and_leaves_nothing(environ, tmp_pa
     unborn = make_repo(tmp_path / "unborn")
     for folder, error, words in [
         (bare, ConfigError, "not in a git repository"),
-        (unborn.path, ConfigError, "no commit yet"),
+        (unborn.path, ConfigError, "has no commits"),
     ]:
         session_id = write_session(paths, turns=1, directory=str(folder))
         async with open_client(environ, folder) as client:

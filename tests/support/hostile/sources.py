@@ -364,8 +364,8 @@ def prompts(world: HostileWorld) -> None:
         world.terminal.sees("heard")
         world.read_through()
         world.terminal.press("up")
-        world.choose("Put the prompt aside")
-        world.choose("Bring the prompt back")
+        world.choose("Stash prompt")
+        world.choose("Restore stashed prompt")
         world.terminal.press("ctrl+c")
 
 

@@ -18,7 +18,7 @@ class Calls(Protocol):
     """Carries calls from the face's event loop to where the engine runs."""
 
     def coroutine(self, function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-        """Return a function that awaits this one of the engine; cancelling the caller cancels it."""
+        """Return a function that awaits this one of the engine; canceling the caller cancels it."""
         ...
 
     def function(self, function: Callable[P, R]) -> Callable[P, R]:

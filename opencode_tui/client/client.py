@@ -74,7 +74,7 @@ class Client(Protocol):
 
     @property
     def context(self) -> ContextFacet:
-        """Return the facet of what the model is sent of a session."""
+        """Return the facet of the context of a session."""
         ...
 
     @property

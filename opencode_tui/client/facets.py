@@ -1,4 +1,4 @@
-"""What faces may ask of the engine, in facets of a few methods each; arguments and results are shapes of `schema`.
+"""The API of the engine for faces, in facets of a few methods each; arguments and results are shapes of `schema`.
 
 A facet's method raises the OpencodeError that names what went wrong. The same Protocols hold for an engine in the process
 (`local`) and for one behind HTTP (`remote`); what a method does is written here only.
@@ -57,7 +57,7 @@ class SessionsFacet(Protocol):
         ...
 
     async def latest(self) -> SessionInfo | None:
-        """Return the session that was used last, children left out; None without any."""
+        """Return the most recently used session, children left out; None without any."""
         ...
 
     async def children(self, session_id: str) -> Sequence[SessionInfo]:
@@ -202,7 +202,7 @@ class QuestionsFacet(Protocol):
 
 
 class ContextFacet(Protocol):
-    """What the model is sent of a session, and how to make it smaller. All raise NotFoundError for an unknown session."""
+    """The context of a session, and its pruning and compaction. All raise NotFoundError for an unknown session."""
 
     async def items(self, session_id: str) -> ContextView:
         """Return the content of the next request, item by item; changes nothing.
@@ -246,7 +246,7 @@ class UndoFacet(Protocol):
     """
 
     async def recover(self, session_id: str) -> None:
-        """Finalize what a killed process left open in a session: its records and an undo that it had begun."""
+        """Finalize what a killed process left open in a session: its records and an unfinished undo."""
         ...
 
     async def preview(
@@ -272,7 +272,7 @@ class UndoFacet(Protocol):
 
 
 class RulesFacet(Protocol):
-    """What agents may do, and why."""
+    """Permission rules and their explanation."""
 
     async def list(self, agent: str | None) -> PermissionRules:
         """Return an agent's rules (the default one's without a name) and the grants of this worktree."""
@@ -321,7 +321,7 @@ class CatalogFacet(Protocol):
         ...
 
     async def default_model(self) -> ModelRef:
-        """Return the model that answers when none is named."""
+        """Return the default model."""
         ...
 
     async def agents(self) -> Sequence[AgentSummary]:
@@ -337,7 +337,7 @@ class SettingsFacet(Protocol):
     """The settings of this folder, keys and trust."""
 
     async def notices(self) -> Notices:
-        """Return warnings, and what is ignored because the folder is not trusted."""
+        """Return warnings, and settings that are ignored because the folder is not trusted."""
         ...
 
     async def store_key(self, provider_id: str, key: str) -> None:
@@ -349,11 +349,11 @@ class SettingsFacet(Protocol):
         ...
 
     async def effective(self) -> JsonObject:
-        """Return the settings in force under OpenCode's key names, secrets redacted."""
+        """Return the effective settings under OpenCode's key names, secrets redacted."""
         ...
 
     async def trust_report(self) -> TrustReport:
-        """Return what the folder's own files would start or loosen. Raises TrustError for a folder that cannot be trusted."""
+        """Return what the folder's config would start or loosen. Raises TrustError for a folder that cannot be trusted."""
         ...
 
     async def trust(self, seen: str) -> None:

@@ -1,4 +1,4 @@
-"""The facets inside the process: which service of the engine answers each method. What a method does is written in `facets`.
+"""The facets inside the process: which service of the engine answers each method. The methods are documented in `facets`.
 
 A method that an engine's service has as it is becomes an attribute; the others adapt names, threads or services that are built
 with their first use.

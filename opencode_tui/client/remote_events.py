@@ -24,7 +24,7 @@ from opencode_tui.schema.session.part import AnyPart
 logger = logging.getLogger(__name__)
 
 SILENCE_S = 25.0
-"""Seconds without a byte after which a stream counts as lost: more than two heartbeats of the server."""
+"""Seconds without data after which a stream counts as lost: more than two heartbeats of the server."""
 
 WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the next try to open a lost stream; the last one repeats."""
@@ -69,7 +69,7 @@ class RemoteEvents:
         self._idle[session_id] = asyncio.Event()
 
     async def run(self) -> None:
-        """Read until cancelled. Raises OpencodeError when the first try fails; later ones are repeated."""
+        """Read until canceled. Raises OpencodeError when the first try fails; later ones are repeated."""
         tries = 0
         while True:
             try:
@@ -113,12 +113,12 @@ class RemoteEvents:
 
 
 def decode(received: JsonObject) -> Event | None:
-    """Return an event of the stream; None for one that this version does not know."""
+    """Return an event of the stream; None for unknown events."""
     properties = cast("JsonObject", received.get("properties") or {})
     try:
         event = STRUCTURAL.validate_python({**properties, "type": received.get("type")})
     except ValidationError:
-        logger.debug("an event of type %s is not known", received.get("type"))
+        logger.debug("unknown event type %s", received.get("type"))
         return None
     if isinstance(event, PartUpdated) and event.delta is not None:
         part = event.part

@@ -1,4 +1,4 @@
-"""The facets over HTTP: which route of the server answers each method. What a method does is written in `facets`."""
+"""The facets over HTTP: which route of the server answers each method. The methods are documented in `facets`."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -67,7 +67,7 @@ from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoTa
 from opencode_tui.schema.totals import SessionTotals
 
 LAST_EVENTS_S = 1.0
-"""Seconds that a turn's last events may come after its answer."""
+"""Seconds to wait for a turn's last events after its response."""
 
 Stored = Callable[[str], None]
 
@@ -399,7 +399,7 @@ def _parse_answer(body: bytes) -> MessageWithParts:
     """Return the last message of a turn; raises the error that the server sent in its place."""
     answer: JsonObject | None = json.loads(body or b"null")
     if answer is None:
-        raise OpencodeError("the server closed the turn without its answer; the session holds what was done")
+        raise OpencodeError("the server ended the turn without its response; see the session for the work done")
     if "info" not in answer:
         raise body_error(answer)
     return MessageWithParts.model_validate(answer)

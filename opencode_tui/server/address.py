@@ -1,4 +1,4 @@
-"""Where the server listens, and by which names it may be called.
+"""The address of the server, and its allowed host names and origins.
 
 A page in a browser can make its own name point to this machine (DNS rebinding); its requests carry that name in `Host`, so only
 names that cannot be bent this way are admitted. Source: design, reliability row 9 and S5.
@@ -16,7 +16,7 @@ _WITH_PORT = re.compile(r"(?P<name>\[[^\]]*\]|[^:]*)(?::(?P<port>\d{1,5}))?")
 
 
 class Listening(Struct, frozen=True):
-    """Where a server is to listen (port 0: a free one), and which origins may use it beside those of this machine."""
+    """The address that a server should listen on (port 0: any free port), and further allowed origins."""
 
     host: str
     port: int
@@ -24,7 +24,7 @@ class Listening(Struct, frozen=True):
 
 
 class Address(Struct, frozen=True):
-    """A host name or IP address (an IPv6 one without brackets) and a port; `origins` are further ones that may use it."""
+    """A host name or IP address (an IPv6 one without brackets) and a port; `origins` are further allowed origins."""
 
     host: str
     port: int
@@ -32,11 +32,11 @@ class Address(Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """The address as a client is given it."""
+        """The URL of the server."""
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
     def is_called(self, host_header: str) -> bool:
-        """Tell whether a `Host` header names this server: one of its names, and its port."""
+        """Return whether a `Host` header has a name and the port of this server."""
         match = _WITH_PORT.fullmatch(host_header.strip().lower())
         if match is None or int(match["port"] or 80) != self.port:
             return False
@@ -44,32 +44,32 @@ class Address(Struct, frozen=True):
         return name in ("localhost", "127.0.0.1", "::1", self.host.lower()) or self._is_own_ip(name)
 
     def admits(self, origin: str) -> bool:
-        """Tell whether pages of this origin may use the server."""
+        """Return whether pages of this origin may use the server."""
         return is_own_origin(origin) or origin in self.origins
 
     def _is_own_ip(self, name: str) -> bool:
-        """Tell whether an IP address may be ours: when we listen on all; no name service can bend an address."""
+        """Return whether an IP address may be ours: any address when we listen on all, as DNS cannot redirect an address."""
         listening, called = _ip(self.host), _ip(name)
         return listening is not None and called is not None and listening.is_unspecified
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether only this machine can reach a server that listens on `host`."""
+    """Return whether only this machine can reach a server that listens on `host`."""
     address = _ip(host)
     return host.lower() == "localhost" or (address is not None and address.is_loopback)
 
 
 def check_reach(host: str, *, has_password: bool) -> None:
-    """Raise ConfigError when a server without a password of the person's would be reached from other machines."""
+    """Raise ConfigError when other machines could reach a server without a password of the user."""
     if not has_password and not is_loopback(host):
         raise ConfigError(
-            f"--hostname {host!r} lets other machines in and there is no password; set OPENCODE_SERVER_PASSWORD, "
+            f"--hostname {host!r} allows access from other machines, which requires a password; set OPENCODE_SERVER_PASSWORD, "
             "or listen on 127.0.0.1"
         )
 
 
 def is_own_origin(origin: str) -> bool:
-    """Tell whether pages of this origin may use the server: those that this machine itself serves."""
+    """Return whether pages of this origin may use the server: those that this machine serves."""
     return _LOCAL_ORIGIN.fullmatch(origin) is not None
 
 

@@ -1,6 +1,6 @@
-"""Answers with prepared bytes: what we send is written once and never validated again.
+"""Responses with prepared bytes, which are serialized once and not validated again.
 
-Optional fields are absent, never null. Text that is no Unicode (a lone surrogate) is escaped, so that the JSON stays valid.
+Optional fields are absent, never null. An unpaired surrogate, which is not valid Unicode, is escaped, so that the JSON stays valid.
 """
 
 import json
@@ -34,20 +34,20 @@ def value_bytes(value: Any) -> bytes:
 
 
 def answer_record(record: Record) -> Response:
-    """Answer with one record."""
+    """Return a response with one record."""
     return Response(record_bytes(record), media_type=JSON_TYPE)
 
 
 def answer_records(records: Sequence[Record]) -> Response:
-    """Answer with a list of records."""
+    """Return a response with a list of records."""
     return Response(records_bytes(records), media_type=JSON_TYPE)
 
 
 def answer_value(value: Any, *, status: int = 200) -> Response:
-    """Answer with plain JSON data."""
+    """Return a response with plain JSON data."""
     return Response(value_bytes(value), status_code=status, media_type=JSON_TYPE)
 
 
 def error_body(name: str, message: str, **data: object) -> JsonObject:
-    """Return an error as OpenCode's clients read it."""
+    """Return an error in the form of OpenCode's API."""
     return {"name": name, "data": {"message": message, **data}}

@@ -1,4 +1,4 @@
-"""The application: all routes, their error answers, their description."""
+"""The application: all routes, their error responses and their description."""
 
 import warnings
 
@@ -46,7 +46,7 @@ ROUTERS = (
 
 
 def build_app(services: Services) -> FastAPI:
-    """Return the application behind the guard; `/doc` describes it."""
+    """Return the application without its guard; `/doc` describes it."""
     # FastAPI gives each parameter an alias that pydantic reports as useless when a record is built late
     warnings.filterwarnings("ignore", category=UnsupportedFieldAttributeWarning)
     app = FastAPI(

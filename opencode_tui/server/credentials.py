@@ -1,4 +1,4 @@
-"""Who may use the server: one password, by basic or bearer authorization, compared in constant time."""
+"""The credentials of the server: one password, by basic or bearer authorization, compared in constant time."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ class Credentials(Struct, frozen=True):
         return f"Credentials(username={self.username!r})"  # without the password
 
     def admits(self, authorization: bytes | None) -> bool:
-        """Tell whether an `Authorization` header is right; the time that it takes tells nothing of the password."""
+        """Return whether an `Authorization` header is valid, in a time independent of the password."""
         scheme, _, given = (authorization or b"").strip().partition(b" ")
         match scheme.lower():
             case b"bearer":

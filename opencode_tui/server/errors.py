@@ -1,4 +1,4 @@
-"""From an exception to a status code and OpenCode's error shapes, in one table. Source: reference, section 34; `http.md` 2."""
+"""The mapping of exceptions to status codes and OpenCode's error shapes. Source: reference, section 34; `http.md` 2."""
 
 import logging
 from collections.abc import Sequence
@@ -41,13 +41,13 @@ STATUS: Sequence[tuple[type[OpencodeError], int, str]] = (
     (PermissionRefused, 403, "PermissionRefusedError"),
     (LockTimeoutError, 503, "LockTimeoutError"),
 )
-"""The first class that fits decides; whatever stands not here is 500 `UnknownError`."""
+"""The first matching class decides; other exceptions are 500 `UnknownError`."""
 
 ECHO_LIMIT = 64 * 1024
-"""Bytes of a wrong input that go back to its sender at most."""
+"""Most bytes of an invalid input that an error response quotes."""
 
 _SECRET = "/auth/"
-"""Below it bodies hold keys, which no answer repeats."""
+"""The path prefix whose bodies contain keys, which no response quotes."""
 
 _MALFORMED = "Malformed JSON in request body"
 
@@ -55,7 +55,7 @@ _MALFORMED = "Malformed JSON in request body"
 def describe_error(error: Exception) -> tuple[int, JsonObject]:
     """Return the status and the body for an exception; an unexpected one is not described to the client."""
     if not isinstance(error, OpencodeError):
-        return 500, error_body("UnknownError", f"{type(error).__name__} in the server; its log says more")
+        return 500, error_body("UnknownError", f"{type(error).__name__} in the server; see its log")
     for kind, status, name in STATUS:
         if isinstance(error, kind):
             return status, error_body(name, str(error), **_details(error))
@@ -63,7 +63,7 @@ def describe_error(error: Exception) -> tuple[int, JsonObject]:
 
 
 def install_error_answers(app: FastAPI) -> None:
-    """Answer every failure of a route in our shapes."""
+    """Install handlers that return every error in our shapes."""
     app.add_exception_handler(OpencodeError, _answer_failure)
     app.add_exception_handler(Exception, _answer_failure)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
@@ -78,7 +78,7 @@ def _details(error: OpencodeError) -> JsonObject:
 
 async def _answer_failure(request: Request, error: Exception) -> Response:
     status, body = describe_error(error)
-    if status >= 500 and isinstance(error, OpencodeError):  # the guard logs what nobody expected
+    if status >= 500 and isinstance(error, OpencodeError):  # the guard logs unexpected errors
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
     answer = answer_value(body, status=status)
     if isinstance(error, OpencodeError):
@@ -99,7 +99,7 @@ async def _answer_invalid(request: Request, error: Exception) -> Response:
 async def _answer_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        message = f"there is no route {request.method} {request.url.path}"
+        message = f"no route {request.method} {request.url.path}"
         return answer_value(error_body("NotFoundError", message), status=404)
     if error.status_code == 400:
         return answer_value(error_body("BadRequest", _MALFORMED), status=400)
@@ -109,13 +109,13 @@ async def _answer_refusal(request: Request, error: Exception) -> Response:
 
 
 def _issue(issue: JsonObject) -> JsonObject:
-    """Return one defect of the input: where it stands, and what is wrong."""
+    """Return one error of the input: its location and message."""
     path = [part for part in issue["loc"] if part not in ("body", "query", "path", "header")]
     return {"path": path, "code": issue["type"], "message": issue["msg"]}
 
 
 def _echo(body: Any) -> Any:
-    """Return the input as JSON data; what is large or no JSON is not sent back."""
+    """Return the input as JSON data, or nothing when it is large or not JSON."""
     try:
         text = value_bytes(body)
     except (TypeError, ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Reads the engine's events once and hands them to every client that listens.
+"""Reading of the engine's events once, and their distribution to all listeners.
 
 Order: a listener gets `server.connected` first, then every event in the order of the bus, with growth merged (`PartMerger`). When
 the hub itself has lost events, all listeners are cut off: they come again and read everything anew. Nothing is replayed.
@@ -22,7 +22,7 @@ HEARTBEAT_S = 10.0
 
 
 class EventHub:
-    """One for each server; `run` is its task. `now` returns seconds of a clock that never goes back."""
+    """The events of one server; `run` is its task. `now` returns seconds of a monotonic clock."""
 
     def __init__(self, *, now: Callable[[], float]) -> None:
         self._now = now
@@ -32,11 +32,11 @@ class EventHub:
 
     @property
     def listeners(self) -> tuple[Listener, ...]:
-        """Those who listen now."""
+        """The current listeners."""
         return tuple(self._listeners)
 
     async def run(self, events: EventReader) -> None:
-        """Hand on events until cancelled."""
+        """Distribute events until canceled."""
         beat = self._now() + HEARTBEAT_S
         while True:
             envelope = await self._next(events, beat)
@@ -65,13 +65,13 @@ class EventHub:
             listener.close()
 
     def close(self) -> None:
-        """End all listeners after what waits for them."""
+        """End all listeners after their queued frames."""
         self._is_closed = True
         for listener in self._listeners:
             listener.close()
 
     async def _next(self, events: EventReader, beat: float) -> Envelope | None:
-        """Wait for the next event; None when something else is due first."""
+        """Wait for the next event; None when a heartbeat or growth is due first."""
         due = self._merger.next_due()
         wait = min(beat, beat if due is None else due) - self._now()
         try:

@@ -1,6 +1,6 @@
-"""Events as bytes of an event stream, encoded once for all who listen.
+"""Events as bytes of an event stream, encoded once for all listeners.
 
-A frame is `data: ` + one line of JSON + two line feeds: real clients split on `\\n\\n` and know neither CRLF nor event names.
+A frame is `data: ` + one line of JSON + two line feeds: real clients split on `\\n\\n` and support neither CRLF nor event names.
 Source: reference, `http.md` 1 and 4.
 """
 
@@ -17,7 +17,7 @@ _PART_UPDATED = b'{"type":"message.part.updated","properties":{"part":'
 
 
 class Frame:
-    """An event of one folder (empty: of the whole process); `closes` is the part whose growth it ends, if it does."""
+    """An event of one folder (empty: of the whole process); `closes` is the part whose growth it ends, if any."""
 
     def __init__(self, directory: str, encode: Callable[[], bytes], *, closes: str | None = None) -> None:
         self.directory = directory
@@ -26,7 +26,7 @@ class Frame:
 
     @classmethod
     def of(cls, directory: str, event: StructuralEvent) -> "Frame":
-        """Return the frame of an event that closes nothing."""
+        """Return the frame of an event that closes no part."""
         return cls(directory, partial(encode_event, event))
 
     @cached_property
@@ -46,7 +46,7 @@ class Frame:
 
 
 class GrowthFrame(Frame):
-    """A part as it is now (JSON), and what was appended since the last frame of it; None for what does not grow by text."""
+    """The current part (JSON), and the text appended since its last frame; None for parts that do not grow by text."""
 
     def __init__(self, directory: str, part_id: str, part: bytes, delta: str | None) -> None:
         super().__init__(directory, self._encode_growth)
@@ -55,7 +55,7 @@ class GrowthFrame(Frame):
         self._delta = delta
 
     def after(self, earlier: "GrowthFrame") -> "GrowthFrame":
-        """Return one frame that stands for both."""
+        """Return one frame for both."""
         delta = None if self._delta is None else (earlier._delta or "") + self._delta
         return GrowthFrame(self.directory, self.part_id, self._part, delta)
 
@@ -83,6 +83,6 @@ def _frame(line: bytes) -> bytes:
 
 
 def _wrapped(directory: str, event: bytes) -> bytes:
-    """Return the event with the folder that it belongs to; events of the stream and of the process name none."""
+    """Return the event with the folder that it belongs to; events of the stream and of the process have none."""
     named = b'"directory":%b,' % json.dumps(directory).encode() if directory else b""
     return b'{%b"payload":%b}' % (named, event)

@@ -1,4 +1,4 @@
-"""What every request must pass before any route sees it, so that no route can be forgotten.
+"""Checks that every request must pass before any route.
 
 In order: the server still takes work, `Host` names it, `Origin` (if there is one) is this machine's, the password is right (asked
 of all but `OPTIONS`), the body is no form and not too large. Event streams pass here like everything else.
@@ -25,7 +25,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 
 BODY_LIMIT = 64 * 1024 * 1024
-"""Bytes that a request may carry: attachments travel inside as data URLs."""
+"""Most bytes of a request body: attachments are data URLs in it."""
 
 METHODS = b"GET, HEAD, PUT, POST, DELETE, PATCH"
 _PREFLIGHT: Headers = [
@@ -34,11 +34,11 @@ _PREFLIGHT: Headers = [
     (b"access-control-max-age", b"600"),
 ]
 _FORMS = (b"application/x-www-form-urlencoded", b"multipart/form-data", b"text/plain")
-"""What a page can post anywhere without asking first."""
+"""Content types that a page can post anywhere without a preflight."""
 
 
 class Refusal(Struct, frozen=True):
-    """Why a request goes no further."""
+    """The reason for the rejection of a request."""
 
     status: int
     message: str
@@ -55,11 +55,11 @@ class Guard:
         self._is_closed = False
 
     def close(self) -> None:
-        """Refuse everything from now on; requests that are inside go on."""
+        """Refuse all new requests; those in progress continue."""
         self._is_closed = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse the request, answer a preflight, or hand it on."""
+        """Refuse the request, answer a preflight, or pass the request on."""
         if scope["type"] != "http":
             await _refuse_socket(scope, send)
             return
@@ -78,7 +78,7 @@ class Guard:
             return Refusal(503, "the server is ending; start it again with `opencode-tui serve`")
         hosts = _all(headers, b"host")
         if len(hosts) != 1 or not self._address.is_called(hosts[0].decode("latin-1")):
-            return Refusal(403, f"this server is called {self._address.url}; the Host header names another")
+            return Refusal(403, f"this server is {self._address.url}; the Host header has another name")
         if self._is_foreign(headers):
             return Refusal(403, "pages of this origin may not use the server; only those of localhost may")
         if method == "OPTIONS":
@@ -91,7 +91,7 @@ class Guard:
         return _refuse_body(headers)
 
     def _is_foreign(self, headers: Headers) -> bool:
-        """Tell whether a page of elsewhere asks: by its origin, or, where browsers send none, by what they say of the page."""
+        """Return whether a page of another origin sent it, by the Origin header or by Sec-Fetch-Site."""
         origins = [origin.decode("latin-1") for origin in _all(headers, b"origin")]
         if not origins:
             return _first(headers, b"sec-fetch-site") == b"cross-site"
@@ -101,11 +101,11 @@ class Guard:
         try:
             await self._app(scope, receive, send)
         except Exception:
-            logger.exception("%s %s failed", scope["method"], scope["path"])  # the answer has been given, or cannot be
+            logger.exception("%s %s failed", scope["method"], scope["path"])  # a response was sent, or cannot be sent
 
 
 class _Limited:
-    """Hands on the body until it is larger than a body may be."""
+    """Passes the body on; raises an error when it exceeds the limit."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -122,7 +122,7 @@ class _Limited:
 def _refuse_body(headers: Headers) -> Refusal | None:
     kind = (_first(headers, b"content-type") or b"").partition(b";")[0].strip().lower()
     if kind in _FORMS:
-        return Refusal(403, f"a body of type {kind.decode('latin-1')} is not taken; send application/json")
+        return Refusal(403, f"Unsupported content type {kind.decode('latin-1')}; send application/json")
     length = _first(headers, b"content-length") or b"0"
     if length.isdigit() and int(length[:20]) > BODY_LIMIT:
         return Refusal(413, f"the body is larger than {BODY_LIMIT >> 20} MB", ((b"connection", b"close"),))
@@ -130,7 +130,7 @@ def _refuse_body(headers: Headers) -> Refusal | None:
 
 
 def _with_origin(origin: bytes | None, send: Send) -> Send:
-    """Return a `send` that lets pages of this origin read the answer; the guard has admitted it."""
+    """Return a `send` that allows pages of this origin to read the response."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -1,4 +1,4 @@
-"""Answers whose body comes later than their head, and how a client that goes away meanwhile is noticed.
+"""Responses whose body comes later than their head, and the detection of clients that disconnect meanwhile.
 
 Clients with a limit on the time to the first byte stay connected however long a turn runs; for those with a limit on the time
 between two bytes a blank is sent now and then, which JSON allows before a value. Source: reference, `http.md` 1.
@@ -15,17 +15,17 @@ from opencode_tui.server.answer import JSON_TYPE
 
 
 async def until_disconnected(receive: Receive) -> None:
-    """Return when the client has gone; what it still sends is thrown away."""
+    """Wait until the client has disconnected; discards what it sends."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 BLANK_S = 30.0
-"""Seconds without a byte after which a blank is sent."""
+"""Seconds without data after which a space is sent."""
 
 
 class LateAnswer(Response):
-    """Sends the id of the request at once, and the bytes that `body` brings; a client that goes away ends no work."""
+    """Sends the id of the request at once, and the bytes of `body` later; a disconnecting client does not end the work."""
 
     media_type = JSON_TYPE
 

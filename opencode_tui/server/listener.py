@@ -1,6 +1,6 @@
-"""One client's queue of frames: bounded, merged while it waits, and cut off when the client is too slow.
+"""One client's queue of frames: bounded, with merged growth, and disconnected when the client is too slow.
 
-A client that is cut off connects again and reads everything again; it cannot delay the engine or the other listeners.
+A disconnected client connects again and reads everything again; it cannot delay the engine or other listeners.
 """
 
 import asyncio
@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from opencode_tui.server.frame import Frame, GrowthFrame
 
 QUEUE_LIMIT = 16 * 1024 * 1024
-"""Bytes of structural events that may wait for one client."""
+"""Most bytes of structural events in the queue of one client."""
 
 PIECE = 256 * 1024
-"""Bytes that are sent at a time: frames that wait are shared by all listeners, those being sent are copies."""
+"""Bytes that are sent at a time: queued frames are shared by all listeners, frames being sent are copies."""
 
 
 class Listener:
@@ -28,7 +28,7 @@ class Listener:
         self._end = asyncio.Event()
 
     def enqueue(self, frame: Frame) -> None:
-        """Queue a frame. Growth of a part that still waits is merged; a full queue cuts the listener off."""
+        """Queue a frame. Queued growth of the same part is merged; a full queue disconnects the listener."""
         if self._end.is_set() or (self._directory is not None and frame.directory not in ("", self._directory)):
             return
         if isinstance(frame, GrowthFrame):
@@ -38,26 +38,26 @@ class Listener:
         self._news.set()
 
     def close(self) -> None:
-        """End after what waits."""
+        """End after the queued frames."""
         self._end.set()
         self._news.set()
 
     def cut_off(self) -> None:
-        """End without what waits."""
+        """End without the queued frames."""
         self._queue.clear()
         self._growing.clear()
         self._waiting_bytes = 0
         self.close()
 
     async def read(self) -> bytes:
-        """Wait for frames and return the first of those that wait, about `PIECE` bytes; empty at the end."""
+        """Wait for frames and return the first of them, about `PIECE` bytes; empty at the end."""
         while not self._queue and not self._end.is_set():
             self._news.clear()
             await self._news.wait()
         return b"".join(self._pop_piece())
 
     async def ended(self) -> None:
-        """Wait until it is closed or cut off."""
+        """Wait until it is closed or disconnected."""
         await self._end.wait()
 
     def _enqueue_growth(self, frame: GrowthFrame) -> None:

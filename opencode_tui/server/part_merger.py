@@ -1,4 +1,4 @@
-"""Pure: which events of the bus are sent to the clients now, and which growth waits to be merged.
+"""Selection of the events that are sent now and of the growth that is merged first, without I/O.
 
 The first 8 updates of a part are sent at once, then at most 30 a second, fewer with very many listeners; text that waits is sent
 as a delta before the part's closing update; of a running tool's progress only the newest is sent. Structural events are sent at
@@ -28,12 +28,12 @@ INTERVAL_S = 1 / 30
 """Seconds between two later ones."""
 
 SHARED = 600
-"""Updates of a part that all listeners together get in a second, so that many listeners do not slow down a fast stream."""
+"""Updates of a part per second for all listeners together, so that many listeners do not slow down a fast stream."""
 
 
 @dataclass(slots=True)
 class _Growing:
-    """A part that grows; `waiting` is its newest event that is not sent yet."""
+    """A growing part; `waiting` is its latest unsent event."""
 
     sent: int = 0
     last: float = 0.0
@@ -47,7 +47,7 @@ class _Growing:
 
 
 class PartMerger:
-    """One for each server. `now` returns seconds of a clock that never goes back."""
+    """The growing parts of one server. `now` returns seconds of a monotonic clock."""
 
     def __init__(self, *, now: Callable[[], float]) -> None:
         self._now = now
@@ -55,7 +55,7 @@ class PartMerger:
         self._interval = INTERVAL_S
 
     def set_listeners(self, listeners: int) -> None:
-        """Set the number of listeners, from which the interval between two updates follows."""
+        """Set the number of listeners, which determines the interval between two updates."""
         self._interval = max(INTERVAL_S, listeners / SHARED)
 
     def apply(self, envelope: Envelope) -> list[Frame]:
@@ -78,13 +78,13 @@ class PartMerger:
         ]
 
     def next_due(self) -> float | None:
-        """Return when growth that waits may be sent, None when nothing waits."""
+        """Return when unsent growth may be sent, None without any."""
         return min(
             (part.due(self._interval) for part in self._growing.values() if part.waiting is not None), default=None
         )
 
     def clear(self) -> None:
-        """Drop what waits: nobody listens, and a later listener reads the parts first."""
+        """Drop unsent growth when there are no listeners; a later listener reads the parts first."""
         self._growing.clear()
 
     def _grow(self, directory: str, event: PartGrowth | PartProgress) -> list[Frame]:
@@ -95,7 +95,7 @@ class PartMerger:
         return [self._send(part)] if part.due(self._interval) <= self._now() else []
 
     def _close(self, event: StructuralEvent) -> list[Frame]:
-        """Return the text that still waits for the part that this event closes."""
+        """Return the unsent text of the part that this event closes."""
         if not isinstance(event, PartUpdated | PartRemoved):
             return []
         part = self._growing.pop(_part_id(event), None)

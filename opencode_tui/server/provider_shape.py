@@ -1,4 +1,4 @@
-"""Providers and models in the shape that OpenCode's clients read. Source: reference, `http.md` 3, "Facts for start-up"."""
+"""Providers and models in the shape of OpenCode's API. Source: reference, `http.md` 3, "Facts for start-up"."""
 
 from collections.abc import Iterable, Sequence
 
@@ -22,7 +22,7 @@ def shape_providers(providers: Sequence[ProviderSummary], models: Iterable[Model
 
 
 def default_models(providers: Iterable[ProviderSummary]) -> dict[str, str]:
-    """Return for each provider the model that one gets who names none."""
+    """Return the default model of each provider."""
     return {provider.id: provider.default_model for provider in providers if provider.default_model}
 
 
@@ -58,7 +58,7 @@ def _capabilities(model: Model) -> JsonObject:
 
 
 def _cost(cost: Cost) -> JsonObject:
-    """Return prices in USD per million tokens; OpenCode knows those of large requests from 200,000 tokens on alone."""
+    """Return prices in USD per million tokens; OpenCode only has prices of large requests from 200,000 tokens on."""
     shaped = _prices(cost)
     if large := next((prices for prices in cost.large if prices.above == _LARGE), None):
         shaped["experimentalOver200K"] = _prices(large)

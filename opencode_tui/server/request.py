@@ -1,4 +1,4 @@
-"""What routes read from a request: the folder that it is about, ids, and the server's own services.
+"""Parameters of routes: the folder of a request, ids, and the server's services.
 
 Folder: `?directory=`, else the header `x-opencode-directory` (percent-encoded), else that of the process. Source: `http.md` 2.
 """
@@ -15,7 +15,7 @@ from opencode_tui.server.turns import Turns
 
 
 class Services(Struct, frozen=True):
-    """What the routes of one server work with; stands in `app.state.services`."""
+    """The services of one server, in `app.state.services`."""
 
     clients: Clients
     hub: EventHub

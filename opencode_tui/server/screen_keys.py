@@ -1,4 +1,4 @@
-"""The keys of OpenCode's own screen: it has none of its own and takes those that `/config` names, so all must be there.
+"""The default keys of OpenCode's screen: it has no defaults of its own and needs all of them from `/config`.
 
 Source: the `default` values of `KeybindsConfig` in its OpenAPI description, 1.1.65.
 """
@@ -103,9 +103,9 @@ DEFAULT_KEYS: Mapping[str, str] = {
     "tips_toggle": "<leader>h",
     "display_thinking": "none",
 }
-"""Action to its keys, separated by commas; `none` is a key that is free to be set."""
+"""Action to its keys, separated by commas; `none` means no key."""
 
 
 def with_keys(settings: JsonObject) -> JsonObject:
-    """Return the settings with a key for every action: the person's where they name one."""
+    """Return the settings with keys for every action; those of the settings override the defaults."""
     return {**settings, "keybinds": {**DEFAULT_KEYS, **(settings.get("keybinds") or {})}}

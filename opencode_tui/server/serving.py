@@ -1,4 +1,4 @@
-"""Listens, serves, and ends in order.
+"""Starting, running and stopping of the HTTP server.
 
 At the end nothing new is taken, running turns end and are told, event streams end after what waits for them, then the connections
 close. uvicorn gets no signal handlers: who serves decides when it ends.
@@ -23,19 +23,19 @@ from opencode_tui.server.request import Services
 from opencode_tui.server.turns import Turns
 
 GRACE_S = 1
-"""Seconds that open connections have at the end."""
+"""Seconds that open connections have at shutdown."""
 
 CONNECTION_LIMIT = 1_000
-"""Connections and requests at a time; more are answered 503."""
+"""Most concurrent connections and requests; more get status 503."""
 
 BACKLOG = 256
 
 TICK_S = 0.1
-"""Seconds between two looks of uvicorn at its own state."""
+"""Seconds between two checks of uvicorn's state."""
 
 
 def open_socket(listening: Listening) -> socket.socket:
-    """Return a socket that listens there. Raises OpencodeError when it cannot."""
+    """Return a listening socket. Raises OpencodeError when it cannot be opened."""
     host, port = listening.host, listening.port
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(
@@ -62,7 +62,7 @@ def open_socket(listening: Listening) -> socket.socket:
 async def serving(
     clients: Clients, opened: socket.socket, *, listening: Listening, credentials: Credentials
 ) -> AsyncGenerator[Address, None]:
-    """Serve on an open socket as long as the context lasts; gives the address with the port that it got."""
+    """Serve on an open socket during the context; yields the address with the actual port."""
     address = Address(listening.host, opened.getsockname()[1], listening.origins)
     hub = EventHub(now=time.monotonic)
     async with asyncio.TaskGroup() as group:
@@ -80,7 +80,7 @@ async def serving(
                 guard.close()
                 await clients.end_runs()
                 await turns.end()
-                await asyncio.sleep(0)  # what the runs told last reaches the hub
+                await asyncio.sleep(0)  # the last events of the runs reach the hub
                 hub.close()
                 server.stop()
                 await asyncio.wait({running})
@@ -88,7 +88,7 @@ async def serving(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers, telling when it accepts."""
+    """uvicorn without its signal handlers, with an event for the start."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -101,7 +101,7 @@ class _Server(uvicorn.Server):
         self._stopping.set()
 
     async def main_loop(self) -> None:
-        """Tick until `stop`, without waiting for the next tick then."""
+        """Tick until `stop`, which ends it without waiting for the next tick."""
         ticks = 0
         while not await self.on_tick(ticks):
             ticks += 1
@@ -111,11 +111,11 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Leave signals alone."""
+        """Do not install signal handlers."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept."""
+        """Start to accept connections."""
         await super().startup(sockets)
         self.ready.set()
 

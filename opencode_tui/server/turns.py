@@ -1,6 +1,6 @@
 """Turns that the server started: each belongs to the server, not to the HTTP request that started it.
 
-A turn continues when its client goes away; listeners see it end. A request is accepted when it is on disk.
+A turn continues when its client disconnects; listeners see its end. A request is accepted when it is stored.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ END_GRACE_S = 0.5
 
 
 Send = Callable[[Callable[[str], None]], Awaitable[MessageWithParts]]
-"""Sends a request and returns its answer; calls its argument with the request's id when that is on disk."""
+"""Sends a request and returns its response; calls its argument with the request's id when it is stored."""
 
 
 class Turn:
-    """One request from its arrival to the end of its answer."""
+    """One request from its arrival to the end of its response."""
 
     def __init__(self, client: Client, session_id: str, send: Send) -> None:
         self._client = client
@@ -40,7 +40,7 @@ class Turn:
 
     @property
     def request_id(self) -> str | None:
-        """The id of the request, once it is on disk."""
+        """The id of the request, once it is stored."""
         return self._request_id
 
     async def run(self) -> None:
@@ -57,7 +57,7 @@ class Turn:
             self._ended.set()
 
     async def wait_stored(self) -> None:
-        """Wait until the request is on disk; raises the error of a request that was refused before."""
+        """Wait until the request is stored; raises the error of a refused request."""
         await self._stored.wait()
         if self._request_id is None and self._error is not None:
             raise self._error
@@ -107,19 +107,19 @@ class Turns:
         self._running: set[asyncio.Task[None]] = set()
 
     async def prompt(self, client: Client, session_id: str, request: PromptInput) -> Turn:
-        """Start a turn and return it when its request is on disk; raises the error of a request that was refused."""
+        """Start a turn and return it when its request is stored; raises the error of a refused request."""
         return await self._begin(
             Turn(client, session_id, lambda stored: client.prompts.prompt(session_id, request, stored=stored))
         )
 
     async def command(self, client: Client, session_id: str, request: CommandInput) -> Turn:
-        """Start the turn of a slash command, and return it as `prompt` does."""
+        """Start the turn of a slash command, and return it like `prompt`."""
         return await self._begin(
             Turn(client, session_id, lambda stored: client.prompts.command(session_id, request, stored=stored))
         )
 
     async def shell(self, client: Client, session_id: str, request: ShellInput) -> Turn:
-        """Run a shell command of the user, and return its turn as `prompt` does."""
+        """Run a shell command of the user, and return its turn like `prompt`."""
         return await self._begin(
             Turn(client, session_id, lambda stored: client.prompts.shell(session_id, request, stored=stored))
         )
@@ -132,7 +132,7 @@ class Turns:
         return turn
 
     async def end(self) -> None:
-        """Wait for the turns whose runs have been interrupted; one that does not end is cancelled."""
+        """Wait for the turns whose runs have been interrupted; one that does not end is canceled."""
         if self._running:
             _, late = await asyncio.wait(self._running, timeout=END_GRACE_S)
             for task in late:

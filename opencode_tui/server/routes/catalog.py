@@ -1,4 +1,4 @@
-"""What a folder has: agents, commands, tools, skills, providers, settings, and services that later versions add."""
+"""Routes of agents, commands, tools, skills, providers, settings, and services that are not supported yet."""
 
 import asyncio
 from typing import Any, Literal
@@ -32,7 +32,7 @@ config_router = APIRouter(tags=["config"])
 
 @config_router.get("/config", response_model=dict[str, Any])
 async def get_config(client: FolderClient) -> Response:
-    """Return the settings in force, secrets covered, with the keys of OpenCode's screen where they name none."""
+    """Return the effective settings, secrets redacted, with default keys of OpenCode's screen."""
     return answer_value(with_keys(await client.settings.effective()))
 
 
@@ -48,7 +48,7 @@ class AuthMethod(Record):
 
 @provider_router.get("/provider", response_model=dict[str, Any])
 async def list_providers(client: FolderClient) -> Response:
-    """Return every known provider, their default models, and which of them can be asked now."""
+    """Return every known provider, their default models, and which of them can be used now."""
     providers = await client.catalog.providers()
     models = await client.catalog.all_models()
 

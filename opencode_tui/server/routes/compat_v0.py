@@ -1,4 +1,4 @@
-"""Routes of the first generations of clients, answered from what replaced them."""
+"""Routes of the oldest clients, implemented by their replacements."""
 
 import socket
 
@@ -24,7 +24,7 @@ class AppFolders(Record):
 
 
 class AppTime(Record):
-    """When the project was first worked on, in milliseconds since 1970; absent when nobody noted it."""
+    """When the project was first used, in milliseconds since 1970; absent when unknown."""
 
     initialized: int | None = absent()
 
@@ -39,7 +39,7 @@ class AppInfo(Record):
 
 
 class Mode(Record):
-    """An agent that one can talk to; `tools` names those that are switched, which are none."""
+    """A primary agent; `tools` is always empty."""
 
     name: str
     model: ModelRef | None = absent()

@@ -41,14 +41,14 @@ async def stream_all_events(client: FolderClient, services: ServerServices) -> R
 
 @own_router.get("/event", response_class=Response, responses=_STREAM)
 async def stream_news(client: FolderClient, services: ServerServices) -> Response:
-    """Stream the events of one folder from now on: who listens here reads the open questions by `/permission` and `/question`."""
+    """Stream the events of one folder from now on; read open requests by `/permission` and `/question`."""
     return EventStream(services.hub, str(client.directory))
 
 
 Opening = Callable[[], Awaitable[Sequence[Frame]]]
 
 FLUSH_S = 0.25
-"""Seconds that a client has at the end of the stream to read what waits for it."""
+"""Seconds that a client has at the end of the stream to read the queued frames."""
 
 
 class EventStream(Response):
@@ -64,7 +64,7 @@ class EventStream(Response):
         self._opening = opening
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the client goes away or the listener ends."""
+        """Send until the client disconnects or the listener ends."""
         with self._hub.listen(self._directory) as listener:
             for frame in await self._opening() if self._opening is not None else ():
                 listener.enqueue(frame)

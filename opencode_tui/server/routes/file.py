@@ -12,7 +12,7 @@ from opencode_tui.server.request import FolderClient
 router = APIRouter(tags=["file"])
 
 SearchText = Annotated[str, Query(max_length=4_096, pattern=r"^[^\x00]*$")]
-"""What is looked for: text without NUL, which no file's name and no program's argument can hold."""
+"""A search text without NUL, which file names and arguments of programs cannot contain."""
 
 
 @router.get("/find", response_model=list[LineMatch])
@@ -29,21 +29,21 @@ async def find_files(
     kind: Annotated[Literal["file", "directory"] | None, Query(alias="type")] = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
 ) -> Response:
-    """Find files and folders by parts of their names, the most alike first; folders end with a slash."""
+    """Find files and folders by parts of their names, best matches first; folders end with a slash."""
     wanted = kind or ("file" if dirs == "false" else "all")
     return answer_value(await client.files.find(query, kind=wanted, limit=limit))
 
 
 @router.get("/find/symbol", response_model=list[Any])
 async def find_symbols(_client: FolderClient, query: SearchText) -> Response:
-    """Return no symbols: this version starts no language servers that know them."""
+    """Return no symbols: this version starts no language servers."""
     del query
     return answer_value([])
 
 
 @router.get("/file", response_model=list[FileEntry] | FileContent)
 async def list_folder(client: FolderClient, path: SearchText) -> Response:
-    """List a folder, folders first; give what a file holds, as the oldest clients read files here."""
+    """List a folder, folders first; return the content of a file, as the oldest clients expect here."""
     try:
         return answer_records(await client.files.list(path))
     except NotFoundError:
@@ -52,7 +52,7 @@ async def list_folder(client: FolderClient, path: SearchText) -> Response:
 
 @router.get("/file/content", response_model=FileContent)
 async def read_file(client: FolderClient, path: SearchText) -> Response:
-    """Return what a file holds."""
+    """Return the content of a file."""
     return answer_record(await client.files.read(path))
 
 

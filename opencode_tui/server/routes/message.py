@@ -23,7 +23,7 @@ router = APIRouter(tags=["message"])
 
 
 class InitInput(Record):
-    """The id of the request to be made, and the model that is to answer it."""
+    """The id of the new request, and the model for the response."""
 
     message_id: str | None = absent()
     provider_id: str
@@ -118,7 +118,7 @@ async def remove_part(client: FolderClient, session_id: SessionId, message_id: M
 
 
 async def _read(client: FolderClient, request: PromptInput) -> PromptInput:
-    """Return a request in present names, with its files where this server has them."""
+    """Return a request with current names, and the paths of files on this server."""
     return await with_files_of(client.directory, in_present_names(request))
 
 
@@ -126,7 +126,7 @@ _PART = "prt"
 
 
 def in_present_names(request: PromptInput) -> PromptInput:
-    """Return the request with the names of older clients translated where the present names are not given.
+    """Return the request with the names of older clients translated where the current names are missing.
 
     The Python package, the first SDKs and editors' plugins send the model as `providerID` and `modelID` beside the parts, the
     agent as `mode`, and parts with ids of their own (UUIDs). A model that is named is used or refused, never replaced.
@@ -142,7 +142,7 @@ def in_present_names(request: PromptInput) -> PromptInput:
 
 
 def _with_our_ids(parts: Sequence[PromptPart]) -> list[PromptPart]:
-    """Return the parts; an id that does not begin like a part id is replaced by one of ours."""
+    """Return the parts; an id without the prefix of part ids is replaced."""
     return [part if part.id is None or part.id.startswith(_PART) else part.changed(id=None) for part in parts]
 
 

@@ -49,7 +49,7 @@ question_router = APIRouter(tags=["question"])
 
 
 class QuestionAnswers(Record):
-    """For each question the labels that were chosen, or words of one's own."""
+    """For each question the chosen labels, or own text."""
 
     answers: list[list[str]]
 
@@ -68,7 +68,7 @@ async def reply_question(client: FolderClient, request_id: QuestionId, answer: Q
 
 @question_router.post("/question/{requestID}/reject", response_model=bool)
 async def reject_question(client: FolderClient, request_id: QuestionId) -> Response:
-    """Dismiss, which ends the turn that asked."""
+    """Dismiss a question, which ends the turn."""
     return _reply_to_question(request_id, await client.questions.reject(request_id))
 
 

@@ -1,4 +1,4 @@
-"""What is worked on: folders, projects, the branch."""
+"""Routes of folders, projects and the branch."""
 
 from typing import Literal
 
@@ -29,13 +29,13 @@ class ChangedPath(Record):
 
 @router.get("/path", response_model=Places)
 async def get_places(client: FolderClient) -> Response:
-    """Return the folders of the person, of the program and of the work."""
+    """Return the folders of the user and of the program, and the working folder."""
     return answer_record(await client.project.places())
 
 
 @router.get("/project", response_model=list[ProjectInfo])
 async def list_projects(client: FolderClient) -> Response:
-    """List every project that was ever worked on."""
+    """List every known project."""
     return answer_records(await client.project.all())
 
 
@@ -53,7 +53,7 @@ async def get_version_control(client: FolderClient) -> Response:
 
 @router.get("/vcs/status", response_model=list[ChangedPath])
 async def list_changed_paths(client: FolderClient) -> Response:
-    """List what `/file/status` lists, under the names of newer clients."""
+    """List the same as `/file/status`, with the names of newer clients."""
     changed = await client.files.changed()
     return answer_records(
         [ChangedPath(file=one.path, additions=one.added, deletions=one.removed, status=one.status) for one in changed]

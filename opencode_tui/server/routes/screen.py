@@ -1,4 +1,4 @@
-"""What a client has the open screens do: they obey the events that these routes publish."""
+"""Requests of a client to the open screens, which act on the events that these routes publish."""
 
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ ACTIONS = {
     "submit-prompt": "prompt.submit",
     "clear-prompt": "prompt.clear",
 }
-"""Route to the action that it stands for."""
+"""Action by route."""
 
 _OLD_ACTIONS = {
     "session_new": "session.new",

@@ -33,20 +33,20 @@ class SessionTimeChange(Record):
 
 
 class SessionChange(Record):
-    """What of a session is to change."""
+    """The changes of a session."""
 
     title: str | None = absent()
     time: SessionTimeChange | None = absent()
 
 
 class ForkBoundary(Record):
-    """The first message that the fork does not take over."""
+    """The first message that is not in the fork."""
 
     message_id: Annotated[str | None, Field(pattern=r"^msg_[0-9A-Za-z]{1,60}$")] = absent()
 
 
 class SessionQuery(Record):
-    """Which sessions are listed: `start` is the earliest `time.updated` in milliseconds, `search` a part of the title.
+    """A filter of sessions: `start` is the earliest `time.updated` in milliseconds, `search` a part of the title.
 
     With `directory` (the query, not the header) only those of that very folder.
     """
@@ -58,7 +58,7 @@ class SessionQuery(Record):
     limit: Annotated[int | None, Field(ge=0)] = None
 
     def choose(self, sessions: Sequence[SessionInfo]) -> list[SessionInfo]:
-        """Return what was asked for, last changed first."""
+        """Return the matching sessions, last changed first."""
         wanted = (self.search or "").casefold()
         folder = os.path.realpath(self.directory) if self.directory else None
         chosen = [
@@ -87,7 +87,7 @@ async def create_session(client: FolderClient, request: CreateSession | None = N
 
 @router.get("/session/status", response_model=dict[str, SessionStatus])
 async def session_status(client: FolderClient) -> Response:
-    """Return what is running: sessions that are idle have no entry."""
+    """Return the status of running sessions; idle ones have no entry."""
     statuses = await client.prompts.status()
     return answer_value({session_id: status.to_dict() for session_id, status in statuses.items()})
 

@@ -1,4 +1,4 @@
-"""What OpenCode's API lacks and the client over HTTP needs: sessions, prompts, context, undo, and the folder."""
+"""Routes of the HTTP client that OpenCode's API does not have: sessions, prompts, context, undo, and the folder."""
 
 from typing import Annotated, Any
 
@@ -47,20 +47,20 @@ async def list_sessions_newest_first(client: FolderClient) -> Response:
 
 @router.get("/session/latest", response_model=SessionInfo | None)
 async def get_latest_session(client: FolderClient) -> Response:
-    """Return the session that was worked on last, null when there is none."""
+    """Return the most recently used session, null when there is none."""
     latest = await client.sessions.latest()
     return answer_value(None) if latest is None else answer_record(latest)
 
 
 @router.get("/session/cost", response_model=dict[str, float])
 async def get_costs(client: FolderClient) -> Response:
-    """Return what each session of the folder's project has cost by itself in USD, by its id; free ones are left out."""
+    """Return the cost of each session of the folder's project in USD, by its id; free ones are left out."""
     return answer_value(await client.sessions.costs())
 
 
 @router.post("/session/recover", response_model=int)
 async def recover_sessions(client: FolderClient) -> Response:
-    """Finalize what killed processes left open; returns the number of messages that were changed."""
+    """Finalize what killed processes left open; return the number of changed messages."""
     return answer_value(await client.sessions.recover_all())
 
 
@@ -72,7 +72,7 @@ async def fork_elsewhere(client: FolderClient, session_id: SessionId, request: F
 
 @router.post("/session/{sessionID}/fork/preview", response_model=ForkPreview)
 async def preview_fork(client: FolderClient, session_id: SessionId, request: ForkSession) -> Response:
-    """Return what a fork would be called, take over, and where it would work; makes nothing."""
+    """Return what a fork would be, without creating it."""
     return answer_record(await client.sessions.preview_fork(session_id, request))
 
 
@@ -86,7 +86,7 @@ async def wait_for_copies(client: FolderClient, session_id: SessionId) -> Respon
 
 @router.get("/session/{sessionID}/totals", response_model=SessionTotals)
 async def get_totals(client: FolderClient, session_id: SessionId) -> Response:
-    """Return what a session and the sessions of its agents have used."""
+    """Return the usage of a session and its subagent sessions."""
     return answer_record(await client.sessions.totals(session_id))
 
 
@@ -123,7 +123,7 @@ ProviderId = Annotated[str, Path(alias="providerID", pattern=r"^[A-Za-z0-9][A-Za
 
 
 class Act(Record):
-    """An act that is asked about: a permission and what it is wanted for; `extra` rules are evaluated after all others."""
+    """A call to explain: a permission and its patterns; `extra` rules are evaluated after all others."""
 
     permission: str
     subject: str
@@ -139,7 +139,7 @@ async def list_rules(client: FolderClient, agent: Word | None = None) -> Respons
 
 @router.post("/rules/explain", response_model=PermissionReport)
 async def explain_act(client: FolderClient, act: Act) -> Response:
-    """Return why an act would be allowed, asked for or denied."""
+    """Return why a call would be allowed, asked or denied."""
     return answer_record(await client.rules.explain(act.permission, act.subject, agent=act.agent, extra=act.extra))
 
 
@@ -163,19 +163,19 @@ async def list_models(client: FolderClient, *, all: bool = False) -> Response:
 
 @router.get("/model/default", response_model=ModelRef)
 async def get_default_model(client: FolderClient) -> Response:
-    """Return the model that answers when none is named."""
+    """Return the default model."""
     return answer_record(await client.catalog.default_model())
 
 
 @router.get("/provider", response_model=list[ProviderFacts])
 async def list_provider_facts(client: FolderClient, *, only_ready: bool = False) -> Response:
-    """List the known providers, or those that can be asked now."""
+    """List the known providers, or those that can be used now."""
     return answer_records([provider_facts(one) for one in await client.catalog.providers(only_ready=only_ready)])
 
 
 @router.get("/agent", response_model=dict[str, Any])
 async def get_agent(client: FolderClient, name: Word) -> Response:
-    """Return what one agent is made of: {agent, rules, prompt, tools}."""
+    """Return the definition of an agent: {agent, rules, prompt, tools}."""
     return answer_value(await client.catalog.describe_agent(name))
 
 
@@ -187,13 +187,13 @@ async def get_notices(client: FolderClient) -> Response:
 
 @router.get("/config", response_model=dict[str, Any])
 async def get_settings(client: FolderClient) -> Response:
-    """Return the settings in force as they were made, secrets redacted."""
+    """Return the effective settings, secrets redacted."""
     return answer_value(await client.settings.effective())
 
 
 @router.get("/trust", response_model=TrustReport)
 async def get_trust(client: FolderClient) -> Response:
-    """Return what the folder's own files would start or loosen."""
+    """Return what the folder's config would start or loosen."""
     return answer_record(await client.settings.trust_report())
 
 
@@ -220,7 +220,7 @@ async def find_lines(
 
 @router.get("/session/{sessionID}/context", response_model=ContextView)
 async def get_context(client: FolderClient, session_id: SessionId) -> Response:
-    """Return what the next request would carry, item by item."""
+    """Return the content of the next request, item by item."""
     return answer_record(await client.context.items(session_id))
 
 
@@ -232,20 +232,20 @@ async def get_request(client: FolderClient, session_id: SessionId) -> Response:
 
 @router.post("/session/{sessionID}/prune", response_model=PruneReport)
 async def prune_session(client: FolderClient, session_id: SessionId, choice: PartChoice | None = None) -> Response:
-    """Leave the outputs of calls out of later requests: those that are named, or those that the rules choose."""
+    """Leave the outputs of calls out of later requests: the given ones, or those that the rules choose."""
     choice = choice or PartChoice()
     return answer_record(await client.context.prune(session_id, choice.parts, dry_run=choice.dry_run))
 
 
 @router.post("/session/{sessionID}/restore", response_model=PruneReport)
 async def restore_session(client: FolderClient, session_id: SessionId, choice: PartChoice | None = None) -> Response:
-    """Send the outputs of calls again: those that are named, or all."""
+    """Send the outputs of calls again: the given ones, or all."""
     choice = choice or PartChoice()
     return answer_record(await client.context.restore(session_id, choice.parts, dry_run=choice.dry_run))
 
 
 class RevertChoice(Record):
-    """The message, or the part of it, from which on is undone; without a message the user's last turn."""
+    """The message, or its part, at which an undo starts; by default the user's last turn."""
 
     message_id: MessageName | None = absent()
     part_id: PartName | None = absent()
@@ -269,14 +269,14 @@ async def recover_session(client: FolderClient, session_id: SessionId) -> Respon
 
 @router.post("/session/{sessionID}/revert/preview", response_model=RevertPreview)
 async def preview_revert(client: FolderClient, session_id: SessionId, choice: RevertChoice | None = None) -> Response:
-    """Return what an undo would do to messages and files; nothing is changed."""
+    """Return what an undo would do to messages and files, without changing anything."""
     choice = choice or RevertChoice()
     return answer_record(await client.undo.preview(session_id, choice.message_id, choice.part_id))
 
 
 @router.post("/session/{sessionID}/unrevert/preview", response_model=RevertPreview)
 async def preview_unrevert(client: FolderClient, session_id: SessionId) -> Response:
-    """Return what taking the undo back would do to files; nothing is changed."""
+    """Return what a redo would do to files, without changing anything."""
     return answer_record(await client.undo.preview_unrevert(session_id))
 
 

@@ -17,10 +17,10 @@ def test_json_has_the_hidden_ones_too(commands):
     assert {"build", "title", "summary", "compaction"} <= {one["name"] for one in agents}
 
 
-def test_debug_agent_tells_rules_prompt_and_tools(commands):
-    told = json.loads(commands.run("debug", "agent", "plan").stdout)
-    assert (sorted(told), told["agent"]["name"]) == (["agent", "prompt", "rules", "tools"], "plan")
-    assert {"permission", "pattern", "action"} == set(told["rules"][0]) and "read" in told["tools"]
+def test_debug_agent_prints_rules_prompt_and_tools(commands):
+    printed = json.loads(commands.run("debug", "agent", "plan").stdout)
+    assert (sorted(printed), printed["agent"]["name"]) == (["agent", "prompt", "rules", "tools"], "plan")
+    assert {"permission", "pattern", "action"} == set(printed["rules"][0]) and "read" in printed["tools"]
 
 
 def test_an_unknown_agent_names_those_that_exist(commands):

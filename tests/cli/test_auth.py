@@ -1,4 +1,4 @@
-"""`auth` as a person and a script use it."""
+"""`auth` for users and scripts."""
 
 import json
 import resource
@@ -33,7 +33,7 @@ def test_a_key_from_stdin_is_stored_and_never_shown(line: Commands) -> None:
     assert "canary" not in done.stdout + done.stderr + listed.stderr
 
 
-def test_a_logout_forgets_it(line: Commands) -> None:
+def test_a_logout_deletes_it(line: Commands) -> None:
     line.run("auth", "login", "openai", stdin="k\n")
     assert line.run("auth", "logout", "openai").code == 0
     again = line.run("auth", "logout", "openai")
@@ -46,7 +46,7 @@ def test_without_a_key_nothing_is_stored(line: Commands) -> None:
     assert "no key given" in done.stderr
 
 
-def test_an_unsafe_mode_is_mended_and_said(line: Commands) -> None:
+def test_an_unsafe_mode_is_repaired_and_reported(line: Commands) -> None:
     auth_file(line).parent.mkdir(parents=True)
     auth_file(line).write_text("{}")
     auth_file(line).chmod(0o644)

@@ -1,4 +1,4 @@
-"""`config` and `debug config` as a person and a script see them."""
+"""`config` and `debug config` for users and scripts."""
 
 import json
 from pathlib import Path
@@ -27,16 +27,16 @@ def write_own(line: Commands, settings: object) -> Path:
     return path
 
 
-def test_debug_config_tells_values_sources_warnings_and_what_is_ignored(line: Commands) -> None:
+def test_debug_config_prints_values_sources_warnings_and_ignored_keys(line: Commands) -> None:
     own = write_own(line, {"provider": {"p": {"options": {"apiKey": "sk-canary"}}}, "zzz": 1})
     (line.folder / "opencode.json").write_text('{"plugin": ["./p.py"]}')
     done = line.run("debug", "config")
-    told = json.loads(done.stdout)
+    printed = json.loads(done.stdout)
     assert (done.code, done.stderr) == (0, "")
-    assert told["config"] == {"provider": {"p": {"options": {"apiKey": "[hidden]"}}}}
-    assert told["sources"]["provider"] == str(own)
-    assert [entry["key"] for entry in told["warnings"]] == ["zzz"]
-    assert "trust" in told["ignored"][0]["message"]
+    assert printed["config"] == {"provider": {"p": {"options": {"apiKey": "[hidden]"}}}}
+    assert printed["sources"]["provider"] == str(own)
+    assert [entry["key"] for entry in printed["warnings"]] == ["zzz"]
+    assert "trust" in printed["ignored"][0]["message"]
 
 
 def test_a_wrong_value_is_one_line_and_exit_2(line: Commands) -> None:

@@ -61,7 +61,7 @@ def test_pruning_says_what_it_did_and_how_it_comes_back(commands, session):
     assert (again.code, again.stdout) == (0, "") and "nothing to prune" in again.stderr
 
 
-def test_restoring_brings_back_all_or_one(commands, session):
+def test_restore_works_for_all_or_one(commands, session):
     commands.run("session", "prune", session)
     pruned = json.loads(commands.run("session", "restore", session, "--dry-run", "--format", "json").stdout)
     first = pruned["parts"][0]["partID"]

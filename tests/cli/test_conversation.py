@@ -22,7 +22,7 @@ def shown(*messages) -> list[str]:
     ]
 
 
-def test_requests_answers_and_tools_are_told_in_order():
+def test_requests_answers_and_tools_are_shown_in_order():
     answer = assistant(text("I look.\n"), call("1", "bash"), call("2", "bash"), "Found it.")
     assert shown(user("Find it\nnow", image()), answer) == [
         "A title",

@@ -1,4 +1,4 @@
-"""`debug snapshot` by the real command: the shapes that the corpus fixes, refusals in one line, a person's git never run."""
+"""`debug snapshot` by the real command: output shapes, one-line errors, and git programs of the user that never run."""
 
 import json
 from pathlib import Path
@@ -56,14 +56,14 @@ def test_a_refusal_is_one_line_and_changes_nothing(line: CommandLine):
 
 
 @pytest.mark.parametrize("stdin", ["", "{", "3", '[{"files": 1}]'])
-def test_input_that_is_no_patch_is_told_in_one_line(line: CommandLine, stdin: str):
+def test_input_that_is_not_a_patch_is_a_one_line_error(line: CommandLine, stdin: str):
     done = line.run("debug", "snapshot", "revert", stdin=stdin)
     assert (done.code in (1, 2), len(done.stderr.splitlines())) == (True, 1)
 
 
 def test_where_undo_is_off_the_id_is_null_and_the_reason_given(line: CommandLine):
     off = CommandLine(line.folder, line.environ, settings={"snapshot": False})
-    told = answer(off, "track")
-    assert told["snapshot"] is None
-    assert "snapshot" in told["unprotected"][0]["reason"]
+    printed = answer(off, "track")
+    assert printed["snapshot"] is None
+    assert "snapshot" in printed["unprotected"][0]["reason"]
     assert off.run("debug", "snapshot", "patch", "0" * 40).code == 1

@@ -14,7 +14,7 @@ def diff_of(*changes: tuple[int, str], path: str = "a.txt") -> str:
     return compare(path, "\n".join(BEFORE), "\n".join(after)).text
 
 
-def test_a_change_stands_between_two_lines_on_either_side_with_its_numbers():
+def test_a_change_is_shown_with_two_lines_of_context_and_line_numbers():
     assert render_diff(diff_of((10, "new")), PLAIN, limit=12) == [
         "     8   line 8",
         "     9   line 9",

@@ -35,8 +35,8 @@ def test_a_damaged_record_is_named_and_set_aside_on_demand(commands, session_id,
     found = commands.run("doctor")
     assert found.code == 1 and signs(found.stdout)["store"] == "✗"
     assert str(record) in found.stdout and "doctor --fix" in found.stdout
-    mended = commands.run("doctor", "--fix")
-    assert mended.code == 0 and f"{record} is damaged" in mended.stdout and "quarantine/" in mended.stdout
+    repaired = commands.run("doctor", "--fix")
+    assert repaired.code == 0 and f"{record} is damaged" in repaired.stdout and "quarantine/" in repaired.stdout
     assert [path.read_text() for path in Path(paths.data, "quarantine").rglob("*.json")] == ["{half"]
     assert commands.run("doctor").code == 0
 
@@ -75,7 +75,7 @@ def test_a_folder_that_cannot_be_written_to_is_amiss(commands, paths: Paths):
 
 
 @pytest.mark.parametrize(("free", "sign", "code"), [(10, "✗", 1), (300, "!", 0), (9_000, "✓", 0)])
-def test_a_disk_that_is_nearly_full_is_told(commands, monkeypatch, free, sign, code):
+def test_a_nearly_full_disk_is_reported(commands, monkeypatch, free, sign, code):
     usage = type(shutil.disk_usage("/"))
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda _: usage(10**12, 0, free * 1024 * 1024))
     done = commands.run("doctor")

@@ -10,6 +10,6 @@ def test_export_without_an_id_is_the_session_used_last(commands, session_id):
     assert commands.run("export", session_id).stdout == commands.run("export").stdout
 
 
-def test_export_without_any_session_says_so(commands):
+def test_export_without_any_session_fails(commands):
     done = commands.run("export")
     assert (done.code, done.stdout) == (1, "") and "session list" in done.stderr

@@ -1,4 +1,4 @@
-"""One turn on a terminal tells 500 texts that would steer it: answers, thoughts, tools, what they print, failures."""
+"""One turn on a terminal shows 500 texts with control sequences: answers, reasoning, tools, output, failures."""
 
 import re
 import sys

@@ -33,7 +33,7 @@ def test_a_debug_run_shows_the_log_without_steering_the_terminal(tmp_path, capsy
     assert "name" in shown and steering(shown) == []
 
 
-def test_a_log_that_has_grown_too_large_begins_anew(tmp_path, monkeypatch):
+def test_a_log_that_is_too_large_is_rotated(tmp_path, monkeypatch):
     monkeypatch.setattr(log, "MAX_BYTES", 10)
     start_log(tmp_path, None)
     LOGGER.warning("first")

@@ -71,7 +71,7 @@ def test_the_product_has_one_name_in_every_help() -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["-c"], ["."], ["--log-level", "debug", ".", "--agent", "build"]])
-def test_without_a_command_and_a_terminal_one_line_says_that_the_screen_needs_one(
+def test_without_a_command_and_a_terminal_one_line_says_that_the_tui_needs_one(
     capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
     assert run_command_line(arguments) == 2
@@ -124,9 +124,9 @@ def test_an_unexpected_error_leaves_its_traceback_in_a_private_file(
     with pytest.raises(RuntimeError) as caught:
         raise RuntimeError("first\nsecond")
     assert report_error(caught.value, environ, is_debugging=False) == 1
-    told = capsys.readouterr().err
-    log = Path(told.strip().rsplit(" ", 1)[1])
-    assert told == f"opencode-tui: RuntimeError: first; details in {log}\n"
+    reported = capsys.readouterr().err
+    log = Path(reported.strip().rsplit(" ", 1)[1])
+    assert reported == f"opencode-tui: RuntimeError: first; details in {log}\n"
     assert "Traceback" in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600
 
@@ -188,7 +188,7 @@ def test_completion_is_a_script_for_the_shell(capsys: pytest.CaptureFixture[str]
     assert "_OPENCODE_TUI_COMPLETE" in capsys.readouterr().out
 
 
-def test_a_shell_is_told_the_commands(line: CommandLine) -> None:
+def test_completion_lists_the_commands(line: CommandLine) -> None:
     asking = {"_OPENCODE_TUI_COMPLETE": "bash_complete", "COMP_WORDS": "opencode-tui st", "COMP_CWORD": "1"}
     done = CommandLine(line.folder, {**line.environ, **asking}).run()
     assert done.stdout.split() == ["plain,stats"]

@@ -18,7 +18,7 @@ def test_json_is_the_models_themselves(commands):
     assert (model["providerID"], model["modelID"], model["adapter"]) == ("demo", "tour", "demo")
 
 
-def test_a_provider_without_a_key_is_told_from_one_that_does_not_exist(commands):
+def test_a_provider_without_a_key_differs_from_an_unknown_one(commands):
     assert commands.run("models", "anthropic").stderr.endswith("run `opencode-tui auth login anthropic`\n")
     assert "did you mean anthropic?" in commands.run("models", "antropic").stderr
     unknown = commands.run("models", "zzz")

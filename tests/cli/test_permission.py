@@ -38,7 +38,7 @@ def test_the_most_restrictive_member_of_a_command_decides(line, command, action)
     assert explain(line, "bash", command)["action"] == action
 
 
-def test_each_member_is_told_with_the_rule_behind_it(line):
+def test_each_verdict_is_shown_with_its_rule(line):
     verdicts = explain(line, "bash", "ls && rm -r x")["verdicts"]
     assert [(one["pattern"], one["action"], one["rule"]["pattern"]) for one in verdicts] == [
         ("ls", "allow", "ls*"),
@@ -57,7 +57,7 @@ def test_a_rule_can_be_tried_before_it_is_stored(line):
     assert explain(line, "bash", "touch a")["action"] == "ask"
 
 
-async def test_what_was_allowed_for_good_is_listed_and_counts_and_can_be_revoked(line, paths):
+async def test_grants_are_listed_apply_and_can_be_revoked(line, paths):
     await grant(paths, line, "bash", "touch *")
     assert "touch *" in line.run("permission", "list").stdout
     report = explain(line, "bash", "touch a")
@@ -72,18 +72,18 @@ async def test_a_grant_never_beats_a_denial(line, paths):
     assert explain(line, "bash", "rm -r x")["action"] == "deny"
 
 
-def test_revoking_nothing_is_told(line):
+def test_revoking_nothing_is_reported(line):
     done = line.run("permission", "revoke", "webfetch")
     assert (done.code, done.stdout) == (1, "")
     assert "no grants for webfetch" in done.stderr
 
 
 def places_of_rules(line):
-    """Write settings of the person, of the folder and of an agent's file."""
+    """Write settings of the user, of the folder and of an agent's file."""
     config = line.environ.get("XDG_CONFIG_HOME", f"{line.environ['HOME']}/.config")
-    person = Path(config) / "opencode-tui" / "opencode.json"
-    person.parent.mkdir(parents=True, exist_ok=True)
-    person.write_text(json.dumps({"permission": {"webfetch": {"https://a.*": "deny", "https://b.*": "ask"}}}))
+    own = Path(config) / "opencode-tui" / "opencode.json"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text(json.dumps({"permission": {"webfetch": {"https://a.*": "deny", "https://b.*": "ask"}}}))
     (line.folder / "opencode.json").write_text(json.dumps({"permission": {"webfetch": {"https://b.*": "deny"}}}))
     agents = line.folder / ".opencode" / "agents"
     agents.mkdir(parents=True)
@@ -91,7 +91,7 @@ def places_of_rules(line):
 
 
 @pytest.mark.parametrize(
-    ("act", "agent", "told"),
+    ("act", "agent", "expected"),
     [
         (("webfetch", "https://a.org"), "build", "https://a.*: deny, in ~/.config/opencode-tui/opencode.json"),
         (("webfetch", "https://b.org"), "build", "rule webfetch https://b.*: deny, in opencode.json"),
@@ -100,12 +100,12 @@ def places_of_rules(line):
         (("read", ".env"), "careful", "rule read *.env: ask, built in"),
     ],
 )
-def test_each_rule_is_told_with_the_file_that_it_stands_in(line, act, agent, told):
+def test_each_rule_is_shown_with_its_file(line, act, agent, expected):
     places_of_rules(line)
-    assert told in line.run("permission", "explain", *act, "--agent", agent).stdout
+    assert expected in line.run("permission", "explain", *act, "--agent", agent).stdout
 
 
-def test_the_list_tells_where_each_rule_stands(line):
+def test_the_list_shows_the_source_of_each_rule(line):
     places_of_rules(line)
     rows = [row.split() for row in line.run("permission", "list", "--agent", "careful").stdout.splitlines()]
     assert ["edit", "*", "ask", ".opencode/agents/careful.md"] in rows
@@ -115,6 +115,6 @@ def test_the_list_tells_where_each_rule_stands(line):
     assert len(listed["sources"]) == len(listed["rules"]) and str(line.folder / "opencode.json") in listed["sources"]
 
 
-def test_a_rule_that_is_tried_stands_nowhere_yet(line):
+def test_a_rule_under_test_has_no_source(line):
     done = line.run("permission", "try", "bash", "touch *", "allow", "touch a")
     assert "rule bash touch *: allow, in the rule being tested" in done.stdout

@@ -71,11 +71,11 @@ def test_an_edit_shows_its_diff():
     ]
 
 
-def test_what_cannot_be_allowed_for_good_has_no_key_for_it():
+def test_a_call_that_cannot_always_be_allowed_has_no_key_for_it():
     assert shown(asked("bash", "rm x", always=[]))[-1] == "  y run once   n reject and tell the agent why"
 
 
-def test_patterns_that_do_not_fit_stand_below_their_key_whole(terminal):
+def test_patterns_that_do_not_fit_are_listed_in_full_under_their_key(terminal):
     patterns = [f"rm -rf some/folder/number/{number} *" for number in range(3)]
     lines = shown(asked("bash", "rm x", always=patterns), style=terminal(60))
     assert lines[-6:] == [

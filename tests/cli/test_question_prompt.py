@@ -16,7 +16,7 @@ if sys.platform == "win32":
 from tests.support.terminal.command import Terminal
 
 COLOUR = Question(
-    question="Which colour?",
+    question="Which color?",
     options=[QuestionOption(label="Red", description="warm"), QuestionOption(label="Blue")],
 )
 CALL = Answer(calls=(Call("question", {"questions": [COLOUR.to_dict(), {"question": "Why?"}]}),))
@@ -55,13 +55,13 @@ def result(server: ModelServer) -> str:
         ("²", None, ["²"]),
     ],
 )
-def test_a_line_is_a_number_a_label_or_words(text, multiple, labels):
+def test_a_line_is_a_number_a_label_or_text(text, multiple, labels):
     assert read_answer(text, COLOUR.changed(multiple=multiple)) == labels
 
 
 def test_a_question_is_shown_with_numbered_answers(terminal):
     assert render_question(COLOUR, terminal(100)).splitlines() == [
-        "? Which colour?",
+        "? Which color?",
         "  1 Red  warm",
         "  2 Blue",
         "  a number, or type an answer; - to cancel (stops the turn)",
@@ -86,7 +86,7 @@ def test_the_model_reads_what_was_chosen_and_said(line, server):
         terminal.send("it is calm\n")
         terminal.expect("thanks")
         assert terminal.wait() == 0
-    assert '"Which colour?"="Blue", "Why?"="it is calm"' in result(server)
+    assert '"Which color?"="Blue", "Why?"="it is calm"' in result(server)
 
 
 def test_a_dash_cancels_the_question_and_stops_the_turn(line, server):
@@ -99,7 +99,7 @@ def test_a_dash_cancels_the_question_and_stops_the_turn(line, server):
 
 
 @pytest.mark.parametrize("option", ["--auto", "--format=json"])
-def test_without_a_terminal_the_model_is_told(line, server, option):
+def test_without_a_terminal_the_model_gets_an_error(line, server, option):
     server.script(CALL, Answer(text="I take red"))
     done = line.run("run", "-m", line.model, option, "go")
     assert (done.code, "I take red" in done.stdout) == (0, True)

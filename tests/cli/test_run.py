@@ -1,4 +1,4 @@
-"""`run` as a person meets it: on a terminal of 100 columns, in a pipe that closes, on a disk that is full."""
+"""`run` on a terminal of 100 columns, with a pipe that closes, on a full disk."""
 
 import subprocess
 import sys
@@ -40,7 +40,7 @@ def open_terminal(line: CommandLine, *, term: str = "xterm-256color", **settings
     return Terminal(arguments, folder=line.folder, environ={**asking.variables(), "TERM": term})
 
 
-def test_a_no_settles_the_other_questions_of_its_step(line, server):
+def test_a_rejection_resolves_the_other_questions_of_its_step(line, server):
     server.script(bash("touch one", "touch two"))
     with open_terminal(line, permission={"bash": "ask"}) as terminal:
         terminal.expect("\n> ")
@@ -117,7 +117,7 @@ def test_when_the_reader_goes_away_the_turn_ends_in_order(line, server, paths):
     assert read_store(paths.storage).unfinished == []
 
 
-def test_a_disk_that_is_full_is_told_in_one_line(line, server):
+def test_a_full_disk_is_a_one_line_error(line, server):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
             [sys.executable, "-m", "opencode_tui", "run", "-m", line.model, "hello"],

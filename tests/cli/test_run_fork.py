@@ -27,7 +27,7 @@ def test_fork_needs_a_session(commands):
     assert (done.code, done.stdout) == (2, "") and "--fork needs --continue or --session ID" in done.stderr
 
 
-def test_a_turn_in_another_folder_than_the_session_says_so(commands, session_id):
+def test_a_turn_in_another_folder_than_its_session_is_reported(commands, session_id):
     fork_id = commands.run("session", "fork", session_id, "--worktree").stdout.strip()
     done = commands.run("run", "-s", fork_id, "list this folder")
     assert done.code == 0 and f"session {fork_id} runs in {commands.folder}-" in done.stderr

@@ -1,4 +1,4 @@
-"""What a person sees of a turn, event by event."""
+"""The report of a turn, event by event."""
 
 import io
 
@@ -84,7 +84,7 @@ def test_a_pipe_gets_the_answer_alone_and_everything_else_goes_to_stderr():
     ]
 
 
-def test_in_a_terminal_one_empty_line_stands_between_prose_and_tools(terminal):
+def test_in_a_terminal_one_empty_line_separates_prose_and_tools(terminal):
     style = terminal(40)
     screen = Screen(style, style).show(*TURN)
     screen.reporter.end(assistant())
@@ -157,7 +157,7 @@ async def test_the_activity_line_leaves_no_trace_and_never_wraps(terminal):
     assert screen.err.getvalue().endswith("\r\x1b[2K")
 
 
-def test_an_answer_that_begins_anew_says_so(terminal):
+def test_an_interrupted_response_is_reported(terminal):
     begun = said("half of", "half ", "of ")[:-1]
     removed = PartRemoved(session_id=SESSION, message_id="msg_x", part_id=begun[0].part.id)
     style = terminal(60)
@@ -165,7 +165,7 @@ def test_an_answer_that_begins_anew_says_so(terminal):
     assert Screen().show(*begun, removed).all.getvalue() == ""
 
 
-def test_a_reader_that_fell_behind_is_told_where_to_look():
+def test_a_lagging_reader_gets_a_hint():
     assert f"session show {SESSION}" in Screen().show(BusLagged()).err.getvalue()
 
 
@@ -178,7 +178,7 @@ def test_a_reader_that_fell_behind_is_told_where_to_look():
         (None, "✗ Stopped  1 tool"),
     ],
 )
-def test_the_last_line_tells_how_it_ended(answer, last):
+def test_the_last_line_reports_the_outcome(answer, last):
     screen = Screen().show(TOOL)
     screen.reporter.end(answer)
     assert screen.err.getvalue().splitlines()[-1] == last
@@ -201,7 +201,7 @@ def test_a_question_gets_a_line_of_its_own(terminal):
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-async def test_nothing_that_is_told_steers_the_terminal(terminal, hostile):
+async def test_no_event_text_controls_the_terminal(terminal, hostile):
     style = terminal(60, is_live=True)
     screen = Screen(style, style)
     head = BEGIN.info.changed(agent=hostile, model_id=hostile)

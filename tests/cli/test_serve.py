@@ -51,7 +51,7 @@ def ask(url: str, path: str, password: str, body: object = None) -> object:
         return json.loads(answer.read() or b"null")
 
 
-def test_without_a_password_one_is_made_and_said_once_on_stderr(line):
+def test_without_a_password_a_random_one_is_printed_once_to_stderr(line):
     with running(line) as (process, url):
         assert process.stderr is not None
         said = process.stderr.readline().decode()
@@ -88,7 +88,7 @@ def test_a_signal_ends_running_turns_in_order(line, environ, number, code):
 
 @pytest.mark.parametrize("password", [None, "", "  "])
 @pytest.mark.parametrize("hostname", ["0.0.0.0", "::", "192.0.2.1", "example.invalid", ""])
-def test_other_machines_are_not_let_in_without_a_password(commands, password, hostname):
+def test_a_public_address_needs_a_password(commands, password, hostname):
     if password is not None:
         commands.environ["OPENCODE_SERVER_PASSWORD"] = password
     done = commands.run("serve", "--hostname", hostname, "--port", "0")
@@ -116,7 +116,7 @@ def test_settings_that_cannot_be_used_stop_it_before_it_listens(commands):
     assert (done.code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
 
 
-def test_where_it_listens_can_stand_in_the_settings(line, environ):
+def test_the_address_can_come_from_the_settings(line, environ):
     content = json.dumps({"server": {"port": 0, "hostname": "localhost"}})
     line = CommandLine(line.folder, {**environ, "OPENCODE_CONFIG_CONTENT": content, "OPENCODE_SERVER_PASSWORD": "pw"})
     process = line.start("serve")

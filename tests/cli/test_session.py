@@ -65,7 +65,7 @@ def test_no_title_steers_the_terminal(commands, session_id, hostile, paths: Path
         assert (done.code, steering(done.stdout + done.stderr)) == (0, [])
 
 
-def test_a_fork_prints_its_id_and_stands_as_a_branch(commands, session_id):
+def test_a_fork_prints_its_id_and_is_a_branch_of_the_tree(commands, session_id):
     dry = commands.run("session", "fork", session_id, "--dry-run")
     assert (dry.code, dry.stdout) == (0, "") and 'as "First (fork #1)" with ' in dry.stderr
     done = commands.run("session", "fork", session_id)

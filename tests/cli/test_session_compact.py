@@ -19,7 +19,7 @@ def test_a_look_says_what_would_stay_and_changes_nothing(commands, session_id):
     assert commands.run("export", session_id).stdout == before
 
 
-def test_nothing_to_summarize_is_one_line_that_says_so(commands, session_id):
+def test_nothing_to_summarize_is_reported_in_one_line(commands, session_id):
     assert commands.run("session", "compact", session_id).code == 0
     again = commands.run("session", "compact", session_id)
     assert (again.code, again.stdout, again.stderr.count("\n")) == (1, "", 1)

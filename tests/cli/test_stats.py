@@ -2,9 +2,9 @@ import json
 
 
 def test_stats_add_up_what_was_used(commands, session_id):
-    told = json.loads(commands.run("stats", "--format", "json").stdout)
-    assert (told["sessions"], told["cost"], told["tools"]) == (1, 0, {"list": 1})
-    assert told["models"]["demo/tour"]["steps"] == 2
+    printed = json.loads(commands.run("stats", "--format", "json").stdout)
+    assert (printed["sessions"], printed["cost"], printed["tools"]) == (1, 0, {"list": 1})
+    assert printed["models"]["demo/tour"]["steps"] == 2
     lines = commands.run("stats").stdout.splitlines()
     assert lines[0].startswith("1 session · ") and lines[-1].split() == ["list", "1"]
     assert json.loads(commands.run("stats", "--days", "1", "--format", "json").stdout)["sessions"] == 1

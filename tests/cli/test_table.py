@@ -6,7 +6,7 @@ from tests.support.hostile.strings import HOSTILE, steering
 ROWS = [["ses_1", "Dark mode", "4 m"], ["ses_22", "CHANGELOG 自動生成", "12 h"]]
 
 
-def test_numbers_stand_at_the_right_and_wide_letters_keep_the_columns():
+def test_numbers_are_right_aligned_and_wide_characters_keep_the_columns():
     assert render_table(["ID", "TITLE", "USED"], ROWS, PLAIN, numbers={"USED"}).splitlines() == [
         "ID      TITLE               USED",
         "ses_1   Dark mode            4 m",

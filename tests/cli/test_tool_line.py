@@ -58,7 +58,7 @@ def test_a_finished_call_says_what_came_of_it(part, lines):
     assert tool_lines(part, PLAIN) == lines
 
 
-def test_a_bad_exit_shows_the_last_three_lines_without_colours_and_progress():
+def test_a_bad_exit_shows_the_last_three_lines_without_colors_and_progress():
     output = "\n".join(f"line {number}" for number in range(8)) + "\n10 %\r\x1b[31m100 %\x1b[0m\n"
     assert tool_lines(done("bash", {"command": "x"}, exit=1, output=output), PLAIN) == [
         "✗ Bash   x  exit 1",
@@ -123,7 +123,7 @@ def test_signs_are_ascii_where_the_locale_asks_for_it(terminal):
     assert "".join(tool_lines(EDIT, terminal(60, is_utf8=False))).isascii()
 
 
-def test_a_running_call_is_told_with_a_verb():
+def test_a_running_call_is_described_with_a_verb():
     state = ToolStateRunning(input={"command": "pytest -q\nrm x"}, time=ToolTime(start=0))
     part = call("c", "bash").changed(state=state)
     assert (activity_of(part), describe_call(part)) == ("Running pytest -q …", "Bash: pytest -q …")

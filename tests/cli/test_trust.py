@@ -1,4 +1,4 @@
-"""`trust` as a person uses it."""
+"""`trust` for users."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def line(
     return Commands(folder, environ, monkeypatch, capsys)
 
 
-def test_trust_names_what_it_lets_start(line: Commands) -> None:
+def test_trust_lists_what_it_allows(line: Commands) -> None:
     done = line.run("trust")
     assert done.stdout.splitlines() == [
         "opencode.json: plugin: starts programs: ./p.py",

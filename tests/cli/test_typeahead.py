@@ -31,7 +31,7 @@ keys.restore()
 
 
 def run(folder: Path, environ: dict[str, str], *arguments: str) -> ScreenTerminal:
-    """A program in a terminal, below something that reads behind it as a shell does."""
+    """A program in a terminal, with a parent process that reads afterwards as a shell does."""
     environ = {**environ, "PYTHONPATH": str(PACKAGE_ROOT)}
     return ScreenTerminal(["-c", SHELL, *arguments], folder=folder, environ=environ)
 

@@ -22,7 +22,7 @@ def session(commands):
         yield session_id
 
 
-def test_the_last_turn_is_undone_and_brought_back(commands, session):
+def test_the_last_turn_is_undone_and_redone(commands, session):
     source, made = commands.folder / "a.py", commands.folder / "made.txt"
     dry = commands.run("session", "revert", session, "--dry-run")
     assert dry.code == 0 and made.exists() and dry.stdout.startswith("Would undo ")

@@ -319,7 +319,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         else:
             self._is_submitted = True
 
-    def on_editor_wondered(self, event: Editor.Wondered) -> None:
+    def on_editor_help_requested(self, event: Editor.HelpRequested) -> None:
         """Show the keyboard shortcuts, unless `?` is bound to something else."""
         event.stop()
         if self.acts is not None and "?" in self.keymap.keys("help_view"):

@@ -94,7 +94,7 @@ class LineView(ErrorBoundary, ScrollView):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.wheel = Wheel()
-        self._told = (True, 0)
+        self._reported = (True, 0)
         self._is_moving = False
         self._is_painting = False
         self._hovered = ""
@@ -197,10 +197,10 @@ class LineView(ErrorBoundary, ScrollView):
         for place in (Widget.scroll_target_y, Widget.scroll_y):
             self.set_reactive(cast("Reactive[float]", place), float(viewport.top))
         self._is_moving = False
-        told = (viewport.follow, viewport.new_lines)
-        if told != self._told:
-            self._told = told
-            self.post_message(requests.FollowChanged(*told))
+        position = (viewport.follow, viewport.new_lines)
+        if position != self._reported:
+            self._reported = position
+            self.post_message(requests.FollowChanged(*position))
 
     def _seen(self) -> tuple[int, bool, list[Placed]]:
         viewport = self._viewport

@@ -43,7 +43,7 @@ class PromptBox(ErrorBoundary, Horizontal):
     def __init__(self) -> None:
         super().__init__()
         self.editor = Editor()
-        self.editor.can_wonder = True
+        self.editor.can_request_help = True
         self.history = History()
         self.stash: list[Draft] = []
         self.has_examples = False

@@ -75,10 +75,10 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
     class Submitted(Message):
         """The user wants it sent."""
 
-    class Wondered(Message):
+    class HelpRequested(Message):
         """`?` was typed where nothing was yet."""
 
-    can_wonder = False
+    can_request_help = False
     """Whether `?` asks for help while nothing is here; decided here, in the order in which the characters come."""
 
     hints: tuple[str, ...] = HINTS
@@ -93,10 +93,10 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
 
     def on_key(self, event: events.Key) -> None:
         """Take a first `?` for a question about the keys."""
-        if event.key == "question_mark" and self.can_wonder and not self.text:
+        if event.key == "question_mark" and self.can_request_help and not self.text:
             event.stop()
             event.prevent_default()
-            self.post_message(self.Wondered())
+            self.post_message(self.HelpRequested())
 
     def on_mount(self) -> None:
         """Draw the cursor and the selection in the colors of the look."""

@@ -36,20 +36,20 @@ LOOK_S = 1.0
 class _Turn:
     """A request's turn to be stored; `end` may be called more than once."""
 
-    def __init__(self, door: asyncio.Lock) -> None:
-        self._door = door
+    def __init__(self, lock: asyncio.Lock) -> None:
+        self._send_lock = lock
         self._is_held = False
 
     async def begin(self) -> None:
         """Wait for the requests before this one."""
-        await self._door.acquire()
+        await self._send_lock.acquire()
         self._is_held = True
 
     def end(self) -> None:
         """Release the next request."""
         if self._is_held:
             self._is_held = False
-            self._door.release()
+            self._send_lock.release()
 
 
 class SessionController:
@@ -88,7 +88,7 @@ class SessionController:
         """How often the user has interrupted a run."""
         self._sends = 0
         """Requests of this screen that wait for their answers."""
-        self._door = asyncio.Lock()
+        self._send_lock = asyncio.Lock()
         """Requests are stored in the order in which they were sent."""
         self._is_urgent = False
         self._readings: list[list[Event]] = []
@@ -259,7 +259,7 @@ class SessionController:
     async def send(self, text: str, attached: Sequence[PromptPart], *, stored: Callable[[str], None]) -> None:
         """Send a request and wait for its answer; while a run works it is queued. Raises OpencodeError."""
         self._sends += 1
-        turn = _Turn(self._door)
+        turn = _Turn(self._send_lock)
         await turn.begin()
 
         def on_message_id(message_id: str) -> None:

@@ -56,7 +56,7 @@ def test_a_file_of_the_worktree_wins_over_one_of_the_person(tmp_path: Path) -> N
         ("{", "mine.json"),
         ({"theme": {"background": "#000000"}}, "`theme.text` is missing"),
         ({"theme": {**OWN["theme"], "primary": "nowhere"}, "defs": {}}, "'night' is neither a color"),
-        ({"theme": {**OWN["theme"], "background": "a"}, "defs": {"a": "b", "b": "a"}}, "circle"),
+        ({"theme": {**OWN["theme"], "background": "a"}, "defs": {"a": "b", "b": "a"}}, "circular reference"),
         ({"theme": []}, "`theme` is not an object"),
         ({"theme": {**OWN["theme"], "background": "#12"}, "defs": OWN["defs"]}, "'#12' is not a color"),
     ],

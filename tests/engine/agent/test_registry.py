@@ -87,7 +87,7 @@ def test_the_built_in_rules_decide(name: str, permission: str, pattern: str, exp
     assert decide(find(name), permission, pattern) == expected
 
 
-def test_explore_is_offered_only_what_looks() -> None:
+def test_explore_has_only_read_only_tools() -> None:
     tools = ["bash", "read", "glob", "grep", "webfetch", "edit", "write", "apply_patch", "task", "todowrite", "skill"]
     assert set(tools) - disabled(tools, find("explore").permission) == {"bash", "read", "glob", "grep", "webfetch"}
 

@@ -40,7 +40,7 @@ def test_a_skill_is_a_command_where_the_name_is_free(world, tmp_path):
     assert found.get("/pdf").template() == "Read it."
 
 
-def test_commands_of_the_repository_are_not_the_persons_own(world):
+def test_commands_of_the_repository_are_not_the_users_own(world):
     world.person({"command": {"mine": {"template": "a"}}})
     world.repository("theirs", ".opencode/commands/theirs.md")
     found = collect(world)

@@ -19,7 +19,7 @@ async def test_output_and_errors_come_back_as_they_are_printed(shell):
     assert await shell.run("echo one; echo two >&2; pwd; exit 3") == f"one\ntwo\n{shell.folder}\n"
 
 
-async def test_a_snippet_that_takes_too_long_is_stopped_and_told(shell):
+async def test_a_snippet_that_takes_too_long_is_stopped_and_reported(shell):
     assert await replace(shell, timeout_ms=200).run("echo begun; sleep 30") == (
         "begun\n(`echo begun; sleep 30` was stopped after 0.2 s)"
     )
@@ -41,6 +41,6 @@ async def test_of_a_long_output_both_ends_are_kept(shell):
     assert "100000" in text
 
 
-async def test_a_folder_that_is_gone_is_told(shell):
+async def test_a_deleted_folder_is_reported(shell):
     gone = replace(shell, folder=shell.folder / "gone")
     assert (await gone.run("pwd")).startswith("(could not start `pwd` in ")

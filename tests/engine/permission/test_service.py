@@ -95,7 +95,7 @@ async def test_always_holds_for_later_calls_of_every_session(world: World) -> No
     assert world.told() == [("permission.asked", "git push"), ("permission.replied", "always")]
 
 
-async def test_always_settles_the_open_questions_that_it_covers(world: World) -> None:
+async def test_always_allows_the_pending_requests_that_it_covers(world: World) -> None:
     covered = [await asked(world, "ls", "ls -l", session=name, always=["ls *"]) for name in ("ses_1", "ses_2")]
     other, last = await asked(world, "ls", "rm x")
     await world.service.reply(covered[0][1], "always")
@@ -132,7 +132,7 @@ async def test_a_rejection_closes_the_sessions_other_questions(world: World) -> 
     await other
 
 
-async def test_a_rejection_with_a_word_tells_it_to_all_calls(world: World) -> None:
+async def test_a_rejection_with_a_message_reaches_all_calls(world: World) -> None:
     first, first_id = await asked(world, "a")
     second, _ = await asked(world, "b")
     await world.service.reply(first_id, "reject", "use make instead")

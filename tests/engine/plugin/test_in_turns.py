@@ -83,7 +83,7 @@ async def test_calls_their_results_and_their_environment_are_changed(environ, tm
 
 
 @pytest.mark.parametrize(("status", "state"), [("allow", "completed"), ("deny", "error"), ("ask", "error")])
-async def test_a_question_can_be_settled_before_a_person_is_asked(environ, tmp_path, plugin, status, state):
+async def test_a_request_can_be_decided_before_the_user_is_asked(environ, tmp_path, plugin, status, state):
     plugin("'permission.ask': say", f"def say(given, output):\n    output['status'] = '{status}'\n")
     settings = {"permission": {"bash": "ask"}}
     async with opened(environ, tmp_path, BASH, Answer(text="ok"), settings=settings, policy=RefuseQuestions()) as world:
@@ -113,7 +113,7 @@ async def test_a_command_and_a_whole_text_are_changed(environ, tmp_path, plugin)
         assert (world.sent(), await world.answer(session)) == ("Say xX", "a *** word")
 
 
-async def test_events_are_told_as_clients_read_them(environ, tmp_path, plugin):
+async def test_events_have_the_format_of_clients(environ, tmp_path, plugin):
     seen = tmp_path / "seen"
     plugin(
         "'event': note",
@@ -170,7 +170,7 @@ async def test_an_answer_that_does_not_fit_is_named_and_the_turn_goes_on(environ
         assert [line.startswith(f"plugin {path}: hook {hook} failed") for line in warnings] == [True]
 
 
-async def test_a_plugins_tool_is_offered_checked_asked_for_and_run(environ, tmp_path, plugin):
+async def test_a_plugins_tool_is_listed_checked_approved_and_run(environ, tmp_path, plugin):
     code = (
         "async def add(arguments, context):\n    return {'output': str(arguments['a'] + arguments['b']), 'title': context.agent}\n"
         "ARGS = {'a': {'type': 'integer'}, 'b': {'type': 'integer', 'default': 5}}\n"

@@ -97,7 +97,7 @@ async def test_a_plugin_gives_hooks_and_tools(tmp_path):
     ]
 
 
-async def test_a_plugin_may_be_a_coroutine_and_is_told_where_it_works(tmp_path):
+async def test_a_plugin_may_be_a_coroutine_and_receives_its_folder(tmp_path):
     text = "async def plugin(context):\n    return {'event': print} if context.directory == context.worktree else {}\n"
     assert (await load(tmp_path, write(tmp_path, text))).hooks.has("event")
 
@@ -161,7 +161,7 @@ async def test_an_installed_module_is_loaded_but_never_one_of_the_folder_worked_
     ]
 
 
-async def test_an_npm_package_is_told_to_be_none_of_ours(tmp_path):
+async def test_an_npm_package_is_rejected(tmp_path):
     plugins = await load(tmp_path, PluginSource("plugin", "opencode-thing@1.2.0"))
     assert plugins.problems[0].endswith("not a path (./name.py) and not the name of a Python module")
 

@@ -135,7 +135,9 @@ def test_damaged_cache_entry_is_made_again(tmp_path: Path, paths: Paths, content
     assert entry.read_text() == good
 
 
-def test_missing_git_is_told_and_the_folder_still_works(tmp_path: Path, paths: Paths, no_git: dict[str, str]) -> None:
+def test_missing_git_is_reported_and_the_folder_still_works(
+    tmp_path: Path, paths: Paths, no_git: dict[str, str]
+) -> None:
     repo = make_repo(tmp_path / "r")
     repo.commit()
     found = discover(repo.path, paths=paths, environ=no_git)
@@ -143,7 +145,7 @@ def test_missing_git_is_told_and_the_folder_still_works(tmp_path: Path, paths: P
     assert ["install git" in warning for warning in found.warnings] == [True]
 
 
-def test_cache_that_cannot_be_written_is_told(tmp_path: Path, paths: Paths) -> None:
+def test_unwritable_cache_is_reported(tmp_path: Path, paths: Paths) -> None:
     repo = make_repo(tmp_path / "r")
     root = repo.commit()
     paths.cache.mkdir(parents=True)

@@ -108,7 +108,7 @@ async def test_folder_without_repository_has_the_global_record(world: World, tmp
     assert await world.open(tmp_path) == OpenedProject(ProjectInfo(id="global", worktree="/", time=time))
 
 
-async def test_damaged_record_is_told_and_left_alone(world: World, repo: Repo) -> None:
+async def test_damaged_record_is_reported_and_unchanged(world: World, repo: Repo) -> None:
     opened = await world.open(repo.path)
     file = world.file("project", opened.info.id)
     for damage in (b"", b'{"id": 5}'):
@@ -155,7 +155,7 @@ async def test_running_session_stays_and_follows_later(world: World, repo: Repo)
 
 
 @pytest.mark.parametrize(("old_time", "kept"), [(2, "new"), (9, "old")])
-async def test_session_that_lies_in_both_places_keeps_its_newer_state(
+async def test_session_in_both_locations_keeps_its_newer_state(
     world: World, repo: Repo, old_time: int, kept: str
 ) -> None:
     root = repo.git("rev-parse", "HEAD")

@@ -141,7 +141,7 @@ def test_a_wrong_name_brings_the_nearest_ones(asked: str, message: str) -> None:
     assert len(caught.value.suggestions) <= 3
 
 
-def test_a_provider_whose_models_nobody_lists_takes_any() -> None:
+def test_a_provider_without_listed_models_accepts_any() -> None:
     assert catalog().resolve(ref("openrouter/vendor/new-model")).limit == Limit()
     own = {"mine": {"options": {"baseURL": "http://h/v1"}}}
     assert catalog(provider=own).resolve(ref("mine/any")).adapter == "openai"
@@ -159,7 +159,7 @@ def test_the_key_comes_from_the_settings_then_the_store_then_the_environment() -
     assert [each.endpoint("openai").api_key for each in found] == ["c", "s", "e", "o"]
 
 
-def test_a_missing_key_is_told_before_anything_is_sent() -> None:
+def test_a_missing_key_is_reported_before_anything_is_sent() -> None:
     with pytest.raises(AuthError, match="run `opencode-tui auth login openai` or set OPENAI_API_KEY"):
         catalog().endpoint("openai")
     own = {"openai": {"options": {"headers": {"Authorization": "Bearer x"}}}}
@@ -190,12 +190,12 @@ def test_times_and_proxies_are_read_as_opencode_writes_them() -> None:
         ({"model": "openai/gpt-4o", "last_used": DEMO}, DefaultModel(ref("openai/gpt-4o"), "settings")),
     ],
 )
-def test_the_default_is_what_the_person_most_likely_wants(given: dict[str, Any], expected: DefaultModel) -> None:
+def test_the_default_is_what_the_user_most_likely_wants(given: dict[str, Any], expected: DefaultModel) -> None:
     assert catalog(**given).choose_default() == expected
 
 
 @pytest.mark.parametrize("named", ["openai/gpt-none", "nothing", ""])
-def test_a_wrong_model_in_the_settings_is_told(named: str) -> None:
+def test_a_wrong_model_in_the_settings_is_reported(named: str) -> None:
     if not named:
         assert catalog(model=named).default_model() == DEMO
         return

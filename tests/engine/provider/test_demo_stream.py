@@ -74,7 +74,7 @@ _SIGNS: dict[type, str] = {
     answers=st.lists(st.sampled_from(ANSWERS) | st.sampled_from(["no"]).map(Refused), min_size=1, max_size=6),
     tools=st.sets(st.sampled_from(TOOLS)),
 )
-async def test_any_conversation_ends_within_twelve_steps_and_only_calls_what_is_offered(
+async def test_any_conversation_ends_within_twelve_steps_and_only_calls_available_tools(
     texts: list[str], answers: list[Any], tools: set[str]
 ) -> None:
     talk = Conversation(lambda tool, arguments: answers[len(talk.messages) % len(answers)], tools=sorted(tools))

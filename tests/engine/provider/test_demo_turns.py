@@ -77,7 +77,7 @@ async def test_file_of_that_name_elsewhere_is_no_obstacle() -> None:
     assert [tool for tool, _ in talk.calls] == ["glob", "write"]
 
 
-async def test_edit_reads_first_and_shows_what_stands_there_after() -> None:
+async def test_edit_reads_first_and_shows_the_result() -> None:
     talk = Conversation(
         script(glob="/w/src/a.txt", read=[numbered("red", "red fox"), numbered("green", "green fox")], edit="ok")
     )

@@ -113,7 +113,7 @@ async def test_a_slow_answer_ends_at_the_limit_for_the_whole(server: ModelServer
     assert (heard.error.failure.kind, heard.error.failure.retryable) == ("timeout", True)
 
 
-async def test_nobody_listening_can_be_tried_again() -> None:
+async def test_a_refused_connection_can_be_retried() -> None:
     heard = await ask_once(DirectLlm(Endpoint("fake", "http://127.0.0.1:9/v1"), OPENAI), request())
     assert heard.error is not None
     assert (heard.error.failure.kind, heard.error.failure.retryable) == ("network", True)
@@ -154,7 +154,7 @@ async def test_an_error_with_a_good_status_is_an_error(server: ModelServer) -> N
         (b'{"detail": "Not Found"}', "api"),
     ],
 )
-async def test_whatever_object_comes_instead_of_an_answer_is_told(
+async def test_any_object_instead_of_a_response_is_reported(
     server: ModelServer, adapter: str, body: bytes, kind: str
 ) -> None:
     server.script(Answer(body=body))

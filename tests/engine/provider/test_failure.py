@@ -200,14 +200,14 @@ def test_a_message_is_one_line_that_names_provider_and_remedy() -> None:
     assert str(missing) == "no API key for groq; run `opencode-tui auth login groq` or set GROQ_API_KEY"
 
 
-def test_a_web_page_is_told_by_its_title() -> None:
+def test_a_web_page_is_described_by_its_title() -> None:
     page = f"<!DOCTYPE html><html><head><title>502 Bad\nGateway</title></head>{'<p>x</p>' * 5000}</html>"
     error = failure.from_response(Reported("fake", status=502, body=page), now_ms=0)
     assert str(error) == "fake: a web page (502 Bad Gateway) (HTTP 502)"
     assert len(error.failure.body or "") <= 4096
 
 
-def test_no_secret_is_told_or_kept() -> None:
+def test_no_secret_is_reported_or_stored() -> None:
     body = (
         '{"error": {"message": "Bad key sk-proj-abcdef123456, header Authorization: Bearer qwertyuiop and MYKEY12345"}}'
     )

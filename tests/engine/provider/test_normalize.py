@@ -34,7 +34,7 @@ def hear(*deltas: WireDelta) -> list[StreamEvent]:
     return [event for delta in deltas for event in normalizer.push([delta])] + normalizer.finish()
 
 
-def test_an_answer_is_told_in_the_order_of_the_contract() -> None:
+def test_a_response_has_the_order_of_the_contract() -> None:
     thought = WireReasoning("hm", 0, {"signature": "S"})
     used = Usage(input=3, output=4)
     deltas = (

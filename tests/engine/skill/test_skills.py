@@ -59,7 +59,7 @@ def test_folders_of_the_settings_are_searched(world, tmp_path):
     assert [one.name for one in discover(world).all()] == ["extra"]
 
 
-def test_the_later_of_two_with_one_name_wins_and_is_told(world):
+def test_the_later_of_two_skills_with_one_name_wins_with_a_warning(world):
     earlier = skill(world.paths.home / ".claude" / "skills", "pdf", "old")
     later = skill(world.project / ".opencode" / "skills", "pdf", "new")
     found = discover(world)

@@ -57,7 +57,7 @@ def test_a_poisoned_environment_makes_every_member_opaque() -> None:
     assert [member.opaque for member in scanned("ls; export PATH=x; pwd").members] == [True, True, True]
 
 
-def test_always_offers_the_kind_of_a_plain_command_and_else_the_very_text() -> None:
+def test_always_grants_the_kind_of_a_plain_command_and_else_the_exact_text() -> None:
     assert scanned("git status -s; ls -la; docker compose ps").always == [
         "git status -s",
         "ls -la",

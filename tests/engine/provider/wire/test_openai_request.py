@@ -40,7 +40,7 @@ def test_calls_and_results_are_paired_by_id() -> None:
     ]
 
 
-def test_media_stand_beside_the_text() -> None:
+def test_media_are_next_to_the_text() -> None:
     (message,) = build_messages(request(user("see", PICTURE, PAPER)))
     assert message["content"] == [
         {"type": "text", "text": "see"},

@@ -32,7 +32,7 @@ async def test_long_lines_are_wrapped_and_cut_again(size: tuple[int, int]) -> No
     async with page_of(size) as page:
         assert TAIL not in page.text()
         await page.press("w")
-        text = await page.sees("w cut")
+        text = await page.sees("w truncate")
         assert TAIL in text
         await page.press("w")
         await page.sees("w wrap")
@@ -69,5 +69,5 @@ async def test_the_line_at_the_top_stays_there_in_another_form() -> None:
             assert "def row(self, values" in first_line(page), key
         await page.pilot.resize_terminal(70, 20)
         await page.press("w")
-        await page.sees("w cut")
+        await page.sees("w truncate")
         assert "def row(self, values" in first_line(page)

@@ -149,7 +149,7 @@ async def test_a_loop_is_not_waved_through(environ, tmp_path):
     async with opened(environ, tmp_path, Answer(calls=(READ,) * 3), Answer(text="ok"), policy=auto) as world:
         states = [call.state for call in await world.calls(await world.prompt("go"))]
         assert [state.status for state in states] == ["completed", "completed", "error"]
-        assert "again and again" in states[2].error
+        assert "repeating the same calls" in states[2].error
         assert "--auto" not in states[2].error
 
 

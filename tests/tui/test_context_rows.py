@@ -17,7 +17,7 @@ GONE = [item(f"old {n}", state="summarized", was=5_000, message_id=f"msg_{n // 2
 def test_what_one_summary_stands_for_is_one_row_until_it_is_opened() -> None:
     items = [item("the summary", 900, kind="summary", group="summary"), *GONE, item("now", 10)]
     folded = context_rows(items, ())
-    assert [kind_words(row) for row in folded] == ["Summary", "3 messages", "Answer"]
+    assert [kind_words(row) for row in folded] == ["Summary", "3 messages", "Response"]
     assert token_words(folded[1]) == "was 30.0 k"
     opened = context_rows(items, (folded[1].id,))
     assert [name_words(row) for row in opened[2:8]] == [f"old {n}" for n in range(6)]

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from opencode_tui.tui.conversation.tools.tool import FullText
     from opencode_tui.tui.conversation.view import ConversationView
     from opencode_tui.tui.dialogs.panel import Panel
-    from opencode_tui.tui.prompt.editor import Editor
     from opencode_tui.tui.screen_api import AppApi
     from opencode_tui.tui.state.controller import Pump, SessionController
 

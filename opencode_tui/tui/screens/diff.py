@@ -229,7 +229,7 @@ class DiffScreen(ErrorBoundary, DismissOnce[None], inherit_bindings=False):
         shown = [
             ("n", "next" if is_narrow else "next change"),
             ("p", "previous"),
-            *([("tab", "next file")] if len(self._diffs) > 1 else []),
+            *([("tab", "file" if is_narrow else "next file")] if len(self._diffs) > 1 else []),
             *([] if is_narrow else [("u", "unified" if is_split else "side by side")]),
             ("w", ("truncate" if is_narrow else "truncate lines") if is_wrapped else "wrap"),
             ("escape", "back"),

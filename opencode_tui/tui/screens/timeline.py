@@ -113,7 +113,7 @@ def _file(one: UndoneFile, name: str, look: Look, room: int) -> Lines:
 TEXT = 11
 """Cells of the time and the rail."""
 
-NAME = 8
+NAME = 9
 """Cells of a step's name and the blank after it."""
 
 COUNTS = 12

@@ -47,7 +47,7 @@ def test_a_turn_says_that_it_changed_nothing_and_the_last_one_what_came_of_it() 
     story.user("and now", "2")
     story.answer(["214 passed\nmore"], at="2")
     first, last = moments(story.messages, [])
-    assert (steps(first), steps(last)) == ([("answer", NO_CHANGE, 0, 0)], [("answer", "214 passed", 0, 0)])
+    assert (steps(first), steps(last)) == ([("response", NO_CHANGE, 0, 0)], [("response", "214 passed", 0, 0)])
 
 
 def test_a_request_that_is_not_answered_yet_says_nothing() -> None:

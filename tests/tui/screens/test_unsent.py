@@ -36,7 +36,7 @@ async def test_what_was_not_sent_is_the_first_that_up_brings_in_the_next_run(
 ) -> None:
     async with screen(environ, folder) as page:
         await page.type("kept for later")
-        await page.press("ctrl+p", *"aside", "enter")
+        await page.press("ctrl+p", *"stash", "enter")
         await page.sees("Stashed (1)")
         await page.type("half a thought")
         await page.press("ctrl+x", "q")

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 from pydantic import ValidationError
@@ -20,10 +20,6 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.part import AnyPart, PatchPart
 from opencode_tui.schema.session.session import UNDO_KEY, RevertState, SessionInfo, SessionSummary
 from opencode_tui.schema.session.undo import PendingUndo, RevertPreview, RevertReport, UndoFile, UndoNote
-
-if TYPE_CHECKING:
-    from opencode_tui.engine.snapshot.snapshot import Snapshots
-
 
 # Pure: the undo in a session's record, in `revert` and in `metadata.undo`.
 

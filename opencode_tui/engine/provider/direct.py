@@ -83,7 +83,7 @@ class DirectLlm:
                     if events := normalizer.push(decoder.end()):
                         yield events
             except ProtocolError as error:
-                raise failure.misspoken(self._provider_id, str(error)) from error
+                raise failure.invalid_response(self._provider_id, str(error)) from error
             except ProviderError:
                 if not normalizer.is_whole:
                     raise

@@ -256,7 +256,7 @@ def find_row(reported: Reported, *, fallback: Row) -> Row:
 
 _MAX_BODY = 4096
 _MAX_MESSAGE = 600
-_FOR_THE_PERSON = frozenset({"auth", "overflow", "quota"})
+_NEEDS_USER = frozenset({"auth", "overflow", "quota"})
 _CHILD_PREFIX = re.compile(r"^(?:litellm\.)?(?:\w+(?:Error|Exception)\s*(?::|-)\s*)+")
 """litellm's prefix of a provider's message, as in `litellm.RateLimitError: RateLimitError: OpenAIException - slow down`."""
 
@@ -312,7 +312,7 @@ def timed_out(provider_id: str, detail: str) -> ProviderError:
     return _plain(provider_id, detail, kind="timeout", is_retryable=True)
 
 
-def misspoken(provider_id: str, detail: str) -> ProviderError:
+def invalid_response(provider_id: str, detail: str) -> ProviderError:
     """Return the error for a response that is not in the provider's wire format; it can't be retried."""
     text = f"not a model response: {detail}; check provider.{provider_id}.options.baseURL"
     return _plain(provider_id, text, kind="protocol", is_retryable=False)
@@ -378,7 +378,7 @@ def _classified(reported: Reported, *, fallback: Row, now_ms: int) -> ProviderEr
 def _is_retryable(row: Row, reported: Reported) -> bool:
     """Return whether a retry may help: as the provider says, else as the row says; never if only the user can fix it."""
     should_retry = reported.headers.get("x-should-retry")
-    if should_retry in ("true", "false") and row.kind not in _FOR_THE_PERSON:
+    if should_retry in ("true", "false") and row.kind not in _NEEDS_USER:
         return should_retry == "true"
     # OpenAI's 404 can be transient. Source: reference, section 12.
     is_openai = reported.provider_id.startswith("openai")

@@ -119,7 +119,7 @@ class HttpProvider:
                     async for chunk in self._decoded(response):
                         yield chunk
                     return
-            raise failure.misspoken(self._provider_id, "too many redirects")
+            raise failure.invalid_response(self._provider_id, "too many redirects")
         except httpx.ConnectTimeout as error:
             raise failure.timed_out(
                 self._provider_id, f"no connection to {_host(url)} within {_CONNECT_TIMEOUT_S:g} s"
@@ -128,7 +128,7 @@ class HttpProvider:
             seconds = self._endpoint.chunk_timeout_ms / 1000
             raise failure.timed_out(self._provider_id, f"{_host(url)} sent nothing for {seconds:g} s") from error
         except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
-            raise failure.misspoken(self._provider_id, f"invalid URL {url!r} ({error})") from error
+            raise failure.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
         except httpx.TransportError as error:
             detail = redact_text(str(error), self.secrets) or type(error).__name__
             if has_answer:
@@ -142,7 +142,9 @@ class HttpProvider:
         keeps_request = response.status_code in (307, 308) and urlsplit(target)[:2] == urlsplit(url)[:2]
         if not keeps_request:
             place = _host(target)
-            raise failure.misspoken(self._provider_id, f"{_host(url)} redirects to {place}; the key is not sent there")
+            raise failure.invalid_response(
+                self._provider_id, f"{_host(url)} redirects to {place}; the key is not sent there"
+            )
         return target
 
     async def _refused(self, response: "httpx.Response") -> Exception:
@@ -164,7 +166,7 @@ class HttpProvider:
         """Yield the decompressed body in slices of limited size, up to a limited total."""
         encoding = response.headers.get("content-encoding", "identity").lower()
         if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
-            raise failure.misspoken(self._provider_id, f"the response has the unexpected encoding {encoding!r}")
+            raise failure.invalid_response(self._provider_id, f"the response has the unexpected encoding {encoding!r}")
         unpack = _as_it_is if encoding in ("identity", "") else _unpacker()
         size = 0
         async for raw in response.aiter_raw():
@@ -173,10 +175,12 @@ class HttpProvider:
                     size += len(chunk)
                     if size > _MAX_ANSWER_BYTES:
                         limit = f"the response is larger than {_MAX_ANSWER_BYTES // 2**20} MB"
-                        raise failure.misspoken(self._provider_id, limit)
+                        raise failure.invalid_response(self._provider_id, limit)
                     yield chunk
             except zlib.error as error:
-                raise failure.misspoken(self._provider_id, f"cannot decompress the response ({error})") from error
+                raise failure.invalid_response(
+                    self._provider_id, f"cannot decompress the response ({error})"
+                ) from error
 
 
 def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":

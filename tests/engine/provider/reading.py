@@ -58,7 +58,7 @@ def decode(
             events += normalizer.push(decoder.end())
         return events + list(closing_events(normalizer, "test", secrets=(), now_ms=0)), None
     except ProtocolError as error:
-        return events, failure.misspoken("test", str(error))
+        return events, failure.invalid_response("test", str(error))
     except ProviderError as error:
         return events, error
 

@@ -137,7 +137,7 @@ def read_goals(text: str) -> list[Goal]:
     clauses, goals = _Clauses(phrase), list[Goal]()
     for clause in _split(masked):
         goals += clauses.read(clause)
-    is_known = any(goal.action != "unclear" or not goal.text.startswith(_FOREIGN) for goal in goals)
+    is_known = any(goal.action != "unclear" or not goal.text.startswith(_NOT_UNDERSTOOD) for goal in goals)
     return goals if is_known else []
 
 
@@ -171,7 +171,7 @@ def _plan_items(phrase: Phrase, topic: str) -> tuple[str, ...]:
     )
 
 
-_FOREIGN, _LIKE = "I do not understand", "for example:"
+_NOT_UNDERSTOOD, _EXAMPLE = "I do not understand", "for example:"
 _LOOKING = re.compile(
     r"(?P<show>read|show|open|display|cat|print|view|look at|what(?:'s| is) in)\b|summ\w+|expl\w+|desc\w+|what does|tell me about",
     re.I,
@@ -242,7 +242,7 @@ class _Clauses:
         return []
 
     def _foreign(self, clause: str) -> Goal:
-        return _unclear(f"{_FOREIGN} “{self._phrase.words(clause)}”")
+        return _unclear(f"{_NOT_UNDERSTOOD} “{self._phrase.words(clause)}”")
 
     def _read_files(self, clause: str) -> list[Goal]:
         verb = _LOOKING.match(clause)
@@ -270,7 +270,7 @@ class _Clauses:
         is_vague = any(map(_VAGUE.match, (match["old"], match["new"])))
         is_path_named = match["file"] is None and self._phrase.paths(match["old"])
         if not old or old == new or is_vague or is_path_named:
-            return _unclear(f'quote the old and the new text, {_LIKE} replace "red" with "green" in notes.txt')
+            return _unclear(f'quote the old and the new text, {_EXAMPLE} replace "red" with "green" in notes.txt')
         action: Action = "rename" if match["verb"].lower() == "rename" else "replace"
         return Goal(action, self._file(match["file"]), old, "" if match["new"] == "nothing" else new)
 
@@ -281,7 +281,7 @@ class _Clauses:
         path = self._file(where)
         is_text = path is None or PurePosixPath(path).suffix in (".txt", ".md")
         if not (_is_quoted(match["line"]) or match["noun"] or (is_text and not match["article"])):
-            return _unclear(f'quote the line to add, {_LIKE} add the line "…" to {path or "notes.txt"}')
+            return _unclear(f'quote the line to add, {_EXAMPLE} add the line "…" to {path or "notes.txt"}')
         return Goal("prepend" if re.match(r"top|start|begin", match["spot"] or "", re.I) else "append", path, line)
 
     def run_tests(self, _match: re.Match[str]) -> Goal:

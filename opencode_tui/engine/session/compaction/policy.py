@@ -17,8 +17,8 @@ from opencode_tui.engine.session.compaction.state import (
     GAIN,
     LEAST_ANSWER,
     OverflowRules,
+    context_full_error,
     exceeds,
-    full_context,
     max_request,
     new_messages,
     parse_reported_limit,
@@ -129,10 +129,10 @@ class CompactionPolicy:
                 failure=error.failure,
             ) from error
         if state.refusals > MAX_REFUSALS:
-            raise full_context(request.model, size, usable(request.model, self._rules.overflow)) from error
+            raise context_full_error(request.model, size, usable(request.model, self._rules.overflow)) from error
         messages = [one for one in await self._store.messages(session_id) if not is_unfinished(one)]
         if not _saves_enough(state, self._summarizable(filter_compacted(messages), request, size), size):
-            raise full_context(request.model, size, usable(request.model, self._rules.overflow)) from error
+            raise context_full_error(request.model, size, usable(request.model, self._rules.overflow)) from error
         state.limit = parse_reported_limit(f"{error} {error.failure.body or ''}", size) or round(size * (1 - GAIN))
         state.before, state.request = size, request
 
@@ -189,7 +189,7 @@ class CompactionPolicy:
             state.before, state.request = size, request
             return None
         if size > max_request(model):
-            raise full_context(model, size, room)
+            raise context_full_error(model, size, room)
         return _limit_answer(request, size)
 
     def _summarizable(self, sent: Sequence[MessageWithParts], request: LlmRequest, size: int) -> int:

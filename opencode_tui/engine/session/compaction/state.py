@@ -72,12 +72,12 @@ def parse_reported_limit(text: str, size: int) -> int | None:
     return max((number for number in numbers if least <= number < size), default=None)
 
 
-def full_context(model: Model, size: int, room: int | None) -> ContextOverflowError:
+def context_full_error(model: Model, size: int, room: int | None) -> ContextOverflowError:
     """Return the error that ends a turn whose context is full when compaction cannot help."""
-    takes = f"has room for {room:,} beside its answer" if room is not None else "does not take that many"
+    limit = f"the {room:,} that {model.ref} accepts" if room is not None else f"{model.ref} accepts"
     return ContextOverflowError(
-        f"the context is full: the next request takes about {size:,} tokens, {model.ref} {takes}, and a summary would gain too "
-        f"little; go on in a new session, choose a model with a larger context, or correct "
+        f"the context is full: the next request needs about {size:,} tokens, more than {limit}, and compaction would not free "
+        f"enough; start a new session, use a model with a larger context, or correct "
         f"provider.{model.provider_id}.models.{model.model_id}.limit in opencode.json",
         provider_id=model.provider_id,
     )

@@ -1,4 +1,4 @@
-"""Archivers: which file is the archive, which are packed, where it is unpacked, and options that run programs."""
+"""Archivers: the archive, the packed files, the target folder, and options that run programs."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _CPIO = parse_spec("r", "-F=b --file=b -D=b --directory=b -E=r -I=r -O=w -H=t -R
 
 
 def run_tar(call: Call) -> None:
-    """`tar`: also in the old way, with its letters first and without a dash."""
+    """Analyze `tar`, also with the old syntax of option characters first, without a dash."""
     words = call.arguments
     if words and not words[0].text.startswith("-"):
         words = _dashed(words)
@@ -43,7 +43,7 @@ def run_tar(call: Call) -> None:
 
 
 def _dashed(words: list[Word]) -> list[Word]:
-    """Return tar's words with its leading cluster of letters written as options, each followed by its value."""
+    """Return tar's words with a leading cluster of characters replaced by options, each followed by its value."""
     letters, rest = words[0].text, list(words[1:])
     options: list[Word] = []
     for letter in filter(str.isalpha, letters):
@@ -54,7 +54,7 @@ def _dashed(words: list[Word]) -> list[Word]:
 
 
 def run_zip(call: Call) -> None:
-    """`zip`: the first operand is written, the others are read."""
+    """Analyze `zip`: the first operand is written, the others are read."""
     operands, _ = split_options(call, _ZIP)
     for index, word in enumerate(operands):
         call.use(word, "r" if index else "rw")
@@ -65,7 +65,7 @@ def run_zip(call: Call) -> None:
 
 
 def run_unzip(call: Call) -> None:
-    """`unzip`: the first operand is read, the others are names inside the archive."""
+    """Analyze `unzip`: the first operand is read, the others are names inside the archive."""
     operands, _ = split_options(call, _UNZIP)
     for word in operands[:1]:
         call.use(word, "r")
@@ -74,7 +74,7 @@ def run_unzip(call: Call) -> None:
 
 
 def run_seven_zip(call: Call) -> None:
-    """`7z`: a letter, the archive, and what goes in or out."""
+    """Analyze `7z`: a command character, the archive, and the packed or unpacked files."""
     operands, _ = split_options(call, _SEVEN)
     packs = bool(operands) and operands[0].text in ("a", "u")
     for index, word in enumerate(operands[1:]):
@@ -85,7 +85,7 @@ def run_seven_zip(call: Call) -> None:
 
 
 def run_cpio(call: Call) -> None:
-    """`cpio`, `pax`: the names of the files come on standard input."""
+    """Analyze `cpio`, `pax`: the file names are on standard input."""
     call.opaque()
     for word in split_options(call, _CPIO)[0]:
         call.use(word, "rw")

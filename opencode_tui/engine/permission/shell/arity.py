@@ -1,4 +1,4 @@
-"""How many words of a command name what it does, so that `git status *` can be allowed without allowing all of git.
+"""The number of words that identify a kind of command, so that `git status *` can be allowed without allowing all of git.
 
 Source: reference, section 27 (Bash arity table), widened by our own knowledge of the tools.
 """
@@ -30,7 +30,7 @@ def _arity() -> Mapping[str, int]:
 
 
 def command_prefix(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the leading words that name what a command does; the longest entry of the table that fits decides, none means one."""
+    """Return the leading words that identify a kind of command: by the longest matching entry of the table, else one word."""
     for length in range(min(len(words), 3), 0, -1):
         arity = _arity().get(" ".join(words[:length]))
         if arity is not None:

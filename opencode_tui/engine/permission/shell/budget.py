@@ -3,21 +3,21 @@
 from dataclasses import dataclass
 
 DEPTH_LIMIT = 60
-"""Scripts inside scripts, substitutions and blocks that are followed."""
+"""Maximum nesting of scripts, substitutions and blocks."""
 
 COMMAND_LIMIT = 500
 """Maximum number of analyzed simple commands; those in repeated loop bodies count each time."""
 
 WORD_LIMIT = 20_000
-"""Words that are looked at, those of wrapped commands counted each time."""
+"""Maximum number of analyzed words; those of wrapped commands count each time."""
 
 TEXT_LIMIT = 200_000
-"""Characters of scripts inside the script that are parsed."""
+"""Maximum number of parsed characters of nested scripts."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """What a scan has spent so far."""
+    """The use of the limits by a scan so far."""
 
     depth: int = 0
     commands: int = 0
@@ -26,15 +26,15 @@ class Budget:
 
     @property
     def is_deep(self) -> bool:
-        """Whether nothing further inside is followed."""
+        """Return whether no deeper nesting is followed."""
         return self.depth >= DEPTH_LIMIT
 
     @property
     def is_spent(self) -> bool:
-        """Whether no further command is followed."""
+        """Return whether no further command is followed."""
         return self.commands > COMMAND_LIMIT or self.words > WORD_LIMIT
 
     def allows(self, text: str) -> bool:
-        """Whether one more script inside the script is parsed."""
+        """Return whether another nested script is parsed."""
         self.text += len(text)
         return not self.is_deep and self.text <= TEXT_LIMIT

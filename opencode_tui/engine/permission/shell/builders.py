@@ -1,4 +1,4 @@
-"""make and containers: they run what a file of the project says, and their options reach outside."""
+"""make and containers: they run instructions in a file of the project, and their options reach outside."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ _SHORT_I = re.compile(r"-[itdPq]+")
 
 
 def run_make(call: Call) -> None:
-    """`make`: recipes are programs of the project; a variable on the line can be one too."""
+    """Analyze `make`: recipes are programs of the project; a variable on the command line can be one, too."""
     call.opaque()
     operands, _ = split_options(call, _MAKE)
     for word in operands:
@@ -35,7 +35,7 @@ def run_make(call: Call) -> None:
 
 
 def run_container(call: Call) -> None:
-    """`docker`, `podman`: volumes are folders of this machine; what runs inside is out of sight."""
+    """Analyze `docker`, `podman`: volumes are folders of this machine; commands inside the container are unknown."""
     call.network()
     call.opaque()
     words = [word for word in call.arguments if not _SHORT_I.fullmatch(word.text)]
@@ -81,4 +81,4 @@ BUILDERS: Mapping[str, Callable[[Call], None]] = {
         ("docker", "podman", "nerdctl", "docker-compose", "podman-compose", "buildah", "lxc", "vagrant"), run_container
     ),
 }
-"""Programs that run what a file of the project says."""
+"""Programs that run instructions in a file of the project."""

@@ -1,4 +1,4 @@
-"""Commands of the shell itself: they move it, define things for later, or evaluate text."""
+"""Builtins of the shell: they change its folder, define names, or evaluate text."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def change_directory(call: Call) -> None:
-    """`cd`, `pushd`: later relative paths start elsewhere; a folder outside is itself a path outside."""
+    """Analyze `cd`, `pushd`: they change the base of later relative paths; a folder outside is itself a path outside."""
     words = [word for word in call.arguments if not re.fullmatch(r"-[LPe@n]+|--", word.text)]
     target = words[0] if words else literal(call.state.home)
     if call.name == "pushd":
@@ -34,46 +34,46 @@ def change_directory(call: Call) -> None:
         call.use(target, "r")
     folders = moved(call.state.folders, target.text)
     files = call.runner.findings
-    settled = (
+    cannot_fail = (
         len(words) < 2
         and folders is not None
         and all(files.filesystem.is_folder(files.real(folder)) for folder in folders)
     )
-    call.state.move(folders, settled=settled)
+    call.state.move(folders, cannot_fail=cannot_fail)
     if folders is None:
         call.opaque()
 
 
 def _lose(call: Call) -> None:
-    call.state.move(None, settled=True)
+    call.state.move(None, cannot_fail=True)
     call.opaque()
 
 
 def pop_directory(call: Call) -> None:
-    """`popd`: back to where the last `pushd` left."""
+    """Analyze `popd`: it returns to the folder before the last `pushd`."""
     if call.arguments or not call.state.stack:
         _lose(call)
         return
     *rest, last = call.state.stack
     call.state.stack = tuple(rest)
-    call.state.move(last, settled=True)
+    call.state.move(last, cannot_fail=True)
 
 
 def evaluate(call: Call) -> None:
-    """`eval`: its words are a script of this very shell."""
+    """Analyze `eval`: its words are a script in the current shell."""
     call.opaque()
     call.runner.run_text(" ".join(call.texts()), call.state)
 
 
 def source(call: Call) -> None:
-    """`source`, `.`: a file's commands run in this shell; that it stays in its folder is assumed."""
+    """Analyze `source`, `.`: a file's commands run in the current shell; they are assumed not to change its folder."""
     call.opaque()
     for word in call.arguments[:1]:
         call.use(word, "r")
 
 
 def trap(call: Call) -> None:
-    """`trap`: a script for later."""
+    """Analyze `trap`: a script that runs later."""
     words = [word for word in call.arguments if word.text not in ("--", "-l", "-p")]
     if len(words) > 1 and words[0].text not in ("-", ""):
         call.opaque()
@@ -81,7 +81,7 @@ def trap(call: Call) -> None:
 
 
 def alias(call: Call) -> None:
-    """`alias`: a name gets another meaning."""
+    """Analyze `alias`: it changes the meaning of a name."""
     for word in call.arguments:
         name, equals, value = word.text.partition("=")
         if equals and name:
@@ -90,7 +90,7 @@ def alias(call: Call) -> None:
 
 
 def declare(call: Call) -> None:
-    """`export`, `declare` and the like: the assignments are noted before; names may hold subscripts that bash evaluates."""
+    """Analyze `export`, `declare` and similar, whose assignments are already recorded; bash evaluates subscripts in names."""
     for word in call.arguments:
         name, _, value = word.text.partition("=")
         _evaluate_subscript(call, name)
@@ -103,7 +103,7 @@ def declare(call: Call) -> None:
 
 
 def set_options(call: Call) -> None:
-    """`set`, `shopt`: positional words and options; some options change what text means."""
+    """Analyze `set`, `shopt`: positional parameters and options; some options change the meaning of text."""
     if call.name == "shopt" and any(
         word.text in ("expand_aliases", "extglob", "sourcepath") for word in call.arguments
     ):
@@ -111,7 +111,7 @@ def set_options(call: Call) -> None:
 
 
 def read_variables(call: Call) -> None:
-    """`read`, `mapfile`: variables get what comes in; `-C` runs a command for it."""
+    """Analyze `read`, `mapfile`: variables receive input; `-C` runs a command for it."""
     words = call.arguments
     for index, word in enumerate(words):
         if word.text == "-C" and index + 1 < len(words):
@@ -123,7 +123,7 @@ def read_variables(call: Call) -> None:
 
 
 def print_formatted(call: Call) -> None:
-    """`printf`: `-v` names a variable, whose subscript bash evaluates."""
+    """Analyze `printf`: `-v` names a variable, whose subscript bash evaluates."""
     words = call.arguments
     if words and words[0].text.startswith("-v"):
         attached = words[0].text[2:]
@@ -133,7 +133,7 @@ def print_formatted(call: Call) -> None:
 
 
 def test(call: Call) -> None:
-    """`test`: tested files count as read; the operand of `-v` is evaluated."""
+    """Analyze `test`: tested files count as read; the operand of `-v` is evaluated."""
     words = call.arguments
     for index, word in enumerate(words[:-1]):
         if word.text == "-v":
@@ -143,7 +143,7 @@ def test(call: Call) -> None:
 
 
 def calculate(call: Call) -> None:
-    """`let`, `unset`, `wait`, `getopts`: arithmetic or names with subscripts."""
+    """Analyze `let`, `unset`, `wait`, `getopts`: arithmetic or names with subscripts."""
     for word in call.arguments:
         _evaluate_subscript(call, word.text)
         if call.name == "unset" and is_dangerous(word.text):
@@ -156,7 +156,7 @@ def _evaluate_subscript(call: Call, text: str) -> None:
 
 
 def history(call: Call) -> None:
-    """`history`, `fc`: files of former commands, and running them again."""
+    """Analyze `history`, `fc`: files of former commands, and their repetition."""
     words = call.arguments
     if call.name == "fc" and not any(word.text.startswith("-l") for word in words):
         call.opaque()
@@ -167,7 +167,7 @@ def history(call: Call) -> None:
 
 
 def hash_programs(call: Call) -> None:
-    """`hash -p`, `enable -f`, `complete -C`, `bind -x`: later names mean something else."""
+    """Analyze `hash -p`, `enable -f`, `complete -C`, `bind -x`: they change the meaning of later names."""
     for word in call.arguments:
         _evaluate_subscript(call, word.text)
     if call.name == "bind":
@@ -178,7 +178,7 @@ def hash_programs(call: Call) -> None:
 
 
 def open_block(call: Call) -> None:
-    """`{` where the grammar took a block for words, as after a `!`: what follows is a command."""
+    """Analyze `{` where the grammar parses a block as words, as after a `!`: a command follows."""
     call.run_words(call.arguments)
 
 
@@ -201,4 +201,4 @@ BUILTINS: Mapping[str, Callable[[Call], None]] = {
     **dict.fromkeys(("hash", "enable", "complete", "compgen", "bind", "compopt"), hash_programs),
     "{": open_block,
 }
-"""Commands of the shell itself that need more than the table."""
+"""Builtins of the shell that need more than the table."""

@@ -1,4 +1,4 @@
-"""One simple command as the analysers see it, and what they can say about it."""
+"""One simple command as the analyzers see it, with methods that record its effects."""
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,7 +10,7 @@ from opencode_tui.engine.permission.shell.words import Word, literal
 
 
 class Call(Struct, frozen=True):
-    """A command: its program, its words after expansion, where it runs, and the text that it gets on standard input if known."""
+    """A command: its program, its words after expansion, its folder, and the text on standard input if known."""
 
     program: Word
     arguments: list[Word]
@@ -45,16 +45,16 @@ class Call(Struct, frozen=True):
         self.runner.findings.network = True
 
     def run_words(self, words: list[Word]) -> None:
-        """Look at a command that this one starts."""
+        """Analyze a command that this one starts."""
         if words:
             self.runner.run_words(words, self.state, stdin=self.stdin)
 
     def run_text(self, text: str) -> None:
-        """Look at a script that this command runs in a shell of its own."""
+        """Analyze a script that this command runs in a subshell."""
         self.runner.run_text(text, self.state.fork())
 
     def inside(self, folder: Word) -> "Call":
-        """Return the call as made in another folder."""
+        """Return the same call in another folder."""
         state = self.state.fork()
         known = folder.known and not folder.glob
         state.folders = moved(state.folders, folder.text) if known else None

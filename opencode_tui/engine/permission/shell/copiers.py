@@ -1,4 +1,4 @@
-"""ln and dd: links that lead out of the project, and operands that are written `key=value`."""
+"""ln and dd: links to paths outside the project, and operands of the form `key=value`."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ _LN = parse_spec("r;w", "-t=d --target-directory=d -S=t")
 
 
 def make_link(call: Call) -> None:
-    """`ln`: a symbolic link that leads out makes every later path uncertain."""
+    """Analyze `ln`: a symbolic link to a path outside makes every later path uncertain."""
     operands, seen = split_options(call, _LN)
     points_to = operands if Role.TARGET in seen or len(operands) == 1 else operands[:-1]
     is_symbolic = any(re.match(r"-[A-Za-z]*s|--sym", text) for text in call.texts())
@@ -34,7 +34,7 @@ def _leads_out(call: Call, word: Word) -> bool:
 
 
 def copy_blocks(call: Call) -> None:
-    """`dd`: `if=` is read, `of=` is written."""
+    """Analyze `dd`: `if=` is read, `of=` is written."""
     for word in call.arguments:
         name, equals, _ = word.text.partition("=")
         if equals and name in ("if", "of"):

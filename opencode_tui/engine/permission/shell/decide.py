@@ -1,4 +1,4 @@
-"""Decides about a scan by rules: the most restrictive decision over all its members.
+"""The decision on a scan by rules: the most restrictive one of all its members.
 
 deny > ask-external > ask > allow. A scan without members or with unknown ones means ask.
 """
@@ -22,7 +22,7 @@ def decide(scan: Scan, rules: Sequence[Rule]) -> Decision:
 
 
 def evaluate_scan(scan: Scan, evaluate: Callable[[str, str], Rule]) -> Decision:
-    """Return the decision; `evaluate` gives the rule for a permission and a pattern.
+    """Return the decision; `evaluate` returns the rule for a permission and a pattern.
 
     Permissions asked for: `bash` with the texts of the members, `external_directory` with `<folder>/*`, `read` with the absolute
     path of a file of secrets.
@@ -64,7 +64,7 @@ def _external(folder: str, evaluate: Callable[[str, str], Rule]) -> Decision:
 
 
 def _protected(path: str, evaluate: Callable[[str, str], Rule]) -> Decision:
-    """A file with secrets is decided by the rules for reading; commands that run later always need approval."""
+    """Return the decision on a protected path: rules for `read` apply to files with secrets; others always need approval."""
     if is_secret(path):
         return evaluate("read", path).action
     return "deny" if evaluate("edit", path).action == "deny" else "ask"

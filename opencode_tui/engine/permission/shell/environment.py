@@ -1,4 +1,4 @@
-"""Environment variables that change what a command does: set for one, nothing of that command is certain any more."""
+"""Environment variables that change what a command does: a command with one of them set is opaque."""
 
 import re
 
@@ -35,7 +35,7 @@ _NAMES_A_FILE = re.compile(r"[\w./~+-]*")
 
 
 def is_dangerous(name: str) -> bool:
-    """Whether a variable can make a program that is known do something else."""
+    """Return whether a variable can change what a known program does."""
     upper = name.upper()
     if upper in _HARMLESS:
         return False
@@ -43,5 +43,5 @@ def is_dangerous(name: str) -> bool:
 
 
 def holds_command(name: str, value: str) -> bool:
-    """Whether the value of a dangerous variable is a command line that will run (and not merely a name or a list of folders)."""
+    """Return whether the value of a dangerous variable is a command line that will run, not a name or a list of folders."""
     return name.upper() not in ("PATH", "IFS", "CDPATH") and _NAMES_A_FILE.fullmatch(value) is None

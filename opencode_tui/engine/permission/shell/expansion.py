@@ -1,4 +1,4 @@
-"""From the parser's nodes to words: quoting, variables, substitutions. What cannot be known becomes an unknown piece."""
+"""Conversion of the parser's nodes to words: quoting, variables, substitutions. Unknown values become unknown pieces."""
 
 import re
 from typing import TYPE_CHECKING, Protocol
@@ -30,18 +30,18 @@ _FIXED_WORDS = frozenset(
 
 
 class Substitutions(Protocol):
-    """What runs the commands that stand inside words."""
+    """Analyzes the commands inside words."""
 
     def substitute(self, node: "Node", state: State) -> None:
-        """Look at every command inside a node."""
+        """Analyze every command inside a node."""
         ...
 
     def calculate(self, node: "Node", state: State) -> None:
-        """Look at an arithmetic expression, which bash evaluates through the values of its variables."""
+        """Analyze an arithmetic expression, which bash evaluates through the values of its variables."""
         ...
 
     def mark_opaque(self) -> None:
-        """Note that the present command is not fully known."""
+        """Record that the current command is not fully known."""
         ...
 
 
@@ -125,7 +125,7 @@ class Expander:
                 return UNKNOWN
 
     def _output(self, text: str, state: State) -> str:
-        """Return what a substitution gives where that is plain: a number, the present folder."""
+        """Return the result of a substitution where it is known: a number, the current folder."""
         if _COUNTS.fullmatch(text):
             return "1"
         return quote(state.folder or UNKNOWN) if text in ("$(pwd)", "`pwd`") else UNKNOWN
@@ -137,11 +137,11 @@ class Expander:
             if child.type != "$":
                 pieces.append(self._encode(child, state))
             elif index + 1 == len(children) or children[index + 1].type != "string":
-                pieces.append(UNKNOWN)  # the grammar has cut a variable in two
+                pieces.append(UNKNOWN)  # the grammar splits a variable in two
         return "".join(pieces)
 
     def _encode_string(self, node: "Node", state: State) -> str:
-        """Double quotes; the grammar leaves some blanks between its children, so text is taken by position."""
+        """Append a double-quoted text; the grammar leaves some blanks between its children, so text is read by position."""
         source = node.text or b""
         start = node.start_byte
         place = 1 if source.startswith(b'"') else 2

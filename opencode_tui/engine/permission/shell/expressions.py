@@ -1,4 +1,4 @@
-"""`[ … ]`, `[[ … ]]`, `(( … ))` and `$(( … ))`: commands in them, files that are tested, text that bash evaluates once more."""
+"""`[ … ]`, `[[ … ]]`, `(( … ))` and `$(( … ))`: commands in them, tested files, text that bash evaluates again."""
 
 import re
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ def look_at_expression(node: "Node", state: State, interpreter: Interpreter) -> 
 
 
 def look_at_arithmetic(node: "Node", state: State, interpreter: Interpreter, *, is_test: bool = False) -> None:
-    """Record the commands that an arithmetic expression runs, also through its variables, whose values bash evaluates too."""
+    """Record the commands that an arithmetic expression runs, also in its variables, whose values bash evaluates, too."""
     if not _INTERESTING.search(node.text or b""):
         return
     interpreter.substitute(node, state)
@@ -51,7 +51,7 @@ def look_at_evaluated(text: str, state: State, interpreter: Interpreter) -> None
 
 
 def _parts(node: "Node") -> "Iterator[Node]":
-    """Yield every node of an expression outside of substitutions, which are shells of their own."""
+    """Yield every node of an expression outside of substitutions, which run in subshells."""
     waiting = [node]
     while waiting:
         current = waiting.pop()

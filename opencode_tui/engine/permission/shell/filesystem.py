@@ -1,4 +1,4 @@
-"""What the scanner may ask of the file system: links, folders and names. Nothing is opened, nothing is written."""
+"""The scanner's access to the file system: links, folders and names. No file is opened or written."""
 
 import os
 import stat
@@ -17,41 +17,41 @@ class ShellFileSystem(Protocol):
     """The facts about absolute paths that a scan depends on."""
 
     def link_target(self, path: str) -> str | None:
-        """Return what a symbolic link holds, None for anything else."""
+        """Return the target of a symbolic link, None for anything else."""
         ...
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder (links are not followed)."""
+        """Return whether the path is a folder (links are not followed)."""
         ...
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, at most `ENTRY_LIMIT`; nothing when it cannot be read."""
+        """Return the names in a folder, at most `ENTRY_LIMIT`; empty if it cannot be read."""
         ...
 
     def files_below(self, folder: str) -> Iterable[str]:
-        """Yield the paths of files below a folder, at most `ENTRY_LIMIT`; links are not followed."""
+        """Yield the paths of files under a folder, at most `ENTRY_LIMIT`; links are not followed."""
         ...
 
 
 class RealFileSystem:
-    """The disk. Blocks for as long as the disk does."""
+    """The real file system. Blocks."""
 
     def link_target(self, path: str) -> str | None:
-        """Return what a symbolic link holds, None for anything else."""
+        """Return the target of a symbolic link, None for anything else."""
         try:
             return os.readlink(path)
         except (OSError, ValueError):
             return None
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder (links are not followed)."""
+        """Return whether the path is a folder (links are not followed)."""
         try:
             return stat.S_ISDIR(os.lstat(path).st_mode)
         except (OSError, ValueError):
             return False
 
     def names(self, folder: str) -> list[str]:
-        """Return the names in a folder, at most `ENTRY_LIMIT`; nothing when it cannot be read."""
+        """Return the names in a folder, at most `ENTRY_LIMIT`; empty if it cannot be read."""
         found: list[str] = []
         try:
             with os.scandir(folder) as entries:
@@ -64,7 +64,7 @@ class RealFileSystem:
         return found
 
     def files_below(self, folder: str) -> Iterable[str]:
-        """Yield the paths of files below a folder, at most `ENTRY_LIMIT`; links are not followed."""
+        """Yield the paths of files under a folder, at most `ENTRY_LIMIT`; links are not followed."""
         seen = 0
         for parent, folders, files in os.walk(folder):
             folders[:] = [name for name in folders if name not in {".git", "node_modules"}]
@@ -86,11 +86,11 @@ class VirtualFileSystem:
             self._folders.update(str(parent) for parent in PurePosixPath(path).parents if len(str(parent)) > len(root))
 
     def link_target(self, path: str) -> str | None:
-        """Return what a symbolic link holds, None for anything else."""
+        """Return the target of a symbolic link, None for anything else."""
         return self._links.get(path)
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder (links are not followed)."""
+        """Return whether the path is a folder (links are not followed)."""
         return path in self._folders
 
     def names(self, folder: str) -> list[str]:
@@ -100,6 +100,6 @@ class VirtualFileSystem:
         return sorted({path[len(start) :].split("/")[0] for path in known if path.startswith(start)})
 
     def files_below(self, folder: str) -> Iterable[str]:
-        """Yield the paths of files below a folder; links are not followed."""
+        """Yield the paths of files under a folder; links are not followed."""
         start = folder.rstrip("/") + "/"
         return [path for path in self._files if path.startswith(start)]

@@ -1,4 +1,4 @@
-"""What a scan has found so far: members, paths outside, protected paths, and whether something stays unknown."""
+"""The results of a scan so far: members, paths outside the project, protected paths, and whether something is unknown."""
 
 import posixpath
 from dataclasses import dataclass, field
@@ -21,10 +21,10 @@ Mode = Literal["r", "w", "rw"]
 
 
 PATH_LIMIT = 4_096
-"""Characters of a path that the kernel accepts; links in a longer one do not matter. Source: Linux, PATH_MAX."""
+"""Maximum length of a path in the kernel; links in longer paths do not matter. Source: Linux, PATH_MAX."""
 
 GLOB_LIMIT = 200
-"""Globs that are looked up in one scan."""
+"""Maximum number of globs that one scan expands."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class FoundMember:
 
 @dataclass(slots=True)
 class Findings:
-    """Collects; `root` is the project's real path. Paths are judged from the folders that the shell may be in."""
+    """Collects the results of a scan; `root` is the project's real path. Paths are relative to the folders of the shell."""
 
     root: str
     filesystem: ShellFileSystem
@@ -91,7 +91,7 @@ class Findings:
         return known
 
     def _follow(self, path: str) -> str:
-        """Look only at the last part when the folders above are known."""
+        """Resolve only the last part when the folders above are known."""
         if len(path) > PATH_LIMIT:
             return posixpath.normpath(path)
         folder, _, name = path.rpartition("/")
@@ -142,7 +142,7 @@ class Findings:
         return known
 
     def _note_climb(self, path: str, mode: Mode) -> None:
-        """A glob that is followed by `..` leads out even where nothing matches now."""
+        """Judge a glob followed by `..`, which leads outside even where nothing matches now."""
         real = self.real(path)
         if not is_inside(real, self.root):
             folder = self.real(glob_folder(real))

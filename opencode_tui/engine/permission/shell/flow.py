@@ -1,4 +1,4 @@
-"""Branches, loops and chains: every way through is followed, and the folders that each may leave the shell in are joined."""
+"""Branches, loops and chains: follows every path and joins the folders that the shell may be in afterwards."""
 
 import re
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 VALUE_LIMIT = 32
-"""Values of a loop variable for which the body is followed one by one; with more of them the value is unknown."""
+"""Maximum number of values of a loop variable for which the body is followed one by one; with more, the value is unknown."""
 
 _BODIES = frozenset({"do_group", "compound_statement"})
 _CLAUSES = frozenset({"elif_clause", "else_clause", "case_item"})
@@ -22,29 +22,33 @@ _EXIT = re.compile(rb"exit(?: +\d+)?")
 
 
 def follow_chain(node: "Node", state: State, interpreter: Interpreter) -> None:
-    """Follow `a && b || c`: what comes next starts where success, or failure, left the shell."""
+    """Follow `a && b || c`: each next command starts in the folder after success, or after failure, of the previous one."""
     first, chain = _flatten(node)
     if first.type == "list":
         interpreter.sequence(first, state)
     else:
         interpreter.statement(first, state)
-    succeeded, failed, settled = state.folders, state.after_failure, state.settled
+    succeeded, failed, cannot_fail = state.folders, state.after_failure, state.cannot_fail
     for operator, member in chain:
         is_and = operator == "&&"
         state.folders = state.after_failure = succeeded if is_and else failed
-        state.settled = True
+        state.cannot_fail = True
         interpreter.statement(member, state)
         if is_and:
-            succeeded, failed, settled = state.folders, union(failed, state.after_failure), settled and state.settled
+            succeeded, failed, cannot_fail = (
+                state.folders,
+                union(failed, state.after_failure),
+                cannot_fail and state.cannot_fail,
+            )
         elif _leaves(member):
-            settled = True
+            cannot_fail = True
         else:
-            succeeded, failed, settled = (
+            succeeded, failed, cannot_fail = (
                 union(succeeded, state.folders),
                 state.after_failure,
-                settled and state.settled,
+                cannot_fail and state.cannot_fail,
             )
-    state.folders, state.after_failure, state.settled = succeeded, failed, settled
+    state.folders, state.after_failure, state.cannot_fail = succeeded, failed, cannot_fail
 
 
 def _flatten(node: "Node") -> "tuple[Node, list[tuple[str, Node]]]":
@@ -61,14 +65,14 @@ def _flatten(node: "Node") -> "tuple[Node, list[tuple[str, Node]]]":
 
 
 def last_command(node: "Node") -> "Node | None":
-    """Return the command that the grammar means when it hangs a redirection on a chain or a pipeline: the last one."""
+    """Return the command of a redirection that the grammar attaches to a chain or a pipeline: the last one."""
     while node.type in _CHAINS and node.named_children:
         node = node.named_children[-1]
     return node if node.type in COMMANDS else None
 
 
 def _leaves(node: "Node") -> bool:
-    """Whether a statement ends the shell, so that nothing after it follows a failure."""
+    """Return whether a statement ends the shell, so that nothing after it follows a failure."""
     return node.type == "command" and _EXIT.fullmatch(node.text or b"") is not None
 
 
@@ -85,7 +89,7 @@ def follow_branches(node: "Node", state: State, interpreter: Interpreter) -> Non
 
 
 def follow_loop(node: "Node", state: State, interpreter: Interpreter) -> None:
-    """Follow `while`, `until` and `for ((…))`: again from where the body left the shell, until nothing new comes."""
+    """Follow `while`, `until` and `for ((…))`: repeat from the state after the body until it no longer changes."""
     start = state.folders
     interpreter.sequence(node, state)
     if state.folders != start:

@@ -1,4 +1,4 @@
-"""git: its options before the command, commands that run programs or talk to servers, and the paths that they take."""
+"""git: its options before the command, commands that run programs or access servers, and their paths."""
 
 import re
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ _BEFORE: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class _Line:
-    """A git command line: the command, its words, and the call as made in the folder that `-C` names."""
+    """A git command line: the command, its words, and the call in the folder that `-C` names."""
 
     call: Call
     command: str = ""
@@ -70,7 +70,7 @@ def run_git(call: Call) -> None:
     if not line.command:
         return
     if line.command not in _KNOWN:
-        call.opaque()  # an alias of the settings, or another program
+        call.opaque()  # an alias in git's config, or another program
     if line.command in _NETWORK or (
         line.command == "remote" and any(w.text in ("update", "show", "prune") for w in line.words)
     ):
@@ -148,9 +148,9 @@ def _note_paths(call: Call, line: _Line) -> None:
             if text.startswith("ext::"):
                 call.opaque()
             continue
-        behind = text.rpartition(":")[2]
-        if behind != text and is_secret(behind):
-            call.use_text(behind, "r")
+        path = text.rpartition(":")[2]
+        if path != text and is_secret(path):
+            call.use_text(path, "r")
             continue
         if not word.known and line.command in (
             "show",

@@ -27,7 +27,7 @@ _NETWORK_MODULES = names("pip http.server ensurepip twine venv build smtpd ftpli
 
 
 def run_shell(call: Call) -> None:
-    """`bash` and its like: `-c` takes a script, a word is a script's file, else the script comes from standard input."""
+    """Analyze `bash` and similar shells: `-c` takes a script, a word is a script file, else the script is standard input."""
     call.opaque()
     waiting = list(call.arguments)
     is_text = False
@@ -50,7 +50,7 @@ def run_shell(call: Call) -> None:
 
 
 def switch_user(call: Call) -> None:
-    """`su`, `runuser`, `sg`, `script`: another shell, whose script follows `-c`."""
+    """Analyze `su`, `runuser`, `sg`, `script`: another shell, whose script follows `-c`."""
     call.opaque()
     words = call.arguments
     for index, word in enumerate(words):
@@ -68,7 +68,7 @@ def switch_user(call: Call) -> None:
 
 
 def schedule(call: Call) -> None:
-    """`at`, `batch`, `crontab`: the script comes on standard input or from a file, and runs later."""
+    """Analyze `at`, `batch`, `crontab`: the script is standard input or a file, and runs later."""
     call.opaque()
     if call.stdin is not None:
         call.run_text(call.stdin)
@@ -78,7 +78,7 @@ def schedule(call: Call) -> None:
 
 
 def run_language(call: Call) -> None:
-    """`python`, `node` and the like: the program is code; paths and names of secrets that stand in it are noted."""
+    """Analyze `python`, `node` and similar: the program is code; paths and names of secrets in it are recorded."""
     texts = call.texts()
     if texts and all(_QUIET.fullmatch(text) for text in texts):
         return
@@ -107,7 +107,7 @@ def _run_module(call: Call) -> None:
 
 
 def note_literals(call: Call, program: str) -> None:
-    """Note quoted texts of a program that are paths outside or names of secrets; what it does with them is unknown."""
+    """Record quoted strings in a program that are paths outside or names of secrets; their use is unknown."""
     for found in _LITERAL.finditer(program[:20_000]):
         text = found.group(2)
         if is_secret(text) or (len(text) > 1 and not text.startswith("//") and re.fullmatch(r"[\w./~+-]+", text)):

@@ -1,6 +1,6 @@
-"""From the words of a simple command to what it does: which program it is, and who knows about it.
+"""Selection of the analyzer for a simple command by its program.
 
-Order: functions of the script, programs given by path, wrappers, programs with rules of their own, the table of plain commands,
+Order: functions of the script, programs given by path, wrappers, programs with their own analyzer, the table of plain commands,
 and for everything else the assumption that any argument that looks like a path is read and written.
 """
 
@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.permission.shell.analysers import find_analyser
+from opencode_tui.engine.permission.shell.analyzers import find_analyzer
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
 from opencode_tui.engine.permission.shell.findings import FoundMember
@@ -31,7 +31,7 @@ _CACHED_NAMES = 1_024
 
 
 def invoke(command: SimpleCommand, member: FoundMember, state: State, runner: Runner) -> None:
-    """Look at one command and everything that it starts."""
+    """Analyze one command and everything that it starts."""
     _note_assignments(command, state, runner)
     words = command.words
     if not words:
@@ -80,19 +80,19 @@ def _run_program(call: Call, member: FoundMember) -> None:
 
 @lru_cache(maxsize=_CACHED_NAMES)
 def _knowledge(name: str) -> Callable[[Call], None]:
-    """Return what knows about a program; one with a version in its name (`python3.12`) is like the one without."""
+    """Return the analyzer of a program; a version in its name (`python3.12`) is ignored."""
     for known in (name, _VERSION.sub("", name)):
         if is_wrapper(known):
             return partial(unwrap, name=known)
-        if analyser := find_analyser(known):
-            return analyser
+        if analyzer := find_analyzer(known):
+            return analyzer
         if spec := find_spec(known):
             return partial(apply_spec, spec=spec)
     return partial(apply_spec, spec=UNLISTED)
 
 
 def _run_file(call: Call) -> None:
-    """A program given by its path can be anything, also what was written a moment ago."""
+    """Record a program given by its path; it can be anything, even a file written by the same script."""
     call.use(call.program, "r")
     call.opaque()
     apply_spec(call, UNLISTED)

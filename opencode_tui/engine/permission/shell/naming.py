@@ -1,4 +1,4 @@
-"""Sets of names, written as plain text so that a long list stays readable."""
+"""Sets of names, written as text so that a long list is readable."""
 
 
 def names(text: str) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Types of the grammar's nodes, by what they are to a scan. Source: tree-sitter-bash 0.25, node types."""
+"""Types of the grammar's nodes, grouped by their meaning for a scan. Source: tree-sitter-bash 0.25, node types."""
 
 from opencode_tui.engine.permission.shell.naming import names
 
@@ -8,10 +8,10 @@ SUBSTITUTIONS = names("command_substitution process_substitution")
 BLOCKS = names(
     "program variable_assignments compound_statement do_group negated_command else_clause elif_clause case_item ERROR"
 )
-"""Nodes whose children are followed one after the other."""
+"""Nodes whose children are followed in order."""
 
 IGNORED = names("comment heredoc_body heredoc_end heredoc_start file_descriptor")
-"""Nodes that do nothing where a statement is expected; the body of a here-document is looked at with its redirection."""
+"""Nodes without effect where a statement is expected; the body of a here-document is analyzed with its redirection."""
 
 VALUES = names(
     "word number string raw_string ansi_c_string translated_string concatenation simple_expansion expansion variable_name"

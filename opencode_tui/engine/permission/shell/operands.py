@@ -13,23 +13,23 @@ from opencode_tui.engine.permission.shell.words import Word
 
 
 class Role(StrEnum):
-    """What an argument is to its command; the values are the letters of the table."""
+    """The role of an argument for its command; the values are the codes of the table."""
 
     TEXT = "t"
     READ = "r"
     WRITE = "w"
     BOTH = "b"
-    ENTRY = "e"  # written as an entry of its folder: a link itself, not what it leads to
-    MOVED = "m"  # read, and taken away as an entry
-    TREE = "T"  # read with everything below
+    ENTRY = "e"  # written as an entry of its folder: a link itself, not its target
+    MOVED = "m"  # read, and removed as an entry
+    TREE = "T"  # read with everything under it
     TARGET = "d"  # the folder to write to, instead of the last operand
-    PATTERN = "p"  # text that an option gives in place of the first operand
-    PATTERN_FILE = "q"  # a file that is read, in place of the first operand
+    PATTERN = "p"  # text of an option that replaces the first operand
+    PATTERN_FILE = "q"  # a file that is read; replaces the first operand
     NO_PATTERN = "0"  # no value; there is no first operand of another kind
     DATA = "@"  # text, or the name of a file after an `@`
     PROGRAM = "x"  # a command line that will be run
     FLAG = "!"  # no value; what the command does is unknown with it
-    SPREAD = "*"  # no value; folders are read with everything below
+    SPREAD = "*"  # no value; folders are read recursively
 
 
 class Spec(Struct, frozen=True):
@@ -55,7 +55,7 @@ _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
 _ABBREVIATED = re.compile(r"--\w[\w-]*")
 HIDDEN_LIMIT = 50
-"""Paths inside one word that are looked at."""
+"""Maximum number of analyzed paths inside one word."""
 
 _RISKY = frozenset({Role.WRITE, Role.TARGET, Role.BOTH, Role.ENTRY, Role.PROGRAM, Role.FLAG})
 _VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN})
@@ -98,7 +98,7 @@ def apply_spec(call: Call, spec: Spec) -> None:
 
 
 def split_options(call: Call, spec: Spec) -> tuple[list[Word], set[Role]]:
-    """Return the operands, and the roles of the options that were given; the values of options are noted."""
+    """Return the operands, and the roles of the options that were given; the values of options are recorded."""
     operands: list[Word] = []
     seen: set[Role] = set()
     waiting = list(reversed(call.arguments))
@@ -120,7 +120,7 @@ def split_options(call: Call, spec: Spec) -> tuple[list[Word], set[Role]]:
 
 
 def _note(call: Call, spec: Spec, seen: set[Role], role: Role, value: Word | None, waiting: list[Word]) -> None:
-    """Note one option; its value is attached, or the next word."""
+    """Record one option; its value is attached, or the next word."""
     seen.add(role)
     if role is Role.FLAG:
         call.opaque()
@@ -155,7 +155,7 @@ def _long_option(call: Call, spec: Spec, seen: set[Role], word: Word) -> None:
 
 
 def _cluster(call: Call, spec: Spec, seen: set[Role], word: Word, waiting: list[Word]) -> None:
-    """Short options written together; the first that takes a value takes the rest of the word, or the next one."""
+    """Record short options written together; the first that takes a value takes the rest of the word, or the next one."""
     is_known = False
     for index in range(1, len(word.text)):
         role = spec.options.get(f"-{word.text[index]}")
@@ -205,7 +205,7 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
 
 
 def _use_assumed(call: Call, word: Word) -> None:
-    """Record an argument of an unknown command: anything that looks like a path counts as one."""
+    """Record an argument of an unknown command: anything that looks like a path counts as a path."""
     if _URL.match(word.text):
         call.network()
         return
@@ -239,6 +239,6 @@ def at_home(word: Word, home: str) -> Word:
 
 
 def _first_path(text: str) -> int | None:
-    """Return where a path begins that is attached to a short option (`-I/usr/include`)."""
+    """Return the start of a path that is attached to a short option (`-I/usr/include`)."""
     found = re.match(r"-[A-Za-z](?=[/~]|\.\.)", text)
     return found.end() if found else None

@@ -1,4 +1,4 @@
-"""Where a path of a command leads: links followed, globs looked up, devices and protected files recognized.
+"""Resolution of a command's paths: follows links, expands globs, recognizes devices and protected files.
 
 Paths are absolute POSIX texts. Nothing here raises for a path that does not exist.
 """
@@ -19,22 +19,22 @@ _RUN_LATER = re.compile(r"(?:\.git|\.opencode|\.husky)(?:/.*)?|opencode\.jsonc?|
 
 
 def is_device(path: str) -> bool:
-    """Whether the path is a device that holds nothing of anybody's, such as `/dev/null`."""
+    """Return whether the path is a device without data of anyone, such as `/dev/null`."""
     return _DEVICE.fullmatch(path) is not None
 
 
 def is_network_device(path: str) -> bool:
-    """Whether bash opens a connection for this path. Source: bash manual, Redirections."""
+    """Return whether bash opens a connection for this path. Source: bash manual, Redirections."""
     return _NETWORK_DEVICE.match(path) is not None
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether a path is the folder or below it."""
+    """Return whether a path is the folder or under it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def is_secret(path: str) -> bool:
-    """Whether the name is that of a file with secrets: `.env`, `x.env`, `.env.local`; an `.env.example` is none.
+    """Return whether the name is that of a file with secrets: `.env`, `x.env`, `.env.local`, but not `.env.example`.
 
     Source: reference, section 26, rules for `read`.
     """
@@ -43,14 +43,14 @@ def is_secret(path: str) -> bool:
 
 
 def is_run_later(path: str, root: str) -> bool:
-    """Whether what is written to this path of the project can be run without a further question (git hooks, our settings)."""
+    """Return whether content written to this path of the project can run without approval (git hooks, our settings)."""
     return (
         path != root and is_inside(path, root) and _RUN_LATER.fullmatch(path[len(root.rstrip("/")) + 1 :]) is not None
     )
 
 
 def resolve(path: str, filesystem: ShellFileSystem) -> str:
-    """Return the path with links followed and `..` applied as the kernel does; a missing rest is kept as it is."""
+    """Return the path with links followed and `..` applied as the kernel does; a missing rest is unchanged."""
     waiting = [part for part in reversed(path.split("/")) if part not in ("", ".")]
     current = ""
     links = 0
@@ -60,7 +60,7 @@ def resolve(path: str, filesystem: ShellFileSystem) -> str:
             current = current.rpartition("/")[0]
             continue
         step = f"{current}/{part}"
-        # what /proc links to is that of the process which looks, not of the command
+        # links in /proc lead to files of the process that reads them, not of the command
         target = None if step.startswith("/proc/") else filesystem.link_target(step)
         if target is None or links >= LINK_LIMIT:
             current = step

@@ -1,4 +1,4 @@
-"""Where the standard input and output of a script's commands lead: pipelines, redirections, here-documents."""
+"""The standard input and output of a script's commands: pipelines, redirections, here-documents."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ _PRINTS = (b"echo ", b"printf ")
 
 
 class Plumbing:
-    """The pipes of one script. `upstream` is the text that the present command reads, None where it is unknown."""
+    """The pipes of one script. `upstream` is the text that the current command reads, None if unknown."""
 
     def __init__(self, reader: CommandReader, interpreter: Interpreter, budget: Budget) -> None:
         self.upstream: str | None = None
@@ -28,7 +28,7 @@ class Plumbing:
         self._redirects: dict[int, tuple[list[Node], Node | None]] = {}
 
     def pipeline(self, node: "Node", state: State) -> None:
-        """Each member runs in a shell of its own; text that is printed plainly is known to the next one."""
+        """Follow a pipeline: each member runs in a subshell; literal printed text is known to the next one."""
         given, text = self.upstream, None
         members = [child for child in node.named_children if child.type not in IGNORED]
         for child in members:
@@ -43,14 +43,14 @@ class Plumbing:
         state.merge_outcomes()
 
     def _printed(self, node: "Node", state: State) -> str | None:
-        """Return what a plain echo or printf gives to the next member of a pipeline."""
+        """Return the text that a plain echo or printf passes to the next member of a pipeline."""
         if node.type != "command" or not (node.text or b"").startswith(_PRINTS) or b"$(" in (node.text or b""):
             return None
         words = [word.text for child in node.named_children[1:] for word in self._interpreter.words(child, state)]
         return " ".join([word for word in words if not word.startswith("-")])
 
     def redirected(self, node: "Node", state: State) -> None:
-        """Follow a statement with redirections: those that the grammar hangs on a chain belong to its last command."""
+        """Follow a statement with redirections: those that the grammar attaches to a chain belong to its last command."""
         redirects = [child for child in node.named_children if child.type in REDIRECTS]
         bodies = [child for child in node.named_children if child.type not in REDIRECTS]
         last = last_command(bodies[-1]) if bodies else None
@@ -71,7 +71,7 @@ class Plumbing:
         self.follow(redirections, state)
 
     def detach(self, node: "Node") -> "tuple[list[Node], Node | None]":
-        """Return the redirections that `redirected` found for a command, and the statement of this one command alone."""
+        """Return the redirections that `redirected` found for a command, and the statement of this command only."""
         return self._redirects.pop(node.id, ([], node))
 
     def follow(self, redirections: Redirections, state: State) -> None:
@@ -83,7 +83,7 @@ class Plumbing:
         self.upstream = outer
 
     def open(self, redirections: Redirections, state: State) -> None:
-        """Note the files that redirections open, and look at what they run."""
+        """Record the files that redirections open, and analyze what they run."""
         for word, mode in redirections.opened:
             if not self._interpreter.findings.path(word, mode, state.folders):
                 self._interpreter.mark_opaque()

@@ -1,4 +1,4 @@
-"""Redirections of a statement: which files they open and how, and what a here-document gives to standard input."""
+"""Redirections of a statement: the files that they open, and the text that a here-document passes to standard input."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _DUPLICATES = frozenset({">&", "<&", ">&-", "<&-"})
 
 @dataclass(slots=True)
 class Redirections:
-    """What is opened, words that the grammar hangs behind a target but that are arguments, and known standard input.
+    """The opened files, the arguments that the grammar attaches to a target, and known standard input.
 
     `programs` are texts in which substitutions are live although the grammar does not show them; `statements` are commands that
     follow on the line of a here-document.
@@ -47,7 +47,7 @@ class Redirections:
     def read(
         self, nodes: Sequence["Node"], expander: Expander, state: State, *, read_write: frozenset[int] = frozenset()
     ) -> None:
-        """Take over redirection nodes; `read_write` are the places of `>` that stand for `<>`."""
+        """Add redirection nodes; `read_write` are the positions of each `>` that represents `<>`."""
         for node in nodes:
             match node.type:
                 case "file_redirect":

@@ -1,4 +1,4 @@
-"""ssh, scp, rsync: words for this machine and words for another one."""
+"""ssh, scp, rsync: local and remote words."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ _SSH_RUNS = re.compile(
 
 
 def run_ssh(call: Call) -> None:
-    """`ssh`: what runs over there is out of sight; some of its options run commands here."""
+    """Analyze `ssh`: commands on the other machine are unknown; some options run commands on this one."""
     call.network()
     call.opaque()
     _note_options(call)
@@ -34,7 +34,7 @@ def run_ssh(call: Call) -> None:
 
 
 def run_copy(call: Call) -> None:
-    """`scp`, `sftp`: local words are files."""
+    """Analyze `scp`, `sftp`: local words are files."""
     call.network()
     _note_options(call)
     _copy(call, _SCP)
@@ -49,7 +49,7 @@ def _note_options(call: Call) -> None:
 
 
 def run_rsync(call: Call) -> None:
-    """`rsync`: local words are folders; `-e` names the program that connects."""
+    """Analyze `rsync`: local words are folders; `-e` names the program that connects."""
     texts = call.texts()
     if any(_REMOTE.fullmatch(text) or text.startswith("rsync://") for text in texts if not text.startswith("-")):
         call.network()

@@ -1,4 +1,4 @@
-"""What the parts of a scan ask of each other: looking into commands inside commands, and noting what stays unknown."""
+"""Protocols between the parts of a scan: analysis of nested commands, and recording of what is unknown."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 class Runner(Protocol):
-    """What an analyser of a single command needs."""
+    """The scan as the analyzer of a single command sees it."""
 
     findings: Findings
 
     def run_words(self, words: list[Word], state: State, *, stdin: str | None = None) -> None:
-        """Look at a command that another command starts."""
+        """Analyze a command that another command starts."""
         ...
 
     def run_text(self, text: str, state: State) -> None:
-        """Look at a script that a command starts."""
+        """Analyze a script that a command starts."""
         ...
 
     def call_function(self, name: str, arguments: list[Word], state: State) -> None:
@@ -28,31 +28,31 @@ class Runner(Protocol):
         ...
 
     def evaluate(self, text: str, state: State) -> None:
-        """Look at text that bash evaluates as arithmetic or as a subscript."""
+        """Analyze text that bash evaluates as arithmetic or as a subscript."""
         ...
 
     def mark_opaque(self) -> None:
-        """Note that the present command, or outside of any the script, is not fully known."""
+        """Record that the current command, or outside of commands the script, is not fully known."""
         ...
 
     def poison(self) -> None:
-        """Note that no command of the script can be known any more."""
+        """Record that no command of the script is known from here on."""
         ...
 
 
 class Interpreter(Runner, Protocol):
-    """What follows statements and expands words."""
+    """Follows statements and expands words."""
 
     def statement(self, node: "Node", state: State) -> None:
         """Follow one statement."""
         ...
 
     def sequence(self, node: "Node", state: State) -> None:
-        """Follow the statements in a node one after the other."""
+        """Follow the statements in a node in order."""
         ...
 
     def substitute(self, node: "Node", state: State) -> None:
-        """Look at every command inside a node."""
+        """Analyze every command inside a node."""
         ...
 
     def words(self, node: "Node", state: State) -> list[Word]:

@@ -1,4 +1,4 @@
-"""What a shell command would do, found out by reading it: its members, the paths outside the project, what stays unknown.
+"""Static analysis of a shell command: its members, the paths outside the project, and what is unknown.
 
 Pure: nothing is run, the file system is only asked about links, folders and names. A scan never raises for any text; what it
 cannot follow makes the command opaque.
@@ -15,7 +15,7 @@ from opencode_tui.engine.permission.shell.walker import Walker
 from opencode_tui.engine.permission.shell.words import PRIVATE
 
 _SEEN = dict.fromkeys(map(ord, "\n\t\u00a0\u3000\u200d"))
-"""Characters that are no print but nothing strange either: line ends, wide blanks, the joiner inside emoji."""
+"""Harmless unprintable characters: line ends, wide blanks, the joiner inside emoji."""
 
 
 class ExternalPath(Struct, frozen=True):
@@ -27,7 +27,7 @@ class ExternalPath(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """One command that would run. Every text must be allowed; the first is its source, others are the same with quoting resolved.
+    """One command that would run. Every text must be allowed: its source, then the source with quoting resolved.
 
     `moves_only` marks a `cd` and similar commands, which only need approval for the folder.
     """
@@ -58,14 +58,14 @@ class Scan(Struct, frozen=True):
 
     @property
     def patterns(self) -> list[str]:
-        """The texts that rules for `bash` must allow, each once; a `cd` is not among them."""
+        """The texts that rules for `bash` must allow, without duplicates and without `cd`."""
         return list(dict.fromkeys(text for member in self.members if not member.moves_only for text in member.texts))
 
 
 def scan(command: str, *, cwd: str, home: str, project_root: str, filesystem: ShellFileSystem | None = None) -> Scan:
     """Return what a command line would do when bash runs it in `cwd`.
 
-    Paths are absolute texts. Blocks for look-ups of links and names, no longer than milliseconds for each path.
+    Paths are absolute strings. Blocks for look-ups of links and names, at most milliseconds per path.
     """
     files = filesystem if filesystem is not None else RealFileSystem()
     findings = Findings(root=resolve(project_root, files), filesystem=files)
@@ -103,7 +103,7 @@ def _folder(path: str, findings: Findings) -> str:
 
 
 def _always(members: list[FoundMember], *, opaque: bool) -> list[str]:
-    """Return what an `always` would allow: the command's kind for plain words, else these very texts."""
+    """Return the patterns that "always" would allow: the kind of command for plain words, else these exact texts."""
     patterns: dict[str, None] = {}
     for member in members:
         if member.moves_only:

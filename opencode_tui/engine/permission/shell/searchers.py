@@ -1,4 +1,4 @@
-"""Programs that walk folders and can run commands or write files for what they find: find, fd."""
+"""Programs that walk folders and can run commands or write files for each match: find, fd."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ _FD = parse_spec(
 
 
 def run_find(call: Call) -> None:
-    """`find`: the words before the first expression are where it starts; expressions may run, delete or write."""
+    """Analyze `find`: the words before the first expression are the folders; expressions may run, delete or write."""
     words = call.arguments
     count = next((index for index, word in enumerate(words) if _begins_expression(word.text)), len(words))
     starts = [word for word in words[:count] if not word.text.startswith("-")]
@@ -53,7 +53,7 @@ def _run_expressions(call: Call, words: list[Word]) -> None:
 
 
 def run_fd(call: Call) -> None:
-    """`fd`: like find, `-x` and `-X` take the rest of the line as a command."""
+    """Analyze `fd`: like find; `-x` and `-X` run the rest of the line as a command."""
     place = next(
         (
             index

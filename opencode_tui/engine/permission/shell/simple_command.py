@@ -1,4 +1,4 @@
-"""From the parser's node of a simple command to its words, assignments, redirections and the texts that rules see."""
+"""Conversion of a simple command's node to words, assignments, redirections and the texts that rules are matched against."""
 
 import re
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class SimpleCommand:
     blocks: list["Node"] = field(default_factory=list["Node"])
 
     def texts(self, shown: str) -> tuple[str, ...]:
-        """Return the texts that rules must allow: the statement as shown, and the words where quoting or blanks hide them."""
+        """Return the texts that rules must allow: the source, and the plain words where quoting or blanks hide them."""
         words = self.words
         resolved = " ".join([word.text for word in words])
         if resolved == shown and shown[:1] != "/":
@@ -50,7 +50,7 @@ class SimpleCommand:
         return tuple(dict.fromkeys(texts))
 
     def plain_words(self) -> tuple[str, ...] | None:
-        """Return the words when the command is nothing but words, so that a pattern can stand for its kind; else None."""
+        """Return the words if the command consists of words only, so that a pattern can describe its kind; else None."""
         words = self.words
         if not words or self.redirections.texts or not self.source.startswith(words[0].text):
             return None
@@ -60,13 +60,13 @@ class SimpleCommand:
 
 
 def system_program(path: str) -> str | None:
-    """Return the name of a program that is given by its path in one of the system's folders."""
+    """Return the name of a program whose path is in a system folder."""
     found = _SYSTEM_PROGRAM.fullmatch(path) if path[:1] == "/" else None
     return found.group(1) if found else None
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether a program's name is written in the letters that programs have."""
+    """Return whether a program's name consists of the characters usual in program names."""
     return _PLAIN_NAME.fullmatch(name) is not None
 
 
@@ -89,7 +89,7 @@ class CommandReader:
         self._read_write = read_write
 
     def shown(self, node: "Node") -> str:
-        """Return the text of a node as it was given."""
+        """Return the source of a node."""
         return from_source(self._source[node.start_byte : node.end_byte])
 
     def shown_statement(self, node: "Node | None", command: SimpleCommand) -> str:
@@ -143,6 +143,6 @@ class CommandReader:
             command.words.append(literal(f"{name}={value}"))
 
     def _is_descriptor(self, node: "Node") -> bool:
-        """Whether a word is the `{name}` before a redirection, which takes a free descriptor."""
+        """Return whether a word is the `{name}` before a redirection, which assigns a free descriptor."""
         follows = self._source[node.end_byte : node.end_byte + 1]
         return follows in (b"<", b">") and _DESCRIPTOR.fullmatch(node.text or b"") is not None

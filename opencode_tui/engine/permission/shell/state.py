@@ -1,4 +1,4 @@
-"""What a shell knows while a script runs, as far as a scan follows it: folder, variables, functions."""
+"""The state of a shell as a scan follows it: folder, variables, functions."""
 
 import posixpath
 from dataclasses import dataclass, field
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 FOLDER_LIMIT = 8
-"""Folders that a shell may be in at one point; with more of them it is unknown where it is."""
+"""Maximum number of folders that a shell may be in; with more, its folder is unknown."""
 
 VALUE_LIMIT = 4_096
-"""Characters of a variable's value that are followed."""
+"""Maximum length of a variable's value that is followed, in characters."""
 
 _NUMERIC = names(
     "? $ ! # - RANDOM SECONDS LINENO UID EUID PPID BASHPID SHLVL COLUMNS LINES EPOCHSECONDS OPTIND SRANDOM"
@@ -28,14 +28,14 @@ Folders = frozenset[str] | None
 class State:
     """`folders` is where the shell may be now; `after_failure` is where it is if the last command failed.
 
-    `settled` is true if the last command cannot have failed in a way that matters for the folder; `passing` is for a shell that
-    ends with its one command, so that a `cd` there leads nowhere. Variables hold their text, unknown pieces as `UNKNOWN`.
+    `cannot_fail` is true if the last command cannot have failed in a way that matters for the folder; `passing` is for a shell that
+    ends after one command, so that a `cd` in it has no effect. Variables hold their text, unknown pieces as `UNKNOWN`.
     """
 
     home: str
     folders: Folders
     after_failure: Folders = None
-    settled: bool = True
+    cannot_fail: bool = True
     passing: bool = False
     variables: dict[str, str] = field(default_factory=dict[str, str])
     functions: dict[str, "Node"] = field(default_factory=dict[str, "Node"])
@@ -47,7 +47,7 @@ class State:
         return next(iter(self.folders)) if self.folders is not None and len(self.folders) == 1 else None
 
     def fork(self) -> "State":
-        """Return the state of a subshell: the same now, separate from here on."""
+        """Return the state of a subshell: equal now, independent from here on."""
         return State(
             home=self.home,
             folders=self.folders,
@@ -58,7 +58,7 @@ class State:
         )
 
     def variable(self, name: str) -> str:
-        """Return the value of a variable; what the scan has not seen being set is unknown."""
+        """Return the value of a variable; unknown if the script did not set it."""
         if name in _NUMERIC:
             return "0"
         value = self.variables.get(name)
@@ -75,7 +75,7 @@ class State:
                 return UNKNOWN
 
     def assign(self, name: str, value: str) -> None:
-        """Give a variable a value; one too long to follow is unknown."""
+        """Set a variable; a value too long to follow is unknown."""
         self.variables[name] = value if len(value) <= VALUE_LIMIT else UNKNOWN
 
     def bind(self, arguments: list[str]) -> dict[str, str]:
@@ -88,21 +88,21 @@ class State:
         return outer
 
     def is_set(self, name: str) -> bool:
-        """Whether the value of a variable is known to the scan."""
+        """Return whether the value of a variable is known to the scan."""
         return UNKNOWN not in self.variable(name)
 
-    def move(self, folders: Folders, *, settled: bool) -> None:
-        """Go somewhere; where the shell was is where it stays if that fails."""
+    def move(self, folders: Folders, *, cannot_fail: bool) -> None:
+        """Change the folder; on failure the shell stays in the present one."""
         self.after_failure = self.folders
         self.folders = limited(folders)
-        self.settled = settled
+        self.cannot_fail = cannot_fail
 
     def merge_outcomes(self) -> None:
-        """Take both outcomes of the last command together, as a `;` does."""
-        if not self.settled:
+        """Join the outcomes of the last command, success and failure, as a `;` does."""
+        if not self.cannot_fail:
             self.folders = union(self.folders, self.after_failure)
         self.after_failure = self.folders
-        self.settled = True
+        self.cannot_fail = True
 
 
 def limited(folders: Folders) -> Folders:
@@ -116,7 +116,7 @@ def union(one: Folders, other: Folders) -> Folders:
 
 
 def moved(folders: Folders, target: str) -> Folders:
-    """Return where a `cd` to a known path leads: the shell takes `..` away in the text, links are not looked at."""
+    """Return the folder after a `cd` to a known path: the shell resolves `..` in the text and ignores links."""
     if target.startswith("/"):
         return frozenset({posixpath.normpath(target)})
     return None if folders is None else frozenset(posixpath.normpath(f"{folder}/{target}") for folder in folders)

@@ -1,4 +1,4 @@
-"""Parsing of shell text with tree-sitter, and the few readings that its grammar lacks.
+"""Parsing of shell text with tree-sitter, and corrections where its grammar differs from bash.
 
 `parse` never raises for any text. A tree with errors is repaired where bash would accept the text and the grammar does not.
 """
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
 SIZE_LIMIT = 1_000_000
-"""Bytes of text that are parsed at all; a longer command is unknown."""
+"""Maximum size in bytes of a text that is parsed; a longer command is unknown."""
 
 HERE_LIMIT = 500
-"""Here-documents in one text; parsing takes more than linear time in their number."""
+"""Maximum number of here-documents in one text; parsing takes more than linear time in their number."""
 
 _START = rb"(?:^|[;&|(\n{!]|\b(?:then|do|else|elif|if|while|until|time)\b)[ \t]*"
 _BRACE_COMMAND = re.compile(rb"(" + _START + rb")\{([^\s{}'\"`$();&|<>]*,[^\s{}'\"`$();&|<>]*)\}(?=[\s;&|()<>]|$)")
@@ -37,9 +37,9 @@ _PREFIX = re.compile(
 
 
 class Script(Struct, frozen=True):
-    """A parsed text: its tree, the text as it was given, whether bash's grammar is certain to accept it.
+    """A parsed text: its tree, the original text, whether bash's grammar is certain to accept it.
 
-    `read_write` are the places where `<>` stood, as byte offsets of its `>`.
+    `read_write` are the positions of `<>` in the original text, as byte offsets of its `>`.
     """
 
     root: "Node"
@@ -50,7 +50,7 @@ class Script(Struct, frozen=True):
 
 @cache
 def _language() -> "Language":
-    # tree-sitter is loaded when a command is first looked at, not when the program starts
+    # tree-sitter is loaded for the first scan, not at start-up
     import tree_sitter_bash
     from tree_sitter import Language
 
@@ -58,15 +58,15 @@ def _language() -> "Language":
 
 
 def _tree(source: bytes) -> "Node":
-    from tree_sitter import Parser  # as above; one for each text, because scans run in several threads
+    from tree_sitter import Parser  # as above; one parser per text, because scans run in several threads
 
     return Parser(_language()).parse(source).root_node
 
 
 def to_source(text: str) -> bytes:
-    """Return text as the parser can take it: characters above U+00FE are spelled out.
+    """Return text for the parser: characters above U+00FE are escaped.
 
-    The grammar's scanner asks the C library about letters by a table of 256 entries and reads beyond it for larger ones, which
+    The grammar's scanner classifies characters with a C table of 256 entries and reads beyond it for larger ones, which
     ends the process now and then. The spelling consists of letters and digits, so words stay words.
     """
     return _WIDE.sub(lambda found: f"\u00ff{ord(found.group()):06x}", text).encode("utf-8", "replace")
@@ -96,12 +96,12 @@ def parse(text: str) -> Script | None:
 
 
 def _is_misread(root: "Node", source: bytes) -> bool:
-    """Whether the grammar reads the text in another way than bash although it sees no error."""
+    """Return whether the grammar parses the text differently from bash without an error."""
     return _has_false_comment(root, source) or _has_other_end(root, source)
 
 
 def _has_other_end(root: "Node", source: bytes) -> bool:
-    """Whether a here-document ends for the grammar where it does not end for bash."""
+    """Return whether a here-document ends for the grammar where it does not end for bash."""
     for found in _HERE.finditer(source):
         node = root.descendant_for_byte_range(found.start(), found.start())
         redirect = node.parent if node is not None and node.type in ("<<", "<<-") else None
@@ -114,14 +114,14 @@ def _has_other_end(root: "Node", source: bytes) -> bool:
 
 
 def _has_false_comment(root: "Node", source: bytes) -> bool:
-    """Whether the grammar takes for a comment what bash takes for the rest of a word."""
+    """Return whether the grammar parses as a comment what bash parses as the rest of a word."""
     places = (found.end() - 1 for found in _INNER_HASH.finditer(source))
     nodes = ((place, root.descendant_for_byte_range(place, place)) for place in places)
     return any(node is not None and node.type == "comment" and node.start_byte == place for place, node in nodes)
 
 
 def _without_continuations(source: bytes) -> bytes:
-    """Return the text without the line ends that bash takes out before it looks for words; the grammar ends a word there."""
+    """Return the text without the line continuations that bash removes before it splits words; the grammar ends a word there."""
     if not _CONTINUATION.search(source):
         return source
     root = _tree(source)
@@ -135,7 +135,7 @@ def _without_continuations(source: bytes) -> bytes:
 
 
 def _keeps_line_ends(node: "Node | None") -> bool:
-    """Whether a backslash before a line end is text there: in comments, single quotes, here-documents with a quoted word."""
+    """Return whether a backslash before a line end is literal: in comments, single quotes, here-documents with a quoted word."""
     in_body = False
     while node is not None:
         in_body = in_body or node.type == "heredoc_body"
@@ -150,7 +150,7 @@ def _keeps_line_ends(node: "Node | None") -> bool:
 
 
 def _replace_unsupported(source: bytes) -> bytes:
-    """Return the text with what the grammar lacks written in another way of the same length."""
+    """Return the text with syntax that the grammar lacks replaced by equivalents of the same length."""
     repaired = _BRACE_COMMAND.sub(_without_braces, source)
     repaired = _PREFIX.sub(lambda found: found.group(1) + b" " * len(found.group(2)), repaired)
     return _COPROCESS_NAME.sub(lambda found: b" " * len(found.group()), repaired)
@@ -162,7 +162,7 @@ def _without_braces(found: re.Match[bytes]) -> bytes:
 
 
 def embedded_programs(text: str) -> list[str]:
-    """Return the command substitutions that stand in text which is not parsed as shell (here-documents, array subscripts)."""
+    """Return the command substitutions in text that is not parsed as shell (here-documents, array subscripts)."""
     programs: list[str] = []
     place = 0
     while place < len(text):
@@ -186,7 +186,7 @@ def embedded_programs(text: str) -> list[str]:
 
 
 def _closing(text: str, place: int) -> int:
-    """Return where the parenthesis that was opened before `place` closes, the end of the text if it does not."""
+    """Return the position where the parenthesis opened before `place` closes, or the end of the text."""
     depth = 1
     quoted = ""
     while place < len(text):

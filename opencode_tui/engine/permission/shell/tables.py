@@ -1,8 +1,8 @@
-"""What plain commands do with their arguments: the table `commands.txt`, read once.
+"""The effects of plain commands on their arguments: the table `commands.txt`, read once.
 
-A line is `names | operands | options`. Operands: letters of `Role`, the first operand's before a comma, the last one's after a
-semicolon (`t,r` a text, then files read; `r;w` files read, the last one written). Options: `name=letter`. Marks among the options:
-`net` talks to other machines, `opaque` runs what cannot be seen, `spread` reads folders with everything below.
+A line is `names | operands | options`. Operands: codes of `Role`, the first operand's before a comma, the last one's after a
+semicolon (`t,r` a text, then files read; `r;w` files read, the last one written). Options: `name=code`. Marks among the options:
+`net` accesses the network, `opaque` runs unknown code, `spread` reads folders recursively.
 """
 
 from functools import cache

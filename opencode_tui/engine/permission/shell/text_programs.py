@@ -1,4 +1,4 @@
-"""sed and awk: their program text can read, write and run; what is not understood makes the command opaque."""
+"""sed and awk: their program text can read, write and run; an unknown instruction makes the command opaque."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +27,7 @@ _AWK_OPENS = re.compile(r">>?|getline\s*(?:\w+\s*)?<")
 
 
 def run_sed(call: Call) -> None:
-    """`sed`: the program is the first operand unless an option gave it; `-i` writes the files."""
+    """Analyze `sed`: the program is the first operand unless an option contains it; `-i` writes the files."""
     texts = call.texts()
     programs = [texts[index + 1] for index, text in enumerate(texts[:-1]) if _SED_PROGRAM.fullmatch(text)]
     programs += [text.partition("=")[2] for text in texts if text.startswith("--expression=")]
@@ -115,13 +115,13 @@ def _after(program: str, start: int, *, is_pattern: bool = False) -> int:
 
 
 def _class_end(program: str, start: int) -> int:
-    """Return the place of the bracket that closes a character class, the opening one's if there is none on the line."""
+    """Return the position of the bracket that closes a character class, or of the opening one if the line has none."""
     found = re.compile(r"\[\^?\]?(?:\[:\w+:\]|[^\]\n])*\]").match(program, start)
     return found.end() - 1 if found else start
 
 
 def run_awk(call: Call) -> None:
-    """`awk`: the program is the first operand unless a file has it."""
+    """Analyze `awk`: the program is the first operand unless it is in a file."""
     operands, _ = split_options(call, _AWK)
     if any(re.match(r"-f|--file", text) for text in call.texts()):
         call.opaque()
@@ -160,4 +160,4 @@ TEXT_PROGRAMS: Mapping[str, Callable[[Call], None]] = {
     **dict.fromkeys(("sed", "gsed", "ssed"), run_sed),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "original-awk"), run_awk),
 }
-"""Programs with a small language of their own."""
+"""Programs with their own small language."""

@@ -45,7 +45,7 @@ class Walker:
         self._scripts = 0
 
     def mark_opaque(self) -> None:
-        """Note that the present command, or the script as a whole outside of any, is not fully known."""
+        """Record that the current command, or outside of commands the script, is not fully known."""
         self.findings.opaque = True
         if self._members:
             self._members[-1].opaque = True
@@ -53,7 +53,7 @@ class Walker:
             self.findings.poisoned = True
 
     def poison(self) -> None:
-        """Note that no command of the script can be known any more."""
+        """Record that no command of the script is known from here on."""
         self.findings.opaque = self.findings.poisoned = True
 
     def words(self, node: "Node", state: State) -> list[Word]:
@@ -61,7 +61,7 @@ class Walker:
         return self._expander.words(node, state)
 
     def run_text(self, text: str, state: State) -> None:
-        """Look at a script: its commands are members like any other."""
+        """Analyze a script; its commands become members of the scan."""
         is_possible = not self._scripts or self._budget.allows(text)
         script = parse(text) if is_possible and UNKNOWN not in text else None
         if script is None:
@@ -87,12 +87,12 @@ class Walker:
             self._reader, self._plumbing = outer
 
     def _doubt(self) -> None:
-        """Note that bash may not accept the script; of the outermost one that is all that counts."""
+        """Record that bash may not accept the script; nothing else is recorded for the outermost one."""
         self.mark_opaque()
         self.certain = self.certain and self._scripts > 1
 
     def run_words(self, words: list[Word], state: State, *, stdin: str | None = None) -> None:
-        """Look at a command that another command starts."""
+        """Analyze a command that another command starts."""
         if self._budget.is_deep:
             self.mark_opaque()
             return
@@ -102,7 +102,7 @@ class Walker:
         self._budget.depth -= 1
 
     def substitute(self, node: "Node", state: State) -> None:
-        """Look at every command inside a node; each runs in a shell of its own."""
+        """Analyze every command inside a node, each in its own subshell."""
         waiting = [node]
         while waiting:
             current = waiting.pop()
@@ -123,15 +123,15 @@ class Walker:
             self.sequence(node, state)
 
     def calculate(self, node: "Node", state: State) -> None:
-        """Look at an arithmetic expression."""
+        """Analyze an arithmetic expression."""
         look_at_arithmetic(node, state, self)
 
     def evaluate(self, text: str, state: State) -> None:
-        """Look at text that bash evaluates as arithmetic or as a subscript."""
+        """Analyze text that bash evaluates as arithmetic or as a subscript."""
         look_at_evaluated(text, state, self)
 
     def sequence(self, node: "Node", state: State) -> None:
-        """Statements one after the other, as between `;`; one that ends in `&` runs in a shell of its own."""
+        """Follow consecutive statements, as between `;`; one that ends in `&` runs in a subshell."""
         children = node.children
         for index, child in enumerate(children):
             if not child.is_named:
@@ -139,8 +139,8 @@ class Walker:
             if self._budget.is_spent:
                 self.poison()
                 return
-            behind = index + 1 < len(children) and children[index + 1].type == "&"
-            self.statement(child, state.fork() if behind else state)
+            is_background = index + 1 < len(children) and children[index + 1].type == "&"
+            self.statement(child, state.fork() if is_background else state)
             state.merge_outcomes()
 
     def statement(self, node: "Node", state: State) -> None:
@@ -154,7 +154,7 @@ class Walker:
             self._command(node, state)
         else:
             self._budget.depth += 1
-            state.after_failure, state.settled = state.folders, True
+            state.after_failure, state.cannot_fail = state.folders, True
             self._dispatch(node, state)
             self._budget.depth -= 1
 
@@ -192,7 +192,7 @@ class Walker:
                 self.substitute(node, state)
 
     def _assign(self, node: "Node", state: State) -> None:
-        """An assignment that stays: what later commands depend on must not hide in it."""
+        """Follow an assignment that affects later commands, which must not hide what they depend on."""
         name, value = self._expander.assignment(node, state)
         state.assign(name, value)
         if is_dangerous(name):
@@ -201,7 +201,7 @@ class Walker:
                 self.run_text(value, state.fork())
 
     def _define(self, node: "Node", state: State) -> None:
-        """A function's body counts as run, with unknown arguments, whether or not it is called."""
+        """Analyze a function's body as if it ran, with unknown arguments, whether or not it is called."""
         name, *rest = node.named_children
         self._plumbing.open(self._reader.redirections([one for one in rest if one.type in REDIRECTS], state), state)
         for body in rest:
@@ -212,7 +212,7 @@ class Walker:
                     self.mark_opaque()
 
     def call_function(self, name: str, arguments: list[Word], state: State) -> None:
-        """Run the body of a function that the script has defined; it cannot run itself again."""
+        """Run the body of a function that the script has defined; recursion is not followed."""
         body = state.functions.pop(name)
         outer = state.bind([word.text for word in arguments])
         self.statement(body, state)
@@ -224,7 +224,7 @@ class Walker:
         source = self._reader.shown(node)
         if node_text(node.children[0]) in _RESERVED:
             self._doubt()
-        if source == "}":  # closes a block whose beginning the grammar took for words
+        if source == "}":  # closes a block whose start the grammar parsed as words
             self._plumbing.open(self._reader.redirections(redirects, state), state)
             return
         member = FoundMember(texts=(source,))
@@ -251,12 +251,12 @@ class Walker:
         if self._budget.is_spent:
             self.poison()
             return
-        state.after_failure, state.settled = state.folders, True
+        state.after_failure, state.cannot_fail = state.folders, True
         self._members.append(member)
         invoke(command, member, state, self)
         self._members.pop()
 
 
 def _calls(body: str, name: str) -> bool:
-    """Whether a function may start itself, and so never end."""
+    """Return whether a function may call itself, and so never end."""
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", body) is not None

@@ -1,4 +1,4 @@
-"""The words of a command as the shell would see them after expansion, as far as that can be known without running anything.
+"""The words of a command as the shell would see them after expansion, as far as it is known without running anything.
 
 A word travels as one string in which characters of a private area stand for what plain text cannot say: a quoted character that
 would otherwise be special, an unknown piece, a border where an unquoted variable splits. `finish` turns such strings into words.
@@ -18,7 +18,7 @@ _QUOTE_BUT_GLOBS = str.maketrans("{},~", "\ue003\ue004\ue005\ue006")
 _MATCHED = str.maketrans("*?[", "\ue009\ue00a\ue00b")
 _PLAIN = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue009\ue00a\ue00b", _SPECIAL + "*?[", "\ue008")
 PRIVATE = re.compile("[\ue000-\ue00b\ud800-\udfff]")
-"""Characters that a scan cannot take as they are: the private ones, and stray bytes or halves of characters."""
+"""Characters that a scan replaces: the private ones that it uses itself, undecodable bytes and lone surrogates."""
 
 
 _ACTIVE = re.compile(f"[*?\\[\ue009\ue00a\ue00b{UNKNOWN}]")
@@ -29,13 +29,13 @@ _BLANK = re.compile(r"[ \t\n]+")
 _TILDE = re.compile(r"~([^/:]*)")
 
 WORD_LIMIT = 1_000
-"""Words that one brace expansion may give; what is more is unknown."""
+"""Maximum number of words of one brace expansion; more are unknown."""
 
 
 class Word(Struct, frozen=True):
     """One word after expansion.
 
-    `text` is what is known of it, unknown pieces as `UNKNOWN`; `fixed` is its beginning before the first unknown piece or glob;
+    `text` is what is known of it, unknown pieces as `UNKNOWN`; `fixed` is its start before the first unknown piece or glob;
     `computed` is true for the result of an expansion, which the source does not show.
     """
 
@@ -46,12 +46,12 @@ class Word(Struct, frozen=True):
 
     @property
     def known(self) -> bool:
-        """Whether every character is known (a glob's characters are)."""
+        """Return whether every character is known (a glob's characters are)."""
         return UNKNOWN not in self.text
 
 
 CUT = Word(text=UNKNOWN, fixed="", computed=True)
-"""Stands for a word of which the grammar has made two: what it is, is unknown."""
+"""Represents a word that the grammar split in two; its value is unknown."""
 
 
 def literal(text: str) -> Word:
@@ -60,17 +60,17 @@ def literal(text: str) -> Word:
 
 
 def quote(text: str) -> str:
-    """Return text in which no character is special any more."""
+    """Return text in which no character is special."""
     return text.translate(_QUOTE)
 
 
 def unbraced(encoded: str) -> str:
-    """Return an encoded text in which braces and splits are plain, as on the right of an assignment."""
+    """Return an encoded text in which braces and blanks are plain, as on the right of an assignment."""
     return encoded.replace("{", "\ue003").replace(SPLIT, " ")
 
 
 def matched(word: Word) -> str:
-    """Return the value that a loop variable takes from a word: globs stay globs, even between quotes."""
+    """Return the value of a loop variable for a word: globs stay globs, even between quotes."""
     return word.text.translate(_MATCHED) if word.glob else word.text
 
 

@@ -1,7 +1,7 @@
-"""Programs that run their arguments as a command: where that command begins, and what the wrapper itself touches.
+"""Programs that run their arguments as a command: where that command starts, and which paths the wrapper itself uses.
 
-A wrapper that is `clear` changes nothing that the scan would not see; any other makes the command opaque (another user, another
-root, words from standard input, a shell in between).
+A `clear` wrapper changes nothing that matters to the scan; any other makes the command opaque (another user, another root,
+words from standard input, an intermediate shell).
 """
 
 import re
@@ -63,12 +63,12 @@ _ASKS_ONLY = re.compile(r"-[vV]")
 
 
 def is_wrapper(name: str) -> bool:
-    """Whether a program runs its arguments as a command."""
+    """Return whether a program runs its arguments as a command."""
     return name in _table()
 
 
 def unwrap(call: Call, name: str) -> None:
-    """Look at what a wrapper runs, and at what it touches itself."""
+    """Analyze the command that a wrapper runs, and the paths that it uses itself."""
     wrapper = _table()[name]
     if name == "command" and call.arguments and _ASKS_ONLY.match(call.arguments[0].text):
         return
@@ -92,7 +92,7 @@ def unwrap(call: Call, name: str) -> None:
 
 
 def _without_block(name: str, words: list[Word]) -> list[Word]:
-    """Return the words without the beginning of a block, which the grammar takes for words here."""
+    """Return the words without the start of a block, which the grammar parses as words here."""
     if name == "coproc" and len(words) > 1 and words[1].text in ("{", "("):
         return words[2:]
     return words[1:] if words and words[0].text == "{" else words
@@ -108,7 +108,7 @@ def _run(call: Call, wrapper: Wrapper, words: list[Word]) -> None:
 
 
 def _skip_options(call: Call, wrapper: Wrapper, waiting: list[Word]) -> Call:
-    """Take the options off the words; returns the call as made in the folder that one of them names."""
+    """Remove the options from the words; return the call, in the folder that an option names if any."""
     place = call
     while waiting and waiting[0].known and waiting[0].text.startswith("-"):
         text = waiting.pop(0).text
@@ -147,7 +147,7 @@ def _use_value(call: Call, wrapper: Wrapper, name: str, value: str) -> None:
 
 
 def _skip_assignments(call: Call, words: list[Word]) -> None:
-    """Take the assignments before a command off the words."""
+    """Remove the assignments before a command from the words."""
     while words and (found := _ASSIGNMENT.fullmatch(words[0].text)):
         words.pop(0)
         name, value = found.groups()

@@ -1,4 +1,4 @@
-"""Programs that a line of the table cannot describe, by name."""
+"""The analyzers of programs that a line of the table can't describe, by program name."""
 
 from collections.abc import Callable, Mapping
 
@@ -14,8 +14,8 @@ from opencode_tui.engine.permission.shell.searchers import SEARCHERS
 from opencode_tui.engine.permission.shell.text_programs import TEXT_PROGRAMS
 
 
-def find_analyser(name: str) -> Callable[[Call], None] | None:
-    """Return what looks at the arguments of a program, None when a line of the table does."""
+def find_analyzer(name: str) -> Callable[[Call], None] | None:
+    """Return the analyzer of a program, None if a line of the table describes it."""
     return _ANALYSERS.get(name)
 
 

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -21,7 +20,9 @@ from msgspec import Struct
 from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.api.project import GLOBAL_PROJECT
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
-from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.atomic import AtomicWriter
+from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.paths import Paths
 
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 
@@ -135,14 +136,8 @@ def _read_entry(entry: Path) -> tuple[str | None, str]:
 
 def _write_entry(entry: Path, name: str, stamp: str) -> tuple[str, ...]:
     """Write the cache entry atomically and return a warning if that fails; a failure only makes later starts slower."""
-    temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(dir=ensure(entry.parent), suffix=".tmp")
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump({"id": name, "stamp": stamp}, file)
-        os.replace(temporary, entry)
+        AtomicWriter(FileSystem()).write(str(entry), json.dumps({"id": name, "stamp": stamp}).encode())
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         return (f"{entry.parent}: cannot cache the project ID ({error.strerror}); make the folder writable",)
     return ()

@@ -14,7 +14,6 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.objects.changes import changed, is_certain, without_made_folders
 from opencode_tui.engine.snapshot.objects.diff import file_diffs
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings, Usage, clean, left_by_clean, usage_of
@@ -29,6 +28,7 @@ from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.safe_folder import Disk
 
 
 class Snapshots:

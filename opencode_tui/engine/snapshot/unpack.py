@@ -6,7 +6,6 @@ Existing files are not overwritten. A link keeps its target text, also when the 
 import threading
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.entry import Entry
 from opencode_tui.engine.snapshot.objects.changes import is_partial, known_paths
 from opencode_tui.engine.snapshot.objects.view import View, open_view
@@ -14,6 +13,7 @@ from opencode_tui.engine.snapshot.revert.plan import Plan, Step
 from opencode_tui.engine.snapshot.revert.restore import Restore
 from opencode_tui.engine.snapshot.worktree_lock import LockedWorktree, WorktreeLock
 from opencode_tui.schema.error import SnapshotError
+from opencode_tui.storage.safe_folder import Disk
 
 _TEMPORARY = ".opencode-tui-unpack.tmp"
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from opencode_tui.engine.snapshot.disk import Disk, split
 from opencode_tui.engine.snapshot.entry import OVER_QUOTA, UNREADABLE, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.objects.changes import (
     Change,
@@ -35,6 +34,7 @@ from opencode_tui.engine.snapshot.scan.stat_file import Observation, observe
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.safe_folder import Disk, split
 
 _SAVE_EVERY_S = 30.0
 """Seconds between two writes of the stat cache: a lost one only makes the next scan read the changed files again."""

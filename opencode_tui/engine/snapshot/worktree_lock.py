@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.change_log import ChangeLog
-from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.objects.quota import SnapshotLog, SnapshotSettings
 from opencode_tui.engine.snapshot.objects.view import View
 from opencode_tui.engine.snapshot.report import Snapshot
@@ -20,6 +19,7 @@ from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.safe_folder import Disk
 
 T = TypeVar("T")
 

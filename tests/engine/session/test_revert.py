@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.snapshot.disk import OpenFolder
 from opencode_tui.schema.error import BusyError, NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.event.event import MessageRemoved, PartRemoved, SessionDiff, SessionUpdated
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.undo import UndoNote
 from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.safe_folder import OpenFolder
 from tests.support.sessions.stored import read_store
 from tests.support.undo.sessions import UndoWorld, undo_world
 

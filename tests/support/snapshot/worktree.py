@@ -5,13 +5,13 @@ import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opencode_tui.engine.snapshot.disk import Disk, OpenFolder
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording, Write
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.safe_folder import Disk, OpenFolder
 
 Fact = tuple[str, int, bytes]
 
@@ -161,9 +161,9 @@ class FaultyFolder(OpenFolder):
         self._fault.step()
         return super().read(name, limit)
 
-    def create(self, name: str) -> int:
+    def create(self, name: str, mode: int = 0o600) -> int:
         self._fault.step()
-        return super().create(name)
+        return super().create(name, mode)
 
     def write(self, descriptor: int, data: memoryview) -> int:
         self._fault.step()

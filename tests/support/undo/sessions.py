@@ -15,7 +15,6 @@ from opencode_tui.engine.session.revert.cleanup import Cleanup
 from opencode_tui.engine.session.revert.files import FileRevert
 from opencode_tui.engine.session.revert.revert import SessionRevert
 from opencode_tui.engine.session.revert.summary import SessionSummaries
-from opencode_tui.engine.snapshot.disk import Disk
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.schema.api.request import ForkSession
@@ -26,6 +25,7 @@ from opencode_tui.schema.session.part import AnyPart, PatchPart, StepFinishPart,
 from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
 from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.safe_folder import Disk
 from tests.support.snapshot.worktree import Fact, facts_of
 
 P = TypeVar("P", bound=AnyPart)

@@ -9,7 +9,6 @@ at once: each continues from the newest file, and at worst one report is lost.
 import asyncio
 import json
 import logging
-import os
 import re
 from collections.abc import Callable
 from hashlib import sha256
@@ -31,7 +30,8 @@ from opencode_tui.engine.provider.llm import (
 )
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.session.message import Tokens
-from opencode_tui.storage.paths import ensure
+from opencode_tui.storage.atomic import AtomicWriter
+from opencode_tui.storage.files import FileSystem
 
 logger = logging.getLogger(__name__)
 
@@ -341,12 +341,8 @@ class TokenEstimator:
             "reports": ratios.reports,
             "ratios": dict(zip(KINDS, ratios.values, strict=True)),
         }
-        spare = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            ensure(path.parent)
-            spare.write_text(json.dumps(stored), encoding="utf-8")
-            spare.chmod(0o600)
-            spare.replace(path)
+            AtomicWriter(FileSystem()).write(str(path), json.dumps(stored).encode())
         except OSError as error:
             logger.warning("the token ratios of %s could not be written to %s: %s", ref, path, error.strerror)
         return _modified(path)

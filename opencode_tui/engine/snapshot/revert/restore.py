@@ -10,11 +10,11 @@ import stat
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from opencode_tui.engine.snapshot.disk import Disk, OpenFolder, split
 from opencode_tui.engine.snapshot.entry import FOLDER_MODE, UNREADABLE, Entry, State, Unknown, parents
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, IN_THE_WAY, Plan, Step
 from opencode_tui.engine.snapshot.scan.stat_file import observe, observe_in
+from opencode_tui.storage.safe_folder import Disk, OpenFolder, split
 
 NOT_EMPTY = "the folder holds something else"
 _OWNER = 0o700

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from opencode_tui.engine.snapshot.disk import read_regular
 from opencode_tui.engine.snapshot.entry import (
     EXECUTABLE_MODE,
     FOLDER_MODE,
@@ -38,6 +37,7 @@ from opencode_tui.engine.snapshot.scan.ignore import Rules
 from opencode_tui.engine.snapshot.scan.stat_cache import YOUNG, KnownFile, KnownFolder, Stamp, StatCache, young_since
 from opencode_tui.engine.snapshot.scan.stat_file import HUGE_BYTES
 from opencode_tui.schema.error import SnapshotError
+from opencode_tui.storage.safe_folder import READ
 
 # The state of one folder during a scan.
 
@@ -124,7 +124,7 @@ class FileRecorder:
                 frame.seen.outside |= {name}
             git_mode, data = LINK, os.fsencode(target)
         else:
-            data, status = read_regular(name, descriptor, status)
+            data, status = _read_regular(name, descriptor, status)
             git_mode = EXECUTABLE if status.st_mode & 0o100 else PLAIN
             frame.modes[stat.S_IMODE(status.st_mode)] += 1
         file_id = self._writer.add("blob", data)
@@ -132,6 +132,25 @@ class FileRecorder:
         known: KnownFile = (stamp, git_mode, file_id)
         frame.seen.files[name] = known
         frame.is_changed |= old is None or old[1:] != known[1:]
+
+
+def _read_regular(name: str, folder: int, status: os.stat_result) -> tuple[bytes, os.stat_result]:
+    """Return the bytes of a regular file in an open folder, and its status before they were read.
+
+    `status` is the last known one; the next scan detects a change since. Raises FileNotFoundError when it is no regular file.
+    """
+    descriptor = os.open(name, READ, dir_fd=folder)
+    try:
+        data = os.read(descriptor, status.st_size + 1)
+        if data and len(data) == status.st_size:
+            return data, status
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise FileNotFoundError(name)
+        with open(descriptor, "rb", closefd=False) as file:
+            return data + file.read(), status
+    finally:
+        os.close(descriptor)
 
 
 # The mode bits that a scan found, so that a manifest lists only the unusual ones.

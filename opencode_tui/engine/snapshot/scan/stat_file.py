@@ -3,7 +3,6 @@
 import stat
 from dataclasses import dataclass
 
-from opencode_tui.engine.snapshot.disk import Disk, OpenFolder, split
 from opencode_tui.engine.snapshot.entry import (
     HUGE,
     LINK_MODE,
@@ -15,6 +14,7 @@ from opencode_tui.engine.snapshot.entry import (
     permission_bits,
 )
 from opencode_tui.engine.snapshot.objects.pack import object_id
+from opencode_tui.storage.safe_folder import Disk, OpenFolder, split
 
 HUGE_BYTES = 64 * 1024 * 1024
 """The largest file whose content is stored."""

@@ -15,7 +15,6 @@ from msgspec import Struct
 from pydantic import Field
 
 from opencode_tui.cancellation import to_cancellable_thread
-from opencode_tui.engine.tool.files.folder import open_folder
 from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp, stamp_of
 from opencode_tui.engine.tool.files.text_format import detect, is_binary, presentable
 from opencode_tui.engine.tool.files.transaction import explain
@@ -23,6 +22,7 @@ from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES
 from opencode_tui.schema.error import ToolError
+from opencode_tui.storage.safe_folder import open_folder
 
 # Reads a range of a file's lines without holding the file: memory stays bounded however long the file or a line is.
 
@@ -70,7 +70,7 @@ def open_window(path: Path, offset: int, limit: int, stop: threading.Event) -> W
     """
     try:
         with open_folder(path.parent) as folder:
-            status = folder.status(path.name) if path.name else os.stat(path)
+            status = folder.find(path.name) if path.name else os.stat(path)
             if status is None:
                 return None
             if not stat.S_ISDIR(status.st_mode):

@@ -16,12 +16,12 @@ from weakref import WeakValueDictionary
 from msgspec import Struct
 
 from opencode_tui.cancellation import run_to_completion
-from opencode_tui.engine.tool.files.folder import Folder, open_folder
 from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
 from opencode_tui.engine.tool.files.text_format import TextFormat, decode, is_binary
 from opencode_tui.engine.tool.files.transaction import Change, FileTransaction, explain
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
+from opencode_tui.storage.safe_folder import OpenFolder, open_folder
 
 EDIT_LIMIT_BYTES = 10 * 1024 * 1024
 """The largest file that is read whole for an edit."""
@@ -120,8 +120,8 @@ def _read(path: Path) -> TextFile | None:
         raise explain(error, path) from error
 
 
-def _read_entry(folder: Folder, path: Path) -> TextFile | None:
-    status = folder.status(path.name)
+def _read_entry(folder: OpenFolder, path: Path) -> TextFile | None:
+    status = folder.find(path.name)
     if status is None:
         return None
     if stat.S_ISLNK(status.st_mode):

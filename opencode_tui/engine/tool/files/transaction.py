@@ -16,10 +16,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.engine.tool.files.folder import Folder, open_folder
 from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
 from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.error import ToolError
+from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
 _log = logging.getLogger(__name__)
 _REASONS = {
@@ -37,6 +37,12 @@ _REASONS = {
 
 def explain(error: OSError, path: Path) -> ToolError:
     """Return the error for the model after a failed file call; the old file is unchanged."""
+    if isinstance(error, NotAFolderError):
+        return ToolError(
+            f"{error.filename} became a symbolic link after permission was asked; nothing was done, look at the folder again"
+            if error.is_link
+            else f"{error.filename} is a file, not a folder; choose another path"
+        )
     reason = _REASONS.get(error.errno or 0, f"{error.strerror or error}; the file is unchanged")
     return ToolError(f"{path}: {reason}")
 
@@ -58,7 +64,7 @@ class _Prepared:
     """One change with its temporary files; `stamp` is that of the new file, also when it is changed later."""
 
     change: Change
-    folder: Folder
+    folder: OpenFolder
     new: str | None = None
     stamp: Stamp | None = None
     mode: int = 0
@@ -80,8 +86,8 @@ class FileTransaction:
         """Write all new contents durably to temporary files; raises ToolError when a file is not as expected."""
         for change in self.changes:
             try:
-                folder = self._folders.enter_context(open_folder(change.path.parent, create=change.content is not None))
-                self._made.extend(folder.made)
+                made = None if change.content is None else self._made
+                folder = self._folders.enter_context(open_folder(change.path.parent, made=made))
                 prepared = _Prepared(change, folder)
                 self._prepared.append(prepared)
                 _write_new(prepared, _check(prepared))
@@ -146,19 +152,19 @@ def _restore(prepared: _Prepared) -> None:
         prepared.folder.remove(prepared.change.path.name)
 
 
-def _discard(folder: Folder, name: str) -> None:
+def _discard(folder: OpenFolder, name: str) -> None:
     try:
         folder.remove(name)
     except FileNotFoundError:
         return
     except OSError as error:
-        _log.warning("temporary file left", extra={"file": str(folder.path / name), "error": str(error)})
+        _log.warning("temporary file left", extra={"file": f"{folder.path}/{name}", "error": str(error)})
 
 
 def _check(prepared: _Prepared) -> os.stat_result | None:
     """Return the file's status when it is as expected; raises ToolError otherwise."""
     change = prepared.change
-    status = prepared.folder.status(change.path.name)
+    status = prepared.folder.find(change.path.name)
     if (stamp_of(status) if status else None) != change.expected or (status and not stat.S_ISREG(status.st_mode)):
         raise ToolError(
             f"{change.path} changed on disk meanwhile; nothing was written, read it again and repeat the edit"
@@ -224,10 +230,10 @@ def _place(prepared: _Prepared, *, keep: bool) -> None:
     prepared.done = True
 
 
-def _keep(folder: Folder, name: str, kept: str) -> None:
+def _keep(folder: OpenFolder, name: str, kept: str) -> None:
     """Keep the old file under a second name: the file itself, or a copy where the file system has no hard links."""
     try:
-        folder.link(name, kept)
+        folder.make_hard_link(name, kept)
     except OSError:
         with open(folder.open_to_read(name), "rb") as old, open(folder.create(kept, 0o600), "wb") as copy:
             os.fchmod(copy.fileno(), stat.S_IMODE(os.fstat(old.fileno()).st_mode))

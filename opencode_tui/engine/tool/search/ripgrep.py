@@ -9,8 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.engine.tool.files.folder import Folder, open_folder
+from opencode_tui.engine.tool.files.transaction import explain
 from opencode_tui.schema.error import ToolError
+from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
 _CHUNK_BYTES = 64 * 1024
 _RECORD_LIMIT_BYTES = 1024 * 1024
@@ -55,20 +56,23 @@ async def run_search(
 
 
 async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Process:
-    with open_folder(folder) as opened:
-        return await asyncio.create_subprocess_exec(
-            *command,
-            cwd=_handle(opened),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
+    try:
+        with open_folder(folder) as opened:
+            return await asyncio.create_subprocess_exec(
+                *command,
+                cwd=_handle(opened),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+            )
+    except NotAFolderError as error:
+        raise explain(error, folder) from error
 
 
-def _handle(folder: Folder) -> str:
+def _handle(folder: OpenFolder) -> str:
     """Return a path of the open folder itself, also when its name leads elsewhere meanwhile."""
     handle = f"/proc/self/fd/{folder.descriptor}"
-    return handle if folder.descriptor is not None and os.path.exists(handle) else str(folder.path)
+    return handle if folder.descriptor is not None and os.path.exists(handle) else folder.path
 
 
 async def _read(process: asyncio.subprocess.Process, separator: bytes, consume: Callable[[list[bytes]], bool]) -> bool:

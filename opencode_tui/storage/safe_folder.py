@@ -1,0 +1,227 @@
+"""Open folders: calls on their entries follow no link, also none that is made meanwhile.
+
+Every part of a folder's path is opened without following links, and all calls use its descriptor. Where the system has no calls
+relative to a descriptor (Windows) paths are used, compared with their real path at opening. Everything blocks.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from pathlib import Path
+
+_HAS_DESCRIPTORS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+# A folder that may be entered but not listed can be opened with O_PATH.
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _FLAGS
+READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _FLAGS
+"""Flags to open a file without following a link and without waiting for the writer of a pipe."""
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
+_CHUNK = 1 << 20
+
+
+class NotAFolderError(NotADirectoryError):
+    """A part of a folder's path, `filename`, is a file or a link."""
+
+    def __init__(self, path: str, *, is_link: bool) -> None:
+        super().__init__(errno.ENOTDIR, "it is a file or a link", path)
+        self.is_link = is_link
+
+
+class OpenFolder:
+    """An open folder; names are those of its entries. Each method raises the OSError of its system call."""
+
+    def __init__(self, path: str, descriptor: int | None) -> None:
+        self.path = path
+        self.descriptor = descriptor
+
+    def _at(self, name: str) -> str:
+        return name if self.descriptor is not None else os.path.join(self.path, name)
+
+    def status(self, name: str) -> os.stat_result:
+        """Return the status of an entry; links are not followed."""
+        return os.stat(self._at(name), dir_fd=self.descriptor, follow_symlinks=False)
+
+    def find(self, name: str) -> os.stat_result | None:
+        """Return the status of an entry as `status` does, or None when there is none."""
+        try:
+            return self.status(name)
+        except FileNotFoundError:
+            return None
+
+    def entries(self) -> list[str]:
+        """Return the names of the entries; folders end in `/`, also links to folders."""
+        descriptor = None if self.descriptor is None else self.open_to_read(".")
+        try:
+            with os.scandir(self.path if descriptor is None else descriptor) as found:
+                return [entry.name + "/" if entry.is_dir() else entry.name for entry in found]
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def read_link(self, name: str) -> bytes:
+        """Return a link's target."""
+        return os.fsencode(os.readlink(self._at(name), dir_fd=self.descriptor))
+
+    def open_to_read(self, name: str) -> int:
+        """Return a descriptor of an entry that is not a link; does not wait for the writer of a pipe."""
+        return os.open(self._at(name), READ, dir_fd=self.descriptor)
+
+    def read(self, name: str, limit: int) -> tuple[bytes, os.stat_result]:
+        """Return at most `limit` bytes of a file and its status after reading; no bytes when it is not a regular file."""
+        descriptor = self.open_to_read(name)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return b"", os.fstat(descriptor)
+            return _read_up_to(descriptor, limit), os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def create(self, name: str, mode: int = 0o600) -> int:
+        """Return a descriptor of a new file; raises FileExistsError when the name is in use."""
+        return os.open(self._at(name), _CREATE, mode, dir_fd=self.descriptor)
+
+    def write(self, descriptor: int, data: memoryview) -> int:
+        """Write some of the bytes and return how many."""
+        return os.write(descriptor, data)
+
+    def set_file_mode(self, descriptor: int, mode: int) -> None:
+        """Set the mode bits of an open file."""
+        if os.name != "nt":
+            os.fchmod(descriptor, mode)
+
+    def sync(self, descriptor: int) -> None:
+        """Flush an open file to the disk."""
+        os.fsync(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        """Close an open file."""
+        os.close(descriptor)
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename an entry; an existing target is replaced."""
+        os.replace(self._at(source), self._at(target), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+
+    def make_hard_link(self, source: str, name: str) -> None:
+        """Give a file a second name."""
+        folder = self.descriptor
+        os.link(self._at(source), self._at(name), src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+
+    def make_link(self, target: bytes, name: str) -> None:
+        """Make a symbolic link."""
+        os.symlink(os.fsdecode(target), self._at(name), dir_fd=self.descriptor)
+
+    def set_mode(self, name: str, mode: int) -> None:
+        """Set the mode bits of a file or folder; links are not followed."""
+        if self.descriptor is None:
+            os.chmod(self._at(name), mode)
+            return
+        descriptor = self.open_to_read(name)
+        try:
+            os.fchmod(descriptor, mode)
+        finally:
+            os.close(descriptor)
+
+    def remove(self, name: str) -> None:
+        """Remove a file or a link."""
+        os.unlink(self._at(name), dir_fd=self.descriptor)
+
+    def make_folder(self, name: str) -> None:
+        """Make a folder that only its owner can read."""
+        os.mkdir(self._at(name), 0o700, dir_fd=self.descriptor)
+
+    def remove_folder(self, name: str) -> None:
+        """Remove an empty folder."""
+        os.rmdir(self._at(name), dir_fd=self.descriptor)
+
+
+class Disk:
+    """Opens the folders of a tree; `root` is a real path."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+
+    @contextmanager
+    def open(self, folder: str, *, made: list[Path] | None = None) -> Generator[OpenFolder]:
+        """Open a folder ("": the root) for the context.
+
+        Missing folders are made and added to `made`, the outermost first; without it FileNotFoundError is raised. Raises
+        NotAFolderError when a part of the path is a file or a link.
+        """
+        names = folder.split("/") if folder else []
+        path = os.path.join(self.root, *names)
+        if not _HAS_DESCRIPTORS:
+            _check_path(self.root, names, made)
+            yield self.wrap(path, None)
+            return
+        descriptor = _open_folder(self.root, None, self.root)
+        try:
+            for depth, name in enumerate(names, 1):
+                child = _open_child(name, descriptor, os.path.join(self.root, *names[:depth]), made)
+                os.close(descriptor)
+                descriptor = child
+            yield self.wrap(path, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def wrap(self, path: str, descriptor: int | None) -> OpenFolder:
+        """Return the object for an open folder; tests override this to make calls fail."""
+        return OpenFolder(path, descriptor)
+
+
+def open_folder(path: Path, *, made: list[Path] | None = None) -> AbstractContextManager[OpenFolder]:
+    """Open a folder by its real path, as `Disk.open` does."""
+    return Disk(path.anchor).open("/".join(path.parts[1:]), made=made)
+
+
+def _open_child(name: str, parent: int, path: str, made: list[Path] | None) -> int:
+    try:
+        return _open_folder(name, parent, path)
+    except FileNotFoundError:
+        if made is None:
+            raise
+    with suppress(FileExistsError):  # another process made it; opening it shows whether it is a folder
+        os.mkdir(name, dir_fd=parent)
+        made.append(Path(path))
+    return _open_folder(name, parent, path)
+
+
+def _open_folder(name: str, parent: int | None, path: str) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=parent)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        # Linux reports ENOTDIR for a link, other systems ELOOP or EMLINK.
+        try:
+            mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+        except OSError:
+            raise error from None
+        if stat.S_ISDIR(mode):
+            raise
+        raise NotAFolderError(path, is_link=stat.S_ISLNK(mode)) from error
+
+
+def _check_path(root: str, names: Sequence[str], made: list[Path] | None) -> None:
+    path = Path(root, *names)
+    if made is not None:
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        path.mkdir(parents=True, exist_ok=True)
+        made.extend(reversed(missing))
+    if os.path.realpath(path) != os.path.join(os.path.realpath(root), *names):
+        raise NotAFolderError(str(path), is_link=True)
+
+
+def _read_up_to(descriptor: int, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    while limit > 0 and (data := os.read(descriptor, min(limit, _CHUNK))):
+        pieces.append(data)
+        limit -= len(data)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def split(path: str) -> tuple[str, str]:
+    """Return the folder of a path relative to the root ("" for the root) and its name in it."""
+    folder, _, name = path.rpartition("/")
+    return folder, name

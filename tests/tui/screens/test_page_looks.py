@@ -212,8 +212,8 @@ SITUATIONS: dict[str, Situation] = {
     "timeline-of-five-turns": Situation(long_timeline, (140, 33), DARK, TIMELINE),
     "timeline-of-five-turns-light": Situation(long_timeline, (140, 33), LIGHT, TIMELINE),
     "timeline-in-60-columns": Situation(long_timeline, (60, 33), DARK, TIMELINE),
-    "timeline-in-16-colours-and-ascii": Situation(long_timeline, (120, 33), PLAIN, TIMELINE),
-    "sessions-in-16-colours-and-ascii": Situation(many_sessions, (120, 30), PLAIN, LIST),
+    "timeline-in-16-colors-and-ascii": Situation(long_timeline, (120, 33), PLAIN, TIMELINE),
+    "sessions-in-16-colors-and-ascii": Situation(many_sessions, (120, 30), PLAIN, LIST),
 }
 
 

@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from opencode_tui.bus import Subscription
-from opencode_tui.client.calls import Calls, DirectCalls
-from opencode_tui.client.local_facets import LocalFacets
+from opencode_tui.client.local_facets import Calls, DirectCalls, LocalFacets
 from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
 from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, Policy, RefuseQuestions

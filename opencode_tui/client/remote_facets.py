@@ -18,9 +18,8 @@ from opencode_tui.client.facets import (
     SettingsFacet,
     UndoFacet,
 )
-from opencode_tui.client.remote_error import answer_failure, body_error
 from opencode_tui.client.remote_events import RemoteEvents
-from opencode_tui.client.remote_link import Link
+from opencode_tui.client.remote_link import Link, answer_failure, body_error
 from opencode_tui.schema.api.catalog import (
     AgentSummary,
     CommandSummary,

@@ -106,8 +106,10 @@ class AuthStore:
         return f"{path} had mode {mode:04o}, so others could read your keys; permissions tightened (0600)"
 
     def _write(self, entries: dict[str, JsonObject]) -> None:
-        from opencode_tui.storage.atomic import AtomicWriter  # only needed for writing
-        from opencode_tui.storage.files import FileSystem
+        from opencode_tui.storage.files import (
+            AtomicWriter,  # only needed for writing
+            FileSystem,
+        )
 
         data = json.dumps(entries, indent=2).encode()
         try:

@@ -4,6 +4,9 @@ In order: the server still takes work, `Host` names it, `Origin` (if there is on
 of all but `OPTIONS`), the body is no form and not too large. Event streams pass here like everything else.
 """
 
+import base64
+import binascii
+import hmac
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
@@ -11,9 +14,42 @@ from typing import Any
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 
+from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 from opencode_tui.server.address import Address
 from opencode_tui.server.answer import error_body, value_bytes
-from opencode_tui.server.credentials import Credentials
+
+# The credentials of the server: one password, by basic or bearer authorization, compared in constant time.
+
+
+class Credentials(Struct, frozen=True):
+    """The user name and the password of a server."""
+
+    password: str
+    username: str = DEFAULT_USERNAME
+
+    def __repr__(self) -> str:
+        return f"Credentials(username={self.username!r})"  # without the password
+
+    def admits(self, authorization: bytes | None) -> bool:
+        """Return whether an `Authorization` header is valid, in a time independent of the password."""
+        scheme, _, given = (authorization or b"").strip().partition(b" ")
+        match scheme.lower():
+            case b"bearer":
+                return hmac.compare_digest(given.strip(), self.password.encode())
+            case b"basic":
+                return self._admits_basic(given.strip())
+            case _:
+                return False
+
+    def _admits_basic(self, encoded: bytes) -> bool:
+        try:
+            given = base64.b64decode(encoded, validate=True)
+        except (binascii.Error, ValueError):
+            return False
+        username, _, password = given.partition(b":")
+        is_user = hmac.compare_digest(username, self.username.encode())
+        return hmac.compare_digest(password, self.password.encode()) and is_user
+
 
 logger = logging.getLogger(__name__)
 

@@ -16,9 +16,8 @@ from opencode_tui.client.client import Clients
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.server.address import Address, Listening
 from opencode_tui.server.app import build_app
-from opencode_tui.server.credentials import Credentials
 from opencode_tui.server.event_hub import EventHub
-from opencode_tui.server.guard import Guard
+from opencode_tui.server.guard import Credentials, Guard
 from opencode_tui.server.request import Services
 from opencode_tui.server.turns import Turns
 

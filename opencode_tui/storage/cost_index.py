@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import NamedTuple, cast
 
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.storage.atomic import AtomicWriter
+from opencode_tui.storage.files import AtomicWriter
 from opencode_tui.storage.keys import folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.storage import Storage

@@ -3,23 +3,64 @@
 Damaged records are moved to `quarantine/` in the data folder, with the relative path that they had in the store.
 """
 
+import json
 import os
 import stat
 import time
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct
+from pydantic import ValidationError
 
+from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import CorruptRecordError, StorageError
-from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
-from opencode_tui.storage.files import FILE_MODE, FOLDER_MODE
-from opencode_tui.storage.keys import is_segment, segment_of
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.message import MESSAGE
+from opencode_tui.schema.session.part import PART
+from opencode_tui.storage.files import FILE_MODE, FOLDER_MODE, AtomicWriter, temporary_owner
+from opencode_tui.storage.keys import Key, is_segment, segment_of
 from opencode_tui.storage.process_identity import is_alive, is_running
-from opencode_tui.storage.record_check import check_record
-from opencode_tui.storage.record_file import storage_error
+from opencode_tui.storage.record_file import checked, storage_error
 from opencode_tui.storage.run_lock import OWNER_SUFFIX, read_owner
+from opencode_tui.storage.session_record import describe_mismatch, parse_session
 from opencode_tui.storage.storage import Storage
+
+# Checks that a stored record is JSON of the right shape, with the ids that its path has.
+
+_FOLDER_FIELDS = {"message": "sessionID", "part": "messageID"}
+_SHAPES: dict[str, Callable[[bytes], object]] = {
+    "message": MESSAGE.validate_json,
+    "part": PART.validate_json,
+    "project": ProjectInfo.model_validate_json,
+}
+
+
+def check_record(key: Key, data: bytes, path: str) -> None:
+    """Raise CorruptRecordError when the bytes are not a valid record for this key; unknown kinds need only be JSON."""
+    data = checked(data, path)
+    kind = key[0]
+    if kind == "session" and len(key) == 3:
+        parse_session(data, path=path, project_id=key[1])
+    elif kind in _SHAPES:
+        try:
+            _SHAPES[kind](data)
+        except ValidationError as error:
+            raise CorruptRecordError(path, describe_mismatch(error)) from error
+    else:
+        return
+    _check_ids(key, cast(JsonObject, json.loads(data)), path)
+
+
+def _check_ids(key: Key, record: JsonObject, path: str) -> None:
+    """Raise CorruptRecordError when the ids of the record differ from those of its path."""
+    expected = {"id": key[-1]}
+    if key[0] in _FOLDER_FIELDS:
+        expected[_FOLDER_FIELDS[key[0]]] = key[-2]
+    for field, value in expected.items():
+        if record.get(field) != value:
+            raise CorruptRecordError(path, f"its {field} is {record.get(field)!r}, it belongs elsewhere")
+
 
 _OTHERS = 0o077
 _FRESH_S = 60

@@ -1,12 +1,15 @@
-"""The system calls that read and write records.
+"""The system calls that read and write records, and atomic writes made of them.
 
 Tests wrap `FileSystem` to make the n-th call fail, so all of storage except the locks goes through it. Each method is one system
 call, except `read_whole` and `list_states`, and raises OSError.
 """
 
+import errno
+import itertools
 import os
+import re
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -105,3 +108,138 @@ class FileSystem:
             return b"".join(pieces)
         finally:
             self.close(descriptor)
+
+
+# Atomic file writes: a reader sees either the whole old or the whole new content. New bytes go into a temporary file of the
+# same folder, `.{pid}.{number}.tmp`, which is then renamed to the target. Listings skip such names; `opencode-tui doctor`
+# removes those that a dead process left.
+
+_TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp")
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+def temporary_owner(file_name: str) -> int | None:
+    """Return the process id in the name of a temporary file of ours, None for any other name."""
+    match = _TEMPORARY.fullmatch(file_name)
+    return int(match.group(1)) if match else None
+
+
+class AtomicWriter:
+    """Writes whole files, and records which ones are not synced to the disk yet. Not thread-safe."""
+
+    def __init__(self, files: FileSystem) -> None:
+        self._files = files
+        self._numbers = itertools.count(1)
+        self._unsynced_files: set[str] = set()
+        self._unsynced_folders: set[str] = set()
+
+    def write(self, path: str, data: bytes, *, durable: bool = False) -> None:
+        """Replace or create a file. With `durable` it also survives a power cut, otherwise only after `sync`.
+
+        Raises OSError; then the file is unchanged, and the temporary file is removed if the disk allows it.
+        """
+        folder = os.path.dirname(path)
+        descriptor, temporary = self._create(folder)
+        try:
+            try:
+                self._fill(descriptor, data)
+                if durable:
+                    self._files.fsync(descriptor)
+            finally:
+                self._files.close(descriptor)
+            is_new = not self._files.exists(path)
+            self._files.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):  # report the first error; doctor removes the file
+                self._files.unlink(temporary)
+            raise
+        if is_new:
+            self._unsynced_folders.add(folder)
+        if durable:
+            self._unsynced_files.discard(path)
+            self._sync(self._unsynced_folders, above=path)
+        elif is_new:
+            self._unsynced_files.add(path)
+
+    def remove(self, path: str) -> None:
+        """Remove a file; a missing one is fine. Raises OSError."""
+        with suppress(FileNotFoundError):
+            self._files.unlink(path)
+            self._unsynced_folders.add(os.path.dirname(path))
+
+    def remove_tree(self, folder: str) -> None:
+        """Remove a folder with all that is in it, links not followed; a missing one is fine. Raises OSError."""
+        try:
+            with self._files.scandir(folder) as entries:
+                inside = [(entry.path, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        except FileNotFoundError:
+            return
+        for path, is_folder in inside:
+            if is_folder:
+                self.remove_tree(path)
+            else:
+                self.remove(path)
+        self._files.rmdir(folder)
+        self._unsynced_folders.add(os.path.dirname(folder))
+
+    def sync(self) -> None:
+        """Sync every file created and every name removed since the last call to the disk.
+
+        Raises OSError; the next call tries again what was not synced.
+        """
+        self._sync(self._unsynced_files)
+        self._sync(self._unsynced_folders)
+
+    def make_folders(self, folder: str) -> None:
+        """Make a folder and its missing parents."""
+        try:
+            self._files.mkdir(folder)
+        except FileExistsError:
+            return
+        except FileNotFoundError:
+            self.make_folders(os.path.dirname(folder))
+            with suppress(FileExistsError):  # another process created it
+                self._files.mkdir(folder)
+        self._unsynced_folders.add(os.path.dirname(folder))
+
+    def _create(self, folder: str) -> tuple[int, str]:
+        """Return a descriptor and the path of a new temporary file; an existing file of the same name is skipped."""
+        has_made_folders = False
+        while True:
+            temporary = f"{folder}/.{os.getpid()}.{next(self._numbers)}.tmp"
+            try:
+                return self._files.open(temporary, _CREATE), temporary
+            except FileExistsError:
+                continue
+            except FileNotFoundError:
+                if has_made_folders:  # a broken symlink is in the way
+                    raise
+                self.make_folders(folder)
+                has_made_folders = True
+
+    def _fill(self, descriptor: int, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[self._files.write(descriptor, view) :]
+
+    def _sync(self, paths: set[str], *, above: str | None = None) -> None:
+        """Sync these paths and drop them, or those of them that are folders above a path."""
+        for path in sorted(paths):
+            if above is None or above.startswith(f"{path}/"):
+                self._sync_path(path)
+                paths.discard(path)
+
+    def _sync_path(self, path: str) -> None:
+        if os.name == "nt":
+            return  # neither a folder nor a file that is open for reading can be synced there
+        try:
+            descriptor = self._files.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return  # removed since, nothing to sync
+        try:
+            self._files.fsync(descriptor)
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # some network file systems cannot sync a folder, and need not
+                raise
+        finally:
+            self._files.close(descriptor)

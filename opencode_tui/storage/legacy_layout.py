@@ -13,8 +13,7 @@ from typing import cast
 from opencode_tui.schema.error import CorruptRecordError, GitMissingError, GitUnavailableError, StorageError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.keys import Key, record_path
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.reader import RecordReader

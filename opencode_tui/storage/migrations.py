@@ -13,8 +13,7 @@ from typing import cast
 from opencode_tui.schema.error import CorruptRecordError, StorageError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.keys import Key, record_path
 from opencode_tui.storage.legacy_layout import LegacyLayout, ListRootCommits
 from opencode_tui.storage.locks import Locks

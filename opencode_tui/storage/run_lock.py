@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from opencode_tui.schema.error import BusyError, LockTimeoutError
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process
 from opencode_tui.storage.process_lock import ProcessLock
 from opencode_tui.storage.record_file import storage_error

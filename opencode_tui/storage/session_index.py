@@ -20,8 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.session_record import parse_session

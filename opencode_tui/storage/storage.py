@@ -13,14 +13,12 @@ from contextlib import AbstractAsyncContextManager
 
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.keys import Key, folder_path, record_path
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.reader import FolderRecords, RecordReader
 from opencode_tui.storage.record_file import storage_error
-from opencode_tui.storage.write_behind import Failed, Render, WriteBehind
-from opencode_tui.storage.writer import WriterThread
+from opencode_tui.storage.writer import Failed, Render, WriteBehind, WriterThread
 
 
 class Storage:

@@ -1,4 +1,4 @@
-"""The writer thread: file work of one store in the order of submission, off the event loop.
+"""The writer thread, which does the file work of one store in the order of submission, and write-behind for growing records.
 
 Submitted work is done even if its caller is canceled meanwhile, and the caller ends only then, so it holds its locks until the
 work is done. No state belongs to an event loop, so one store can serve several loops one after the other.
@@ -8,10 +8,15 @@ import asyncio
 import logging
 import queue
 import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from opencode_tui.cancellation import run_to_completion
+from opencode_tui.schema.error import StorageError
+from opencode_tui.storage.keys import Key
 
 _Result = TypeVar("_Result")
 _Job = Callable[[], None]
@@ -88,3 +93,162 @@ class WriterThread:
 def _log_lost(error: BaseException | None) -> None:
     if error is not None:
         _logger.warning("a write failed after its caller was canceled", exc_info=error)
+
+
+# Write-behind: a growing record is written a few times a second, not once per token. At most one write per key in
+# `INTERVAL_MS`, always of the latest state, rendered on the event loop when it is written. A failed write stays pending, is
+# reported to its owner, and is tried again.
+
+INTERVAL_MS = 250
+"""A kill loses the growth of this time at most. Source: SPEC, section 3, growing part."""
+
+FIRST_DELAY_MS = 20
+_REMEMBERED_KEYS = 256
+
+Render = Callable[[], bytes]
+Failed = Callable[[Key, StorageError], None]
+
+
+@dataclass(slots=True, eq=False)
+class _Growing:
+    """A record that is waiting to be written, or is being written."""
+
+    key: Key
+    render: Render
+    failed: Failed | None
+    due: float
+    is_wanted: bool = True
+    error: StorageError | None = None
+
+
+class WriteBehind:
+    """The pending growth of one store; used on the event loop's thread."""
+
+    def __init__(self, *, writer: WriterThread, write: Callable[[Key, bytes], None]) -> None:
+        self._writer = writer
+        self._write = write
+        self._pending: dict[Key, _Growing] = {}
+        self._in_flight: dict[Key, _Growing] = {}
+        self._last_writes: OrderedDict[Key, float] = OrderedDict()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_loop: asyncio.AbstractEventLoop | None = None
+
+    def put(self, key: Key, render: Render, failed: Failed | None) -> None:
+        """Schedule a write of the latest state of a record; replaces an earlier call for the same key."""
+        waiting = self._pending.get(key)
+        if waiting is None:
+            self._pending[key] = _Growing(key, render, failed, self._due(key))
+        else:
+            waiting.render, waiting.failed = render, failed
+        if waiting is None or self._timer_loop is not asyncio.get_running_loop():
+            self._arm()
+
+    def cancel(self, key: Key) -> None:
+        """Drop the pending write of a key, because a newer state is written or the record is removed."""
+        self._pending.pop(key, None)
+        in_flight = self._in_flight.get(key)
+        if in_flight is not None:
+            in_flight.is_wanted = False
+
+    def cancel_prefix(self, prefix: Key) -> None:
+        """Drop the pending writes of every key with a prefix."""
+        for key in [*self._pending, *self._in_flight]:
+            if key[: len(prefix)] == prefix:
+                self.cancel(key)
+
+    def record_write(self, key: Key) -> None:
+        """Record that a record was written now, so that its growth waits a full interval."""
+        self._last_writes[key] = now = time.monotonic()
+        self._last_writes.move_to_end(key)
+        while len(self._last_writes) > _REMEMBERED_KEYS:
+            oldest = next(iter(self._last_writes))
+            if self._last_writes[oldest] > now - INTERVAL_MS / 1000:
+                return
+            del self._last_writes[oldest]
+
+    async def flush(self, key: Key | None = None) -> None:
+        """Write pending growth (of one key, or all) now; raises the first StorageError after trying everything."""
+        await self._writer.run(_no_work)
+        tried = [
+            growing
+            for growing in [*self._in_flight.values(), *self._pending.values()]
+            if key is None or growing.key == key
+        ]
+        for growing in tried:
+            if self._pending.get(growing.key) is growing:
+                self._submit(growing)
+        if tried:
+            await self._writer.run(_no_work)
+        for growing in tried:
+            if growing.error is not None and growing.is_wanted:
+                raise growing.error
+
+    def _due(self, key: Key) -> float:
+        now = time.monotonic()
+        last = self._last_writes.get(key)
+        return now + FIRST_DELAY_MS / 1000 if last is None else max(now, last + INTERVAL_MS / 1000)
+
+    def _arm(self) -> None:
+        """Set the timer to the next due record."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        dues = [growing.due for key, growing in self._pending.items() if key not in self._in_flight]
+        loop = asyncio.get_running_loop()
+        self._timer_loop = loop
+        if dues:
+            self._timer = loop.call_later(max(0.0, min(dues) - time.monotonic()), self._write_due)
+
+    def _write_due(self) -> None:
+        now = time.monotonic()
+        try:
+            for key, growing in list(self._pending.items()):
+                if growing.due <= now and key not in self._in_flight:
+                    self._submit(growing)
+        finally:
+            self._arm()
+
+    def _submit(self, growing: _Growing) -> None:
+        """Render on this thread, write on the other."""
+        key = growing.key
+        del self._pending[key]
+        growing.error = None
+        try:
+            data = growing.render()
+        except Exception as error:  # noqa: BLE001 - one owner's error must not stop the writes of all others
+            self._report(growing, StorageError(f"cannot render the record {'/'.join(key)}: {error!r}"))
+            return
+        self._in_flight[key] = growing
+        self.record_write(key)
+        loop = asyncio.get_running_loop()
+
+        def done(error: BaseException | None) -> None:
+            try:
+                loop.call_soon_threadsafe(self._finish_write, growing, error)
+            except RuntimeError:  # that loop has ended; the next one sees the result
+                self._finish_write(growing, error)
+
+        self._writer.submit(lambda: self._write(key, data), done)
+
+    def _finish_write(self, growing: _Growing, error: BaseException | None) -> None:
+        key = growing.key
+        if self._in_flight.get(key) is growing:
+            del self._in_flight[key]
+        if error is not None and growing.is_wanted and key not in self._pending and key not in self._in_flight:
+            growing.due = time.monotonic() + INTERVAL_MS / 1000
+            self._pending[key] = growing
+        if self._pending and self._timer_loop is not None and not self._timer_loop.is_closed():
+            self._arm()
+        if isinstance(error, StorageError):
+            self._report(growing, error)
+        elif error is not None:
+            self._report(growing, StorageError(f"cannot write the record {'/'.join(key)}: {error!r}"))
+
+    def _report(self, growing: _Growing, error: StorageError) -> None:
+        growing.error = error
+        if growing.failed is not None and growing.is_wanted:
+            growing.failed(growing.key, error)
+
+
+def _no_work() -> None:
+    """Do nothing; running it waits for everything queued before."""

@@ -15,10 +15,9 @@ from collections.abc import Awaitable
 from pathlib import Path
 
 from opencode_tui.client.local import LocalClient, open_client
-from opencode_tui.engine.session.records.fork_map import ForkMap
+from opencode_tui.engine.session.records.stored_history import ForkMap
 from opencode_tui.schema.api.request import ForkSession
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.storage import Storage
 from tests.benchmarks.comparison import Figure, report

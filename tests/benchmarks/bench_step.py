@@ -22,8 +22,7 @@ from opencode_tui.engine.tool.tool import FileWrite
 from opencode_tui.schema.ids import Identifier, system_clock
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.message import AssistantMessage, MessagePath, MessageTime
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.bench_snapshot import floor_ms, timed
 from tests.benchmarks.comparison import Figure, report

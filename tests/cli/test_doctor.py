@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.cli import filesystem
 from opencode_tui.cli.commands import doctor
+from opencode_tui.cli.commands import doctor as filesystem
 from opencode_tui.storage.paths import Paths
 from tests.support.hostile.strings import HOSTILE, steering
 

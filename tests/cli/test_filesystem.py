@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.cli import filesystem
+from opencode_tui.cli.commands import doctor
 
 TABLE = r"""22 1 0:21 / / rw - ext4 /dev/vda1 rw
 30 22 0:40 / /home rw shared:1 - nfs4 server:/home rw
@@ -27,9 +27,9 @@ broken line
 def test_the_deepest_mount_decides(tmp_path, monkeypatch, folder, kind):
     table = tmp_path / "mountinfo"
     table.write_text(TABLE)
-    monkeypatch.setattr(filesystem, "_TABLE", table)
-    assert filesystem.network_kind(Path(folder)) == kind
+    monkeypatch.setattr(doctor, "_TABLE", table)
+    assert doctor.network_kind(Path(folder)) == kind
 
 
 def test_the_folder_of_the_tests_is_local(tmp_path):
-    assert filesystem.network_kind(tmp_path) is None
+    assert doctor.network_kind(tmp_path) is None

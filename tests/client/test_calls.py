@@ -7,7 +7,7 @@ from typing import ParamSpec, TypeVar
 
 import pytest
 
-from opencode_tui.client.calls import DirectCalls, forward
+from opencode_tui.client.local_facets import DirectCalls, forward
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,7 +10,7 @@ from opencode_tui.client.remote import open_remote
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.event.event import BusLagged
 from opencode_tui.server.address import Listening
-from opencode_tui.server.credentials import Credentials
+from opencode_tui.server.guard import Credentials
 from opencode_tui.server.serving import open_socket, serving
 from tests.support.world.server import PASSWORD, served
 

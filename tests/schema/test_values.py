@@ -10,7 +10,7 @@ from msgspec.structs import replace
 import opencode_tui
 from opencode_tui.engine.provider.llm import TextBlock
 from opencode_tui.engine.provider.provider import Endpoint
-from opencode_tui.server.credentials import Credentials
+from opencode_tui.server.guard import Credentials
 
 OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__main__")
 

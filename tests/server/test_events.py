@@ -119,7 +119,7 @@ async def test_a_listener_hears_its_folder_and_the_global_one_hears_all_with_the
 
 
 async def test_a_stream_whose_client_takes_nothing_ends_when_its_queue_is_full(monkeypatch):
-    monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 1_000)
+    monkeypatch.setattr("opencode_tui.server.event_hub.QUEUE_LIMIT", 1_000)
     hub = EventHub(now=lambda: 0.0)
     forever = asyncio.Event()
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.server.event_hub import EventHub
+from opencode_tui.server.event_hub import EventHub, Listener
 from opencode_tui.server.frame import Frame, GrowthFrame
-from opencode_tui.server.listener import Listener
 
 
 def structural(name: str, *, directory: str = "/p", closes: str | None = None, size: int = 0) -> Frame:
@@ -44,7 +43,7 @@ async def test_growth_that_waits_is_merged_and_stands_before_the_update_that_clo
 
 
 async def test_who_does_not_read_is_cut_off_and_who_reads_loses_nothing(monkeypatch):
-    monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 10_000)
+    monkeypatch.setattr("opencode_tui.server.event_hub.QUEUE_LIMIT", 10_000)
     idle, reading = Listener("/p"), Listener("/p")
     seen: list[str] = []
     for number in range(100):
@@ -56,8 +55,8 @@ async def test_who_does_not_read_is_cut_off_and_who_reads_loses_nothing(monkeypa
 
 
 async def test_what_waits_leaves_in_pieces_in_order_and_makes_room_as_it_goes(monkeypatch):
-    monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 10_000)
-    monkeypatch.setattr("opencode_tui.server.listener.PIECE", 2_000)
+    monkeypatch.setattr("opencode_tui.server.event_hub.QUEUE_LIMIT", 10_000)
+    monkeypatch.setattr("opencode_tui.server.event_hub.PIECE", 2_000)
     listener = Listener("/p")
     for number in range(8):
         listener.enqueue(structural(f"event {number}", size=1_000))
@@ -72,7 +71,7 @@ async def test_what_waits_leaves_in_pieces_in_order_and_makes_room_as_it_goes(mo
 
 
 async def test_one_event_larger_than_the_queue_still_arrives(monkeypatch):
-    monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 100)
+    monkeypatch.setattr("opencode_tui.server.event_hub.QUEUE_LIMIT", 100)
     listener = Listener("/p")
     listener.enqueue(structural("large", size=1_000))
     assert len(parse(await listener.read())) == 1

@@ -100,7 +100,7 @@ async def test_who_reads_is_told_all_of_a_fast_answer_while_five_do_not_read(ser
 
 
 async def test_those_who_do_not_read_are_cut_off_before_they_fill_the_memory(serve, monkeypatch):
-    monkeypatch.setattr("opencode_tui.server.listener.QUEUE_LIMIT", 300_000)
+    monkeypatch.setattr("opencode_tui.server.event_hub.QUEUE_LIMIT", 300_000)
     title, changes = "x" * 20_000, 60
     async with serve() as face:
         session_id = await face.session()

@@ -194,7 +194,7 @@ async def test_an_image_that_the_provider_refuses_is_left_out_once_and_for_good(
 
 
 async def test_a_long_turn_keeps_its_connection_alive_with_blanks(serve, monkeypatch):
-    monkeypatch.setattr("opencode_tui.server.late_answer.BLANK_S", 0.05)
+    monkeypatch.setattr("opencode_tui.server.answer.BLANK_S", 0.05)
     async with serve() as face:
         session_id = await face.session()
         answer = await face.say(session_id, "slow <<slow 100>> <<words 4>>")

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem, temporary_owner
 from tests.support.faults.file_system import FaultyFiles
 
 

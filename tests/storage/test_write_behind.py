@@ -12,8 +12,7 @@ from opencode_tui.schema.error import StorageError
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
-from opencode_tui.storage.write_behind import INTERVAL_MS, WriteBehind
-from opencode_tui.storage.writer import WriterThread
+from opencode_tui.storage.writer import INTERVAL_MS, WriteBehind, WriterThread
 from tests.support.faults.file_system import FaultyFiles, StalledDisk
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from opencode_tui.cli.terminal import print_result, say
 from opencode_tui.client.local import LocalClients, open_clients
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 from opencode_tui.server.address import Listening
-from opencode_tui.server.credentials import Credentials
+from opencode_tui.server.guard import Credentials
 from opencode_tui.server.serving import open_socket, serving
 
 HOSTNAME = "127.0.0.1"

@@ -97,8 +97,10 @@ class TrustStore:
         return cast("dict[str, JsonObject]", loaded)
 
     def _write(self, entries: dict[str, JsonObject]) -> None:
-        from opencode_tui.storage.atomic import AtomicWriter  # only needed for writing
-        from opencode_tui.storage.files import FileSystem
+        from opencode_tui.storage.files import (
+            AtomicWriter,  # only needed for writing
+            FileSystem,
+        )
 
         data = json.dumps(entries, indent=2).encode()
         try:

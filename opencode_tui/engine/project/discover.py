@@ -20,8 +20,7 @@ from msgspec import Struct
 from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.api.project import GLOBAL_PROJECT
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths
 
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")

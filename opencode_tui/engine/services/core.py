@@ -12,8 +12,7 @@ from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
-from opencode_tui.engine.session.records.publisher import Publisher
-from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator

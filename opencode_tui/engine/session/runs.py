@@ -13,8 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
-from opencode_tui.engine.session.records.publisher import Publisher
-from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.schema.error import OpencodeError, RunAborted, StoredError, aborted, to_stored
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
 from opencode_tui.schema.session.history import MessageWithParts

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opencode_tui.engine.snapshot.entry import Entry, State
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.record_file import storage_error
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND

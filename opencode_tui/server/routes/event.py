@@ -13,10 +13,9 @@ from starlette.types import Receive, Scope, Send
 from opencode_tui.client.client import Client
 from opencode_tui.schema.event.event import PermissionAsked, QuestionAsked, StructuralEvent
 from opencode_tui.schema.http_headers import OWN
-from opencode_tui.server.event_hub import EventHub
+from opencode_tui.server.answer import until_disconnected
+from opencode_tui.server.event_hub import EventHub, Listener
 from opencode_tui.server.frame import Frame
-from opencode_tui.server.late_answer import until_disconnected
-from opencode_tui.server.listener import Listener
 from opencode_tui.server.request import FolderClient, ServerServices
 
 router = APIRouter(tags=["event"])

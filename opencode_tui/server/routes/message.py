@@ -15,8 +15,7 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import Part
-from opencode_tui.server.answer import answer_record, answer_records, answer_value
-from opencode_tui.server.late_answer import LateAnswer
+from opencode_tui.server.answer import LateAnswer, answer_record, answer_records, answer_value
 from opencode_tui.server.request import FolderClient, MessageId, PartId, ServerServices, SessionId
 
 router = APIRouter(tags=["message"])

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from opencode_tui.text.cells import clip
 from opencode_tui.text.cells import width as cells
-from opencode_tui.tui.prompt.clean import clean
+from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.widgets.fuzzy import Match, ranked
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 

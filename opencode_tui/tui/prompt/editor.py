@@ -15,7 +15,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import TextAreaTheme
 
 from opencode_tui.text.safe_text import spell_flags
-from opencode_tui.tui.prompt.clean import clean
+from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import row

@@ -18,7 +18,7 @@ from opencode_tui.text.quantity import age, money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import change_columns
 from opencode_tui.tui.keymap import LEADER, SESSION_PAGE, Keymap, normal
-from opencode_tui.tui.prompt.clean import clean
+from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.screens.page import Entry, PageHead, PageKey, PageScreen
 from opencode_tui.tui.screens.sessions_preview import Glimpse, draw_glimpse, read_glimpse
 from opencode_tui.tui.session_tree import HUES, SessionRow, session_rows, sign_of

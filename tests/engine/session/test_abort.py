@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from opencode_tui.engine.session.repair import is_unfinished
+from opencode_tui.engine.session.maintenance import is_unfinished
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.storage.paths import find_paths
 from tests.support.faults.abort import abort_after, open_aborting

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.session.records.fork_map import ForkMap, copied_id
+from opencode_tui.engine.session.records.stored_history import ForkMap, copied_id
 from opencode_tui.schema.ids import Identifier, is_identifier
 from opencode_tui.storage.keys import is_segment
 

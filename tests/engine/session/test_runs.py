@@ -6,8 +6,7 @@ import pytest
 from opencode_tui.bus import Bus
 from opencode_tui.engine.permission.policy import AskPerson
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
-from opencode_tui.engine.session.records.publisher import Publisher
-from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
 from opencode_tui.schema.error import BusyError, ProviderError, RunAborted
 from opencode_tui.storage.locks import Locks

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.session.records.growing_part import LiveText
+from opencode_tui.engine.session.records.store import LiveText
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError
 from opencode_tui.schema.session.history import with_parts
 from opencode_tui.schema.session.part import PartTime, TextPart

@@ -2,7 +2,7 @@ import json
 import subprocess
 import sys
 
-from opencode_tui.engine.tool.lazy_tool import SPECS
+from opencode_tui.engine.tool.registry import SPECS
 from tests.support.source.tool_specs import derive
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from opencode_tui.engine.provider.decode import openai_request
 from opencode_tui.engine.provider.llm import LlmRequest
 from opencode_tui.engine.session.request.model_message import to_model_messages
-from opencode_tui.engine.tool.lazy_tool import read_specs
+from opencode_tui.engine.tool.registry import read_specs
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import Tokens

@@ -5,8 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from opencode_tui.bus import Bus, Subscription
-from opencode_tui.engine.session.records.publisher import Publisher
-from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.schema.event.event import Event, PartGrowth, PartProgress, to_wire
 from opencode_tui.schema.session.session import SessionInfo, SessionTime
 from opencode_tui.storage.locks import Locks

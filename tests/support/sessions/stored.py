@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.storage.record_check import check_record
+from opencode_tui.storage.doctor import check_record
 
 Record = dict[str, Any]
 

@@ -4,9 +4,8 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-from opencode_tui.engine.tool.lazy_tool import SPECS
 from opencode_tui.engine.tool.parameter_schema import describe
-from opencode_tui.engine.tool.registry import ToolDependencies, ToolFactory
+from opencode_tui.engine.tool.registry import SPECS, ToolDependencies, ToolFactory
 
 ORDER = (
     *("bash", "read", "glob", "grep", "list", "edit", "multiedit", "write", "apply_patch"),

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
-from opencode_tui.engine.session.records.fork_map import ForkMap
+from opencode_tui.engine.session.records.stored_history import ForkMap
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
 from opencode_tui.engine.session.step.file_changes import FileChangeRecorder, StepRecorder
 from opencode_tui.engine.tool.files.files import NotTextError, WorktreeFiles

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
-from opencode_tui.engine.session.records.fork_map import ForkMap
 from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.stored_history import ForkMap
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.schema.api.request import ForkSession

@@ -21,7 +21,7 @@ from fastapi.routing import APIRoute
 from opencode_tui.client.local import LocalClients, open_clients
 from opencode_tui.server.address import Address, Listening
 from opencode_tui.server.app import build_app
-from opencode_tui.server.credentials import Credentials
+from opencode_tui.server.guard import Credentials
 from opencode_tui.server.serving import open_socket, serving
 
 PASSWORD = "correct horse"

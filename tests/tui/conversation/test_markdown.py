@@ -16,7 +16,7 @@ from opencode_tui.tui.conversation.markdown import (
     Rule,
     Table,
 )
-from opencode_tui.tui.conversation.table import fit_columns, split_cells
+from opencode_tui.tui.conversation.prose import fit_columns, split_cells
 
 
 def blocks_of(text: str) -> list[Block]:

@@ -3,8 +3,7 @@
 import base64
 
 from opencode_tui.schema.api.request import FileInput
-from opencode_tui.tui.prompt.clean import clean
-from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker
+from opencode_tui.tui.prompt.draft import Attachment, Draft, clean, paste_marker
 
 
 def test_a_marker_says_how_much_was_pasted() -> None:

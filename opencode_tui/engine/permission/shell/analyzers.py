@@ -1,17 +1,388 @@
 """The analyzers of programs that a line of the table can't describe, by program name."""
 
+import re
 from collections.abc import Callable, Mapping
 
-from opencode_tui.engine.permission.shell.archives import ARCHIVERS
-from opencode_tui.engine.permission.shell.builders import BUILDERS
 from opencode_tui.engine.permission.shell.builtins import BUILTINS
 from opencode_tui.engine.permission.shell.call import Call
-from opencode_tui.engine.permission.shell.copiers import COPIERS
+from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.git import run_git
 from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS
-from opencode_tui.engine.permission.shell.remotes import REMOTES
-from opencode_tui.engine.permission.shell.searchers import SEARCHERS
+from opencode_tui.engine.permission.shell.operands import (
+    Role,
+    Spec,
+    at_home,
+    split_options,
+    tail,
+    use_hidden_paths,
+    use_operand,
+)
+from opencode_tui.engine.permission.shell.paths import is_inside
+from opencode_tui.engine.permission.shell.tables import parse_spec
 from opencode_tui.engine.permission.shell.text_programs import TEXT_PROGRAMS
+from opencode_tui.engine.permission.shell.words import Word, literal
+
+# ln and dd: links to paths outside the project, and operands of the form `key=value`.
+
+_LN = parse_spec("r;w", "-t=d --target-directory=d -S=t")
+
+
+def make_link(call: Call) -> None:
+    """Analyze `ln`: a symbolic link to a path outside makes every later path uncertain."""
+    operands, seen = split_options(call, _LN)
+    points_to = operands if Role.TARGET in seen or len(operands) == 1 else operands[:-1]
+    is_symbolic = any(re.match(r"-[A-Za-z]*s|--sym", text) for text in call.texts())
+    for word in points_to:
+        call.use(word, "r" if is_symbolic else "rw")
+        if is_symbolic and _leads_out(call, word):
+            call.opaque()
+    for word in operands[len(points_to) :]:
+        use_operand(call, word, Role.WRITE, assumed=False)
+
+
+def _leads_out(call: Call, word: Word) -> bool:
+    if not word.known or call.state.folders is None:
+        return True
+    findings = call.runner.findings
+    starts = [""] if word.text.startswith("/") else [f"{folder}/" for folder in call.state.folders]
+    return any(not is_inside(findings.real(start + word.text), findings.root) for start in starts) or ".." in word.text
+
+
+def copy_blocks(call: Call) -> None:
+    """Analyze `dd`: `if=` is read, `of=` is written."""
+    for word in call.arguments:
+        name, equals, _ = word.text.partition("=")
+        if equals and name in ("if", "of"):
+            use_operand(
+                call,
+                at_home(tail(word, len(name) + 1), call.state.home),
+                Role.READ if name == "if" else Role.WRITE,
+                assumed=False,
+            )
+        elif not word.known:
+            call.opaque()
+
+
+COPIERS: Mapping[str, Callable[[Call], None]] = {
+    **dict.fromkeys(("ln", "link", "gln"), make_link),
+    **dict.fromkeys(("dd", "gdd", "dcfldd"), copy_blocks),
+}
+"""Programs that link and copy."""
+
+
+# Programs that walk folders and can run commands or write files for each match: find, fd.
+
+_EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
+_READS = re.compile(r"-(?:a|c|m)?newer\w*|-samefile|-files0-from")
+_FD = parse_spec(
+    "t,r",
+    "-d=t -t=t -e=t -E=t -S=t -c=t -j=t --base-directory=r -C=r --search-path=r --ignore-file=r -g=t"
+    " --changed-within=t --changed-before=t -o=t --max-results=t --format=t",
+)
+
+
+def run_find(call: Call) -> None:
+    """Analyze `find`: the words before the first expression are the folders; expressions may run, delete or write."""
+    words = call.arguments
+    count = next((index for index, word in enumerate(words) if _begins_expression(word.text)), len(words))
+    starts = [word for word in words[:count] if not word.text.startswith("-")]
+    deletes = any(word.text == "-delete" for word in words)
+    for start in starts or [literal(".")]:
+        call.use(start, "rw" if deletes else "r")
+        if any(word.text in _EXECUTES for word in words):
+            call.tree(start)
+    _run_expressions(call, words[count:])
+
+
+def _begins_expression(text: str) -> bool:
+    return text[:1] in ("-", "(", "!") and text not in ("-L", "-H", "-P", "--") and not text.startswith(("-O", "-D"))
+
+
+def _run_expressions(call: Call, words: list[Word]) -> None:
+    index = 0
+    while index < len(words):
+        text = words[index].text
+        if text in _EXECUTES:
+            end = next((place for place in range(index + 1, len(words)) if words[place].text in (";", "+")), len(words))
+            call.opaque()
+            call.run_words(words[index + 1 : end])
+            index = end
+        elif index + 1 < len(words) and (text in _WRITES or _READS.fullmatch(text)):
+            call.use(words[index + 1], "w" if text in _WRITES else "r")
+            index += 1
+        elif not words[index].known:
+            call.opaque()
+        index += 1
+
+
+def run_fd(call: Call) -> None:
+    """Analyze `fd`: like find; `-x` and `-X` run the rest of the line as a command."""
+    place = next(
+        (
+            index
+            for index, word in enumerate(call.arguments)
+            if re.fullmatch(r"-[A-Za-z]*[xX]|--exec(?:-batch)?", word.text)
+        ),
+        None,
+    )
+    before = call.arguments if place is None else call.arguments[:place]
+    operands, _ = split_options(Call(call.program, before, call.state, call.runner), _FD)
+    for word in operands[1:]:
+        call.use(word, "r")
+    if place is not None:
+        call.opaque()
+        call.run_words(call.arguments[place + 1 :])
+
+
+SEARCHERS: Mapping[str, Callable[[Call], None]] = {"find": run_find, "gfind": run_find, "fd": run_fd, "fdfind": run_fd}
+"""Programs that walk folders."""
+
+
+# ssh, scp, rsync: local and remote words.
+
+_SSH = parse_spec(
+    "t", "-F=r -i=r -E=w -S=b -o=t -l=t -p=t -L=t -R=t -D=t -J=t -b=t -c=t -e=t -I=! -m=t -O=t -Q=t -w=t -W=t -B=t"
+)
+_SCP = parse_spec("r;w", "-F=r -i=r -S=! -o=t -P=t -l=t -c=t -J=t -D=! -X=t")
+_RSYNC = parse_spec(
+    "r;w",
+    "-e=x --rsh=x --rsync-path=! -f=t --filter=t --exclude=t --include=t --exclude-from=r --include-from=r --files-from=r -T=b"
+    " --temp-dir=b --backup-dir=b --log-file=w --partial-dir=b --compare-dest=r --copy-dest=r --link-dest=r --password-file=r"
+    " --write-batch=w --only-write-batch=w --read-batch=r --chmod=t --chown=t -B=t --bwlimit=t --timeout=t --port=t --config=!"
+    " -M=! --remote-option=!",
+)
+_REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//).*|[a-z]+://.*", re.DOTALL)
+_SSH_RUNS = re.compile(
+    r"(?:ProxyCommand|LocalCommand|KnownHostsCommand|PermitLocalCommand)\s*[= ]\s*(.*)", re.IGNORECASE | re.DOTALL
+)
+
+
+def run_ssh(call: Call) -> None:
+    """Analyze `ssh`: commands on the other machine are unknown; some options run commands on this one."""
+    call.network()
+    call.opaque()
+    _note_options(call)
+    split_options(call, _SSH)
+
+
+def run_copy(call: Call) -> None:
+    """Analyze `scp`, `sftp`: local words are files."""
+    call.network()
+    _note_options(call)
+    _copy(call, _SCP)
+
+
+def _note_options(call: Call) -> None:
+    for text in call.texts():
+        found = _SSH_RUNS.search(text)
+        if found:
+            call.opaque()
+            call.run_text(found.group(1))
+
+
+def run_rsync(call: Call) -> None:
+    """Analyze `rsync`: local words are folders; `-e` names the program that connects."""
+    texts = call.texts()
+    if any(_REMOTE.fullmatch(text) or text.startswith("rsync://") for text in texts if not text.startswith("-")):
+        call.network()
+    if any(re.match(r"-[A-Za-z]*e|--rsh|--rsync-path|--daemon", text) for text in texts):
+        call.opaque()
+    _copy(call, _RSYNC)
+
+
+def _copy(call: Call, spec: Spec) -> None:
+    operands, _ = split_options(call, spec)
+    for index, word in enumerate(operands):
+        if not _REMOTE.fullmatch(word.text):
+            is_last = index == len(operands) - 1 and index > 0
+            call.use(word, "w" if is_last else "rw" if "--remove-source-files" in call.texts() else "r")
+            _spread(call, word, is_last=is_last)
+
+
+def _spread(call: Call, word: Word, *, is_last: bool) -> None:
+    if not is_last and any(re.match(r"-[A-Za-z]*[ra]|--recursive|--archive", text) for text in call.texts()):
+        call.tree(word)
+
+
+REMOTES: Mapping[str, Callable[[Call], None]] = {
+    **dict.fromkeys(("ssh", "autossh", "mosh", "sshpass", "dbclient", "rsh", "rlogin", "telnet"), run_ssh),
+    **dict.fromkeys(("scp", "rcp", "pscp"), run_copy),
+    "rsync": run_rsync,
+}
+"""Programs that work on another machine."""
+
+
+# make and containers: they run instructions in a file of the project, and their options reach outside.
+
+_MAKE = parse_spec(
+    "t",
+    "-C=b --directory=b -f=r --file=r --makefile=r -I=r --include-dir=r -o=t -W=t -j=t -l=t --eval=x -E=x --old-file=t --jobs=t",
+)
+_CONTAINER = parse_spec(
+    "t",
+    "-f=r --file=r --env-file=r --cidfile=w --iidfile=w --mount=p -v=p --volume=p -w=p -e=p --env=p --name=p -p=p -t=p --tag=p"
+    " --build-context=r --secret=p --ssh=p --config=b -H=p --context=p -o=w --output=w --input=r -i=p --project-directory=b"
+    " --security-opt=p --device=b --volumes-from=p --network=p -u=p --user=p --entrypoint=p --label-file=r",
+)
+_VALUE = re.compile(r"[A-Za-z_]\w*[:?+!]*=(.*)", re.DOTALL)
+_SHORT_I = re.compile(r"-[itdPq]+")
+
+
+def run_make(call: Call) -> None:
+    """Analyze `make`: recipes are programs of the project; a variable on the command line can be one, too."""
+    call.opaque()
+    operands, _ = split_options(call, _MAKE)
+    for word in operands:
+        found = _VALUE.fullmatch(word.text)
+        if found and re.search(r"\s", found.group(1)):
+            call.run_text(found.group(1))
+        elif found:
+            use_hidden_paths(call, word)
+
+
+def run_container(call: Call) -> None:
+    """Analyze `docker`, `podman`: volumes are folders of this machine; commands inside the container are unknown."""
+    call.network()
+    call.opaque()
+    words = [word for word in call.arguments if not _SHORT_I.fullmatch(word.text)]
+    texts = [word.text for word in words]
+    for index, text in enumerate(texts):
+        following = texts[index + 1] if index + 1 < len(texts) else ""
+        if text in ("-v", "--volume"):
+            _note_volume(call, following)
+        elif text.startswith("--volume="):
+            _note_volume(call, text.partition("=")[2])
+        elif re.match(r"-v.", text):
+            _note_volume(call, text[2:])
+        elif "--mount" in (text, text.partition("=")[0]):
+            _note_mount(call, text.partition("=")[2] or following)
+    operands, _ = split_options(Call(call.program, words, call.state, call.runner), _CONTAINER)
+    _note_operands(call, [word.text for word in operands])
+
+
+def _note_volume(call: Call, text: str) -> None:
+    source = text.partition(":")[0]
+    if source.startswith(("/", ".", "~")):
+        call.use_text(call.state.home + source[1:] if source.startswith("~") else source, "rw")
+
+
+def _note_mount(call: Call, text: str) -> None:
+    for pair in text.split(","):
+        key, _, value = pair.partition("=")
+        if key in ("src", "source"):
+            call.use_text(value, "rw")
+
+
+def _note_operands(call: Call, texts: list[str]) -> None:
+    verb = texts[0] if texts else ""
+    if verb in ("cp", "build", "import", "load", "save", "export", "buildx", "image"):
+        for text in texts[1:]:
+            if ":" not in text and "://" not in text:
+                call.use(literal(text), "rw")
+
+
+BUILDERS: Mapping[str, Callable[[Call], None]] = {
+    **dict.fromkeys(("make", "gmake", "bmake", "remake"), run_make),
+    **dict.fromkeys(
+        ("docker", "podman", "nerdctl", "docker-compose", "podman-compose", "buildah", "lxc", "vagrant"), run_container
+    ),
+}
+"""Programs that run instructions in a file of the project."""
+
+
+# Archivers: the archive, the packed files, the target folder, and options that run programs.
+
+_TAR = parse_spec(
+    "r",
+    "-f=b --file=b -C=b --directory=b -T=r --files-from=r -X=r --exclude-from=r -g=b --listed-incremental=b --index-file=w"
+    " --to-command=x --checkpoint-action=x -I=x --use-compress-program=x --rsh-command=x --rmt-command=x -F=x --info-script=x"
+    " --new-volume-script=x -P=! --absolute-names=! --exclude=t --transform=t --xform=t -b=t -H=t --format=t --owner=t --group=t"
+    " --mode=t --mtime=t -N=t -K=t -V=t --strip-components=t --newer=t --one-top-level=w --suffix=t --checkpoint=t --volno-file=b",
+)
+_ZIP = parse_spec("r", "-TT=x -b=b -x=t -i=t -n=t -P=t -t=t -O=w --out=w --unzip-command=x")
+_UNZIP = parse_spec("r", "-d=w -x=t -P=t -O=t -I=t")
+_SEVEN = parse_spec("b", "-o=w -w=w -i=r -x=t -p=t")
+_CPIO = parse_spec("r", "-F=b --file=b -D=b --directory=b -E=r -I=r -O=w -H=t -R=t --to-stdout=t --rsh-command=x -M=t")
+
+
+def run_tar(call: Call) -> None:
+    """Analyze `tar`, also with the old syntax of option characters first, without a dash."""
+    words = call.arguments
+    if words and not words[0].text.startswith("-"):
+        words = _dashed(words)
+    texts = [word.text for word in words]
+    letters = "".join(text[1:] for text in texts if re.fullmatch(r"-[A-Za-z]+", text)) + " ".join(texts)
+    operands, _ = split_options(Call(call.program, words, call.state, call.runner), _TAR)
+    if any(re.match(r"--(?:to-c|use-c|checkpoint-a|rsh|rmt|info-s|new-v)|--abs", text) for text in texts):
+        call.opaque()
+    first = next((text for text in texts if re.fullmatch(r"-[A-Za-z]+.*", text)), "")
+    packs = bool(re.search(r"[cruA]", first)) or "--create" in letters or "--append" in letters or "--update" in letters
+    if packs:
+        for word in operands:
+            call.use(word, "rw" if "--remove-files" in texts else "r")
+            call.tree(word)
+    if any(":" in text and not text.startswith("-") and "/" not in text.partition(":")[0] for text in texts[:3]):
+        call.network()
+
+
+def _dashed(words: list[Word]) -> list[Word]:
+    """Return tar's words with a leading cluster of characters replaced by options, each followed by its value."""
+    letters, rest = words[0].text, list(words[1:])
+    options: list[Word] = []
+    for letter in filter(str.isalpha, letters):
+        options.append(literal(f"-{letter}"))
+        if letter in "fCTXgIFbHNKV" and rest:
+            options.append(rest.pop(0))
+    return [*options, *rest]
+
+
+def run_zip(call: Call) -> None:
+    """Analyze `zip`: the first operand is written, the others are read."""
+    operands, _ = split_options(call, _ZIP)
+    for index, word in enumerate(operands):
+        call.use(word, "r" if index else "rw")
+        if index and any(re.match(r"-[A-Za-z]*r|--recurse", text) for text in call.texts()):
+            call.tree(word)
+    if "-TT" in call.texts() or "--unzip-command" in " ".join(call.texts()):
+        call.opaque()
+
+
+def run_unzip(call: Call) -> None:
+    """Analyze `unzip`: the first operand is read, the others are names inside the archive."""
+    operands, _ = split_options(call, _UNZIP)
+    for word in operands[:1]:
+        call.use(word, "r")
+    if any(re.fullmatch(r"-[a-zA-Z]*:[a-zA-Z]*", text) for text in call.texts()):
+        call.opaque()
+
+
+def run_seven_zip(call: Call) -> None:
+    """Analyze `7z`: a command character, the archive, and the packed or unpacked files."""
+    operands, _ = split_options(call, _SEVEN)
+    packs = bool(operands) and operands[0].text in ("a", "u")
+    for index, word in enumerate(operands[1:]):
+        mode: Mode = "rw" if index == 0 and packs else "r"
+        call.use(word, mode)
+        if index and packs:
+            call.tree(word)
+
+
+def run_cpio(call: Call) -> None:
+    """Analyze `cpio`, `pax`: the file names are on standard input."""
+    call.opaque()
+    for word in split_options(call, _CPIO)[0]:
+        call.use(word, "rw")
+
+
+ARCHIVERS: Mapping[str, Callable[[Call], None]] = {
+    **dict.fromkeys(("tar", "gtar", "bsdtar"), run_tar),
+    "zip": run_zip,
+    **dict.fromkeys(("unzip", "bsdunzip"), run_unzip),
+    **dict.fromkeys(("7z", "7za", "7zr", "rar", "unrar"), run_seven_zip),
+    **dict.fromkeys(("cpio", "pax"), run_cpio),
+}
+"""Programs that pack and unpack."""
 
 
 def find_analyzer(name: str) -> Callable[[Call], None] | None:

@@ -26,8 +26,8 @@ from opencode_tui.engine.session.compaction.state import (
     reported_use,
     usable,
 )
+from opencode_tui.engine.session.maintenance import is_unfinished
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.repair import is_unfinished
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.session.runs import Run

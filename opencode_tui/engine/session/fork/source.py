@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections.abc import KeysView
 
+from opencode_tui.engine.session.maintenance import is_unfinished, repair
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.stored_history import copied_messages, open_history, ordered
-from opencode_tui.engine.session.repair import is_unfinished, repair
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
 from opencode_tui.schema.error import BusyError, NoSuchMessageError
 from opencode_tui.schema.ids import Clock, is_identifier

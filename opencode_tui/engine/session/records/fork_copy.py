@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 
-from opencode_tui.engine.session.records.publisher import Publisher
+from opencode_tui.engine.session.records.store import Publisher
 from opencode_tui.engine.session.records.stored_history import ForkHistory, find_session, open_fork, unfinished
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import SessionUpdated

@@ -24,7 +24,7 @@ from opencode_tui.engine.provider.llm import (
     ToolInputEnd,
     ToolInputStart,
 )
-from opencode_tui.engine.session.records.growing_part import LiveText
+from opencode_tui.engine.session.records.store import LiveText
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStatePending

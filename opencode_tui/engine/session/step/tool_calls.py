@@ -21,8 +21,7 @@ from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.session.plugin_hooks import change_arguments, change_result
 from opencode_tui.engine.session.question import QuestionService
-from opencode_tui.engine.session.records.growing_part import LiveTool
-from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.store import LiveTool, SessionStore
 from opencode_tui.engine.session.request.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.request.structured import StructuredAnswer
 from opencode_tui.engine.session.step.doom import DOOM_LOOP_THRESHOLD, CallKey, call_key, is_doom_loop

@@ -30,8 +30,7 @@ from opencode_tui.engine.provider.llm import (
 )
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.session.message import Tokens
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 
 logger = logging.getLogger(__name__)
 

@@ -13,8 +13,7 @@ from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.engine.snapshot.objects.tree import FOLDER
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths
 from opencode_tui.schema.error import SnapshotError
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.record_file import storage_error
 
 # Merging packs and deleting unused objects. Needs the worktree's lock.

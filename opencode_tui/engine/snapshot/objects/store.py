@@ -24,8 +24,7 @@ from opencode_tui.engine.snapshot.objects.pack import (
 )
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, Tree, decode
 from opencode_tui.schema.error import SnapshotError
-from opencode_tui.storage.atomic import AtomicWriter, temporary_owner
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem, temporary_owner
 from opencode_tui.storage.record_file import storage_error
 
 _log = logging.getLogger(__name__)

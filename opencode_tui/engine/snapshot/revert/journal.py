@@ -12,8 +12,7 @@ from opencode_tui.engine.snapshot.entry import Entry
 from opencode_tui.engine.snapshot.report import Report
 from opencode_tui.engine.snapshot.revert.plan import Plan, Step
 from opencode_tui.schema.error import SnapshotError
-from opencode_tui.storage.atomic import AtomicWriter
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.record_file import storage_error
 
 _VERSION = 1

@@ -1,4 +1,4 @@
-from opencode_tui.engine.permission.shell.arity import command_prefix
+from opencode_tui.engine.permission.shell.scan import command_prefix
 
 
 def test_the_longest_entry_that_fits_decides() -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 _HAS_DESCRIPTORS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-# A folder that may be entered but not listed can be opened with O_PATH.
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | _FLAGS
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _FLAGS
+_ENTERED_FOLDER = _FOLDER | getattr(os, "O_PATH", 0)
+"""Flags that also open a folder that the user may enter but not list."""
 READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _FLAGS
 """Flags to open a file without following a link and without waiting for the writer of a pipe."""
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
@@ -137,10 +138,11 @@ class OpenFolder:
 
 
 class Disk:
-    """Opens the folders of a tree; `root` is a real path."""
+    """Opens the folders of a tree, with the given flags; `root` is a real path."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, flags: int = _FOLDER) -> None:
         self.root = root
+        self._flags = flags
 
     @contextmanager
     def open(self, folder: str, *, made: list[Path] | None = None) -> Generator[OpenFolder]:
@@ -150,18 +152,18 @@ class Disk:
         NotAFolderError when a part of the path is a file or a link.
         """
         names = folder.split("/") if folder else []
-        path = os.path.join(self.root, *names)
         if not _HAS_DESCRIPTORS:
-            _check_path(self.root, names, made)
-            yield self.wrap(path, None)
+            yield self.wrap(_check_path(self.root, names, made), None)
             return
-        descriptor = _open_folder(self.root, None, self.root)
+        descriptor = _open_folder(self.root, None, self.root, self._flags)
         try:
-            for depth, name in enumerate(names, 1):
-                child = _open_child(name, descriptor, os.path.join(self.root, *names[:depth]), made)
+            path = self.root.rstrip("/")
+            for name in names:
+                path = f"{path}/{name}"
+                child = _open_child(name, descriptor, path, self._flags, made)
                 os.close(descriptor)
                 descriptor = child
-            yield self.wrap(path, descriptor)
+            yield self.wrap(path or self.root, descriptor)
         finally:
             os.close(descriptor)
 
@@ -171,25 +173,25 @@ class Disk:
 
 
 def open_folder(path: Path, *, made: list[Path] | None = None) -> AbstractContextManager[OpenFolder]:
-    """Open a folder by its real path, as `Disk.open` does."""
-    return Disk(path.anchor).open("/".join(path.parts[1:]), made=made)
+    """Open a folder by its real path, as `Disk.open` does; the user need not be able to list it."""
+    return Disk(path.anchor, _ENTERED_FOLDER).open("/".join(path.parts[1:]), made=made)
 
 
-def _open_child(name: str, parent: int, path: str, made: list[Path] | None) -> int:
+def _open_child(name: str, parent: int, path: str, flags: int, made: list[Path] | None) -> int:
     try:
-        return _open_folder(name, parent, path)
+        return _open_folder(name, parent, path, flags)
     except FileNotFoundError:
         if made is None:
             raise
     with suppress(FileExistsError):  # another process made it; opening it shows whether it is a folder
         os.mkdir(name, dir_fd=parent)
         made.append(Path(path))
-    return _open_folder(name, parent, path)
+    return _open_folder(name, parent, path, flags)
 
 
-def _open_folder(name: str, parent: int | None, path: str) -> int:
+def _open_folder(name: str, parent: int | None, path: str, flags: int) -> int:
     try:
-        return os.open(name, _FOLDER, dir_fd=parent)
+        return os.open(name, flags, dir_fd=parent)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -203,7 +205,8 @@ def _open_folder(name: str, parent: int | None, path: str) -> int:
         raise NotAFolderError(path, is_link=stat.S_ISLNK(mode)) from error
 
 
-def _check_path(root: str, names: Sequence[str], made: list[Path] | None) -> None:
+def _check_path(root: str, names: Sequence[str], made: list[Path] | None) -> str:
+    """Return the path of a folder, which is made if `made` is given; raises NotAFolderError when a link is in it."""
     path = Path(root, *names)
     if made is not None:
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
@@ -211,6 +214,7 @@ def _check_path(root: str, names: Sequence[str], made: list[Path] | None) -> Non
         made.extend(reversed(missing))
     if os.path.realpath(path) != os.path.join(os.path.realpath(root), *names):
         raise NotAFolderError(str(path), is_link=True)
+    return str(path)
 
 
 def _read_up_to(descriptor: int, limit: int) -> bytes:

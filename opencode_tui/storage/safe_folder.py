@@ -206,14 +206,17 @@ def _open_folder(name: str, parent: int | None, path: str, flags: int) -> int:
 
 
 def _check_path(root: str, names: Sequence[str], made: list[Path] | None) -> str:
-    """Return the path of a folder, which is made if `made` is given; raises NotAFolderError when a link is in it."""
+    """Return the path of a folder, made if `made` is given; raises as `Disk.open` does."""
     path = Path(root, *names)
     if made is not None:
-        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-        path.mkdir(parents=True, exist_ok=True)
-        made.extend(reversed(missing))
+        for folder in reversed((path, *path.parents)):
+            if not folder.exists():
+                folder.mkdir(exist_ok=True)
+                made.append(folder)
     if os.path.realpath(path) != os.path.join(os.path.realpath(root), *names):
         raise NotAFolderError(str(path), is_link=True)
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        raise NotAFolderError(str(path), is_link=False)
     return str(path)
 
 

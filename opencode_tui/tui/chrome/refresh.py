@@ -7,6 +7,7 @@ from typing import Protocol
 from textual.geometry import Size
 from textual.timer import Timer
 
+from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import RetryStatus, SessionInfo
 from opencode_tui.text.quantity import amount, duration, money
 from opencode_tui.text.retry import waiting_reason
@@ -56,8 +57,10 @@ def activity_of(control: SessionController, now: int, *, interrupt_key: str) -> 
         facts_text = f"next try in {duration(left)}, attempt {status.attempt}{most}"
         return Activity("retry", word, facts_text, interrupt_key, "stop trying")
     elapsed = duration(max(0, now - _since(control, facts)) / 1000)
-    if control.questions():
-        return Activity("asks", "Waiting for your answer", elapsed, interrupt_key, "interrupt")
+    questions = control.questions()
+    if questions:
+        word = "approval" if isinstance(questions[0], PermissionRequest) else "answer"
+        return Activity("asks", f"Waiting for your {word}", elapsed, interrupt_key, "interrupt")
     figures = f"{elapsed} · {amount(facts.turn_tokens)} tokens" if facts.turn_tokens else elapsed
     return Activity("busy", facts.word, figures, interrupt_key, "interrupt")
 

@@ -73,7 +73,7 @@ class SessionsFacet(Protocol):
         ...
 
     async def fork(self, session_id: str, request: ForkSession) -> SessionInfo:
-        """Create a session that begins with the messages of another up to a boundary; it can be used at once.
+        """Create a session that begins with the messages of another up to a boundary; it can be used immediately.
 
         Raises NotFoundError, NoSuchMessageError, BusyError while the messages to copy are still being written.
         """
@@ -262,7 +262,7 @@ class UndoFacet(Protocol):
     async def revert(self, session_id: str, message_id: str | None = None, part_id: str | None = None) -> RevertReport:
         """Undo everything from a message on, or from a part of it; without one the user's last turn.
 
-        Messages stay, hidden, until the conversation goes on. Raises NoSuchMessageError, NothingToRevertError.
+        Messages stay, hidden, until the conversation continues. Raises NoSuchMessageError, NothingToRevertError.
         """
         ...
 
@@ -357,7 +357,7 @@ class SettingsFacet(Protocol):
         ...
 
     async def trust(self, seen: str) -> None:
-        """Trust the content that a report was about; it is in force from the next time the folder is opened.
+        """Trust the content that a report was about; it takes effect the next time the folder is opened.
 
         Raises TrustError when the content has changed since.
         """

@@ -52,7 +52,7 @@ class LocalClients:
         client = self._clients.get(asked)
         if client is None:
             if not Path(asked).is_absolute():
-                raise ConfigError(f"the directory {asked!r} is not an absolute path; give the whole path")
+                raise ConfigError(f"the directory {asked!r} is not an absolute path; pass an absolute one")
             client = self._clients[asked] = LocalClient(self._engine, await self._open(asked), self._policy)
         return client
 
@@ -89,7 +89,7 @@ class LocalClients:
 
 
 def choose_policy(*, auto: bool, has_terminal: bool) -> Policy:
-    """Return who answers permission requests: the user, nobody, or `--auto`."""
+    """Return how permission requests are answered: by the user, not at all, or by `--auto`."""
     otherwise: Policy = AskPerson() if has_terminal else RefuseQuestions()
     return AutoApprove(otherwise) if auto else otherwise
 

@@ -1,7 +1,7 @@
 """The facets inside the process: which service of the engine answers each method. The methods are documented in `facets`.
 
-A method that an engine's service has as it is becomes an attribute; the others adapt names, threads or services that are built
-with their first use.
+A method that a service of the engine has with the same signature becomes an attribute; the others adapt
+names, threads or services that are built on first use.
 """
 
 import asyncio
@@ -424,7 +424,7 @@ class _Undo:
 
 
 class LocalFacets:
-    """All facets of one folder, each behind the proxy that carries the calls."""
+    """All facets of one folder, each wrapped in the proxy that forwards the calls."""
 
     def bind(self, engine: Engine, instance: Instance, *, policy: Policy, calls: Calls) -> None:
         """Make the facets those of an instance."""

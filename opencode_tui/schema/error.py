@@ -88,8 +88,8 @@ class RejectedError(PermissionRefused):
     """
 
     def __init__(self, feedback: str | None = None, *, subject: str = "") -> None:
-        said = f" and said: {feedback}" if feedback else "."
-        super().__init__(f"The user rejected permission{f' {subject}' if subject else ''}{said}")
+        suffix = f" and said: {feedback}" if feedback else "."
+        super().__init__(f"The user rejected permission{f' {subject}' if subject else ''}{suffix}")
         self.feedback = feedback
 
 

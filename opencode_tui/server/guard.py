@@ -1,7 +1,7 @@
 """Checks that every request must pass before any route.
 
 In order: the server still takes work, `Host` names it, `Origin` (if there is one) is this machine's, the password is right (asked
-of all but `OPTIONS`), the body is no form and not too large. Event streams pass here like everything else.
+of all but `OPTIONS`), the body is not a form and not too large. Event streams are checked like all other requests.
 """
 
 import base64
@@ -187,7 +187,7 @@ async def _answer(send: Send, status: int, headers: Headers, body: dict[str, Any
 
 async def _refuse_socket(scope: Scope, send: Send) -> None:
     if scope["type"] == "websocket":
-        await send({"type": "websocket.close", "code": 1008, "reason": "there are no sockets here"})
+        await send({"type": "websocket.close", "code": 1008, "reason": "WebSocket is not supported"})
 
 
 def _all(headers: Headers, name: bytes) -> list[bytes]:

@@ -1,7 +1,7 @@
 """Starting, running and stopping of the HTTP server.
 
-At the end nothing new is taken, running turns end and are told, event streams end after what waits for them, then the connections
-close. uvicorn gets no signal handlers: who serves decides when it ends.
+On shutdown no new requests are accepted, running turns end and are reported, event streams end after their queued events, then
+the connections close. uvicorn installs no signal handlers: the caller decides when it ends.
 """
 
 import asyncio

@@ -11,7 +11,7 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolState
 
 
 def to_markdown(info: SessionInfo, messages: Sequence[MessageWithParts]) -> str:
-    """Return the whole conversation; what the program wrote for the model only is left out."""
+    """Return the whole conversation; text that the program wrote only for the model is omitted."""
     lines = [
         f"# {' '.join(info.title.split())}",
         "",

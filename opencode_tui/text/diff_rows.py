@@ -53,7 +53,7 @@ def _stretch(line: str, head: int, tail: int) -> tuple[int, int] | None:
 
 
 def _read(diff: str) -> Iterator[DiffRow]:
-    """Yield the rows; what is in a hunk is told from headers by the hunk's counts alone."""
+    """Yield the rows; the counts of a hunk alone decide whether a line is part of it or a header."""
     old = new = old_left = new_left = 0
     for line in diff.replace("\r\n", "\n").split("\n"):
         if old_left > 0 or new_left > 0:

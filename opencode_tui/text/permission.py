@@ -66,7 +66,7 @@ def subject_of(request: PermissionRequest, call: ToolPart | None) -> str:
 
 
 def short_source(source: str, places: Places | None) -> str:
-    """Return a file relative to the worktree, or below `~` for the home; a variable as it is."""
+    """Return a file relative to the worktree, or as `~/…` in the home folder; a variable unchanged."""
     if places is None or not source.startswith("/"):
         return source
     for folder, name in ((places.worktree, ""), (places.home, "~/")):
@@ -84,7 +84,7 @@ def always_of(request: PermissionRequest) -> str:
 
 
 REJECT = "reject and tell the agent why"
-"""What the key for no does."""
+"""The effect of the key for no."""
 
 
 def reasons_of(

@@ -145,8 +145,8 @@ def argument_of(part: ToolPart, root: str = "") -> str:
         case "grep" | "glob":
             pattern = str(given.get("pattern") or "")
             path = given.get("path")
-            said = f'"{pattern}"' if part.tool == "grep" and pattern else pattern
-            return _line(said + (f" in {relative(str(path), root)}" if path else ""))
+            words = f'"{pattern}"' if part.tool == "grep" and pattern else pattern
+            return _line(words + (f" in {relative(str(path), root)}" if path else ""))
         case "question":
             return _questions(given)
         case _:
@@ -156,7 +156,7 @@ def argument_of(part: ToolPart, root: str = "") -> str:
 
 
 def relative(path: str, root: str) -> str:
-    """Return a path below a folder relative to it, any other as it is."""
+    """Return a path inside a folder relative to it, any other unchanged."""
     base = root.rstrip("/")
     if not base or not path.startswith(base):
         return path

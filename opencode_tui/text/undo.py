@@ -1,4 +1,4 @@
-"""What an undo does to files, in words for both faces."""
+"""Descriptions of the effects of an undo on files, for the TUI and the command line."""
 
 import os
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ class UndoneFile(Struct, frozen=True):
 
     @property
     def is_left(self) -> bool:
-        """Return whether the file was left as it is."""
+        """Return whether the file was left unchanged."""
         return self.fate not in ("restored", "deleted")
 
     @property

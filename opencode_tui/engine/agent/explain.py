@@ -1,4 +1,4 @@
-"""What a tool would ask permission for, and the rules and grants that would allow or deny it. Runs nothing."""
+"""The permissions that a tool call needs, and the rules and grants that allow or deny it. Runs nothing."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path

@@ -95,7 +95,7 @@ def _tool(name: str, value: object, source: str) -> ToolDefinition:
     if fields is None or not callable(execute):
         raise PluginError("expected a mapping with a function `execute`")
     if not name.replace("_", "").replace("-", "").isalnum() or len(name) > 64:
-        raise PluginError("its name must be at most 64 letters, digits, - and _")
+        raise PluginError("its name must be at most 64 characters: letters, digits, - and _")
     description = fields.get("description") or inspect.getdoc(execute) or ""
     schema, model = _schema(fields.get("args"))
     return ToolDefinition(name, str(description).strip(), schema, execute, source, model)

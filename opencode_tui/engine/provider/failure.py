@@ -296,7 +296,7 @@ def from_child(reported: Reported, *, now_ms: int) -> ProviderError:
 
 
 def truncated(provider_id: str, detail: str = "the response was cut off") -> ProviderError:
-    """Return the error for a stream that ended before the model said why it stopped."""
+    """Return the error for a stream that ended without a finish reason from the model."""
     error = _plain(provider_id, detail, kind="stream_truncated", is_retryable=True)
     error.failure = replace(error.failure, metadata={"code": "ECONNRESET"})
     return error
@@ -387,20 +387,22 @@ def _is_retryable(row: Row, reported: Reported) -> bool:
 
 def _error(reported: Reported, failure: Failure) -> ProviderError:
     provider_id = reported.provider_id
-    said = " ".join(redact_text(reported.message, reported.secrets).split())[:_MAX_MESSAGE] or _phrase(reported.status)
+    detail = " ".join(redact_text(reported.message, reported.secrets).split())[:_MAX_MESSAGE] or _phrase(
+        reported.status
+    )
     status = f" (HTTP {reported.status})" if reported.status else ""
     match failure.kind:
         case "auth":
-            text = f"{provider_id} rejected the API key: {said}{status}; run `opencode-tui auth login {provider_id}`"
+            text = f"{provider_id} rejected the API key: {detail}{status}; run `opencode-tui auth login {provider_id}`"
             return AuthError(text, provider_id=provider_id, failure=failure)
         case "overflow":
-            text = f"{provider_id}: the request exceeds the model's context window: {said}{status}"
+            text = f"{provider_id}: the request exceeds the model's context window: {detail}{status}"
             return ContextOverflowError(text, provider_id=provider_id, failure=failure)
         case "quota":
-            text = f"{provider_id}: quota exceeded: {said}{status}; check billing with {provider_id}"
+            text = f"{provider_id}: quota exceeded: {detail}{status}; check billing with {provider_id}"
             return ProviderError(text, provider_id=provider_id, failure=failure)
         case _:
-            return ProviderError(f"{provider_id}: {said}{status}", provider_id=provider_id, failure=failure)
+            return ProviderError(f"{provider_id}: {detail}{status}", provider_id=provider_id, failure=failure)
 
 
 def _plain(provider_id: str, detail: str, *, kind: str, is_retryable: bool) -> ProviderError:

@@ -121,11 +121,11 @@ class Provider:
     def preferred_model(self) -> str | None:
         """Return the default model: the first available one of `preferred`, else the first that calls tools."""
         preferred = self._known.preferred if self._known else ()
-        offered = self.model_ids()
+        known_ids = self.model_ids()
         for name in preferred:
-            if name in offered or (self._accepts_any() and self._is_listed(name)):
+            if name in known_ids or (self._accepts_any() and self._is_listed(name)):
                 return name
-        return next((name for name in offered if (model := self.model(name)) and model.tool_call), None)
+        return next((name for name in known_ids if (model := self.model(name)) and model.tool_call), None)
 
     def endpoint(self) -> Endpoint:
         """Return its URL and credentials. Raises AuthError when a required key is missing."""

@@ -65,7 +65,7 @@ CLEANUP_GRACE_MS = 3_000
 """Milliseconds for the cleanup when the program ends; undo would not know what interrupted commands changed otherwise."""
 
 AFTER_RUN_WAIT_MS = 50
-"""Milliseconds that a run's end waits for its after_run: who asks at once after the answer mostly finds it whole."""
+"""Milliseconds that the end of a run waits for its after_run, so that requests right after the response see its result."""
 
 Body = Callable[["Run"], Awaitable[MessageWithParts]]
 """The work of a run; returns the last assistant message."""

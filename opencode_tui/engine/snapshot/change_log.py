@@ -113,7 +113,7 @@ class ChangeLog:
         for line in self._lines():
             try:
                 reading.apply(line)
-            except (KeyError, TypeError, ValueError):  # damaged, like a line that is no JSON
+            except (KeyError, TypeError, ValueError):  # damaged, like a line that is not JSON
                 continue
         return reading.finish()
 

@@ -43,7 +43,7 @@ class Location(Struct, frozen=True):
 
 
 async def locate(written: str, context: ToolContext) -> Location:
-    """Return the location of a path; a relative one starts at the context's directory. Raises ToolError when it is no path."""
+    """Return the location of a path; a relative one starts at the context's directory. Raises ToolError if it is invalid."""
     if not written or "\0" in written:
         raise ToolError(f"{written!r} is not a path; give an absolute path or one relative to {context.directory}")
     return await asyncio.to_thread(_resolve, written, context)

@@ -53,7 +53,7 @@ class Truncation(Struct, frozen=True):
 
 
 def cut(text: str, direction: Direction = "head", limits: Limits | None = None) -> Cut:
-    """Return the whole lines that fit from one end; of a first line that does not fit, as much as fits."""
+    """Return the whole lines that fit from one end; of a first line that does not fit, the part that fits."""
     limits = limits or Limits()
     data = text.encode("utf-8", "replace")
     lines = data.split(b"\n")

@@ -28,9 +28,9 @@ ContextGroup = Literal["system", "messages", "summary", "outputs"]
 class ContextItem(Record):
     """One item that the next request contains, or leaves out.
 
-    `tokens` is what it takes in that request, `share` that as a part of the whole request (0 to 1); `was` what it took when it was
-    sent, for one that is not sent whole. `frees` is what pruning it would free. `name` says which one of its kind: a path, a tool's
-    title, the start of a text. `time` is when its message was made, in ms since 1970.
+    `tokens` is its size in that request, `share` the part of the request (0 to 1); `was` is its former size if it is not sent in
+    full, `frees` the tokens that pruning it would free. `name` is a path, a tool's title or the start of a text. `time` is when
+    its message was created, in ms since 1970.
     """
 
     kind: ContextKind

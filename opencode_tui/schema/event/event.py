@@ -2,7 +2,7 @@
 
 On the wire an event is `{type, properties}` (`to_wire`). Three classes of delivery (`bus/`):
 
-* structural: never dropped, in the order of publishing, after the record that it speaks of is on disk;
+* structural: never dropped, in the order of publishing, after the record that it refers to is on disk;
 * growth (`PartGrowth`): text appended to a part; several that wait for the same reader are merged;
 * progress (`PartProgress`): a running tool's facts for the screen; the latest replaces the ones before.
 

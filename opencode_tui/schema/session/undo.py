@@ -19,9 +19,8 @@ class UndoTarget(Record):
 class UndoFile(Record):
     """A file (absolute path) of an undo.
 
-    `status`, `additions` and `deletions` (lines) are those of the change that it takes back, or brings back; absent and 0 where
-    nothing is known of it. `reason` says why a file is left alone, `changed_at` when it was changed last, in ms since 1970, if
-    that is why.
+    `status`, `additions` and `deletions` (lines) are those of the change that is undone or redone; absent and 0 if
+    unknown. `reason` says why a file is left unchanged; if it was changed, `changed_at` is when, in ms since 1970.
     """
 
     path: FilePath
@@ -36,8 +35,8 @@ class UndoFile(Record):
 class UndoScope(Record):
     """The part of a conversation that is undone: from `part_id` of the message `message_id`, or from the whole message.
 
-    `messages` are the ids of those that go as a whole, oldest first; `requests` of them are the person's, `answers` the
-    agent's. `parts` go from the message that stays.
+    `messages` are the IDs of those removed completely, oldest first; `requests` of them are the user's, `answers` the
+    agent's. `parts` are removed from the message that stays.
     """
 
     message_id: str
@@ -63,13 +62,13 @@ class UndoFiles(Record):
 
 
 class RevertPreview(UndoFiles):
-    """What an undo would do, or, without a `scope`, a redo."""
+    """The effects that an undo would have, or, without a `scope`, a redo."""
 
     scope: UndoScope | None = absent()
 
 
 class RevertReport(UndoFiles):
-    """What an undo did, verified on disk; a redo has no `scope`.
+    """The effects of an undo, verified on disk; a redo has no `scope`.
 
     `before` and `after` are the states of the files; absent when no files were involved.
     """

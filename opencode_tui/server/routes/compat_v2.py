@@ -1,4 +1,4 @@
-"""What OpenCode's newer screens ask for below `/api`, as far as they cannot do without it: the names behind `@`."""
+"""The routes under `/api` that OpenCode's newer screens require: the completion of `@` references."""
 
 from typing import Annotated, Literal
 
@@ -45,7 +45,7 @@ class FoundEntry(Record):
 
 
 class FoundEntries(Record):
-    """What was found, the most alike first."""
+    """Return the matches, best first."""
 
     location: Location
     data: list[FoundEntry]

@@ -127,7 +127,7 @@ _PART = "prt"
 def in_present_names(request: PromptInput) -> PromptInput:
     """Return the request with the names of older clients translated where the current names are missing.
 
-    The Python package, the first SDKs and editors' plugins send the model as `providerID` and `modelID` beside the parts, the
+    The Python package, the first SDKs and editors' plugins send the model as `providerID` and `modelID` next to the parts, the
     agent as `mode`, and parts with ids of their own (UUIDs). A model that is named is used or refused, never replaced.
     """
     older = request.model_extra or {}

@@ -63,7 +63,7 @@ ProviderId = Annotated[str, Path(alias="providerID", pattern=r"^[A-Za-z0-9][A-Za
 
 
 class ApiKey(Record):
-    """A key as it is given; it is never sent back."""
+    """A key; responses never contain it."""
 
     type: Literal["api"]
     key: Annotated[str, Field(min_length=1, max_length=16_384, repr=False)]

@@ -163,7 +163,7 @@ async def share_session(client: FolderClient, session_id: SessionId) -> Response
 
 
 class SummarizeInput(Record):
-    """The model of the conversation; with `auto` the conversation goes on afterwards."""
+    """The model of the conversation; with `auto` the conversation continues afterwards."""
 
     provider_id: str
     model_id: str
@@ -199,7 +199,7 @@ async def revert_session(client: FolderClient, session_id: SessionId, request: R
 
 @router.post("/session/{sessionID}/unrevert", response_model=SessionInfo)
 async def unrevert_session(client: FolderClient, session_id: SessionId) -> Response:
-    """Bring back what the undo in force undid; without one nothing changes."""
+    """Redo the active undo; without one nothing changes."""
     await client.sessions.get(session_id)
     with suppress(NothingToRevertError):  # as OpenCode answers
         await client.undo.unrevert(session_id)

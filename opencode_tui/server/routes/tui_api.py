@@ -199,7 +199,7 @@ async def get_trust(client: FolderClient) -> Response:
 
 @router.post("/trust", response_model=bool)
 async def grant_trust(client: FolderClient, grant: TrustGrant) -> Response:
-    """Trust the content that a report was about, and nothing else; it is in force from the next time the folder is opened."""
+    """Trust the content that a report was about, and nothing else; it takes effect the next time the folder is opened."""
     await client.settings.trust(grant.seen)
     return answer_value(True)
 

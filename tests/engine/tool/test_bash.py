@@ -47,7 +47,7 @@ async def test_it_runs_in_the_project_or_in_workdir(shell: ShellBench) -> None:
 @pytest.mark.parametrize(
     ("command", "more", "reason"),
     [
-        ("pwd", {"workdir": "absent"}, "workdir 'absent' is no folder"),
+        ("pwd", {"workdir": "absent"}, "workdir 'absent' is not a folder"),
         ("pwd", {"timeout": -1}, "timeout is -1"),
         ("  ", {}, "command is empty"),
         ("echo \0", {}, "NUL"),

@@ -102,7 +102,7 @@ async def test_redirect_to_another_host_is_asked_for(bench: Workbench, site: str
         ("/big", "larger than 5 MB"),
         ("/zip", "not text"),
         ("/loop", "redirects more"),
-        ("/file", "no web address"),
+        ("/file", "not a URL"),
     ],
 )
 async def test_what_cannot_be_fetched_is_said(bench: Workbench, site: str, path: str, word: str) -> None:
@@ -112,7 +112,7 @@ async def test_what_cannot_be_fetched_is_said(bench: Workbench, site: str, path:
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a/b", "nothing", "http://"])
 async def test_only_web_addresses_are_fetched(bench: Workbench, url: str) -> None:
-    with pytest.raises(ToolError, match="no web address"):
+    with pytest.raises(ToolError, match="not a URL"):
         await bench.call(WebfetchTool(), url=url)
     assert bench.asked == []
 

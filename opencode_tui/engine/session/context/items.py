@@ -2,7 +2,7 @@
 
 Items come in the request's order: the system prompt, the tools, the messages. Summarized messages follow the summary, messages that
 an undo hides come last. Parts for bookkeeping only (steps, snapshots, patches, retries) are never sent to a model
-and are no items.
+and are not items.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -57,7 +57,7 @@ class SessionForks(Struct, frozen=True):
         """Return the new session; it can be used at once, its records are copied in the background.
 
         Raises NotFoundError, NoSuchMessageError for a boundary that does not exist, BusyError while messages to copy are
-        still being written; for a worktree also ConfigError, GitUnavailableError, SnapshotError. A failure leaves nothing behind.
+        still being written; for a worktree also ConfigError, GitUnavailableError, SnapshotError. A failure leaves no files.
         """
         # A switch to a thread and back would take half of the time budget of a fork.
         source = self.store.look(session_id) or await self.sessions.get(session_id)

@@ -1,7 +1,7 @@
 """The only writer of session, message and part records.
 
 Write first, then publish: a reader that reacts to an event finds the file. An open session's records are kept in memory and written
-through; growing text is written behind (SPEC section 3, "growing part"). Messages and parts change only under the session's run
+through; growing text is written later (SPEC section 3, "growing part"). Messages and parts change only under the session's run
 lock, the session record under its write lock. Order: SPEC row 1.
 """
 
@@ -386,13 +386,13 @@ class SessionStore:
         self._publisher.publish(PartUpdated.trusted(part=part))
 
     def grow_part(self, session_id: str, message_id: str, live: LiveText, delta: str) -> None:
-        """Publish appended text and write the part behind; readers get it at once."""
+        """Publish appended text and write the part later; readers get it immediately."""
         self._records(session_id).growing[live.id] = live
         self._storage.write_behind(("part", message_id, live.id), lambda: live.record().to_json())
         self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live))
 
     def progress_part(self, live: LiveTool) -> None:
-        """Publish a running tool's progress and write its part behind."""
+        """Publish a running tool's progress and write its part later."""
         part = live.part
         self._records(part.session_id).put_part(part)
         self._storage.write_behind(("part", part.message_id, part.id), lambda: live.part.to_json())

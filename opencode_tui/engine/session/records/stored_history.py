@@ -1,4 +1,4 @@
-"""What is stored of a session: names and bytes of its messages and parts. Every method blocks."""
+"""The stored records of a session: names and bytes of its messages and parts. Every method blocks."""
 
 import hashlib
 import json

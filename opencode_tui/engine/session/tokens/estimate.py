@@ -116,7 +116,7 @@ def count_text(text: str) -> Counts:
 
 
 class Ratios(Struct, frozen=True):
-    """The tokens of one model per token by the fixed rules, by kind, and the number of reports behind them."""
+    """The tokens of one model per token by the fixed rules, by kind, and the number of reports that they are based on."""
 
     values: tuple[float, ...] = (1.0,) * len(KINDS)
     reports: int = 0

@@ -1,4 +1,4 @@
-"""Git packs of whole objects: written in one go, read back and checked one object at a time.
+"""Git packs without deltas: written in one pass, read back and checked one object at a time.
 
 Creating many files is what makes storing slow, so the objects of a scan share packs of up to 32 MiB. No deltas. An id is the
 20-byte SHA-1 of an object. Source: git's pack format, version 2; index format, version 2.
@@ -101,7 +101,7 @@ def _object_head(kind: Kind, size: int) -> bytes:
 
 
 class Pack:
-    """One pack and its index; raises DamagedPackError when they are not whole, OSError as it comes."""
+    """One pack and its index; raises DamagedPackError if they are incomplete, and OSError."""
 
     def __init__(self, index_path: str, files: FileSystem) -> None:
         self._files = files
@@ -158,7 +158,7 @@ class Pack:
         return kind, data
 
     def check(self) -> None:
-        """Read the whole pack and compare it with its sum."""
+        """Read the whole pack and compare it with its checksum."""
         data = self._files.read_whole(self.path)
         if hashlib.sha1(data[:-_ID_BYTES], usedforsecurity=False).digest() != data[-_ID_BYTES:]:
             raise DamagedPackError(f"{self.path} does not have its sum")
@@ -183,7 +183,7 @@ class Pack:
         content, sum_ = self._index[:-_ID_BYTES], self._index[-_ID_BYTES:]
         is_whole = len(content) > _TABLE_START and content.startswith(_INDEX_HEAD)
         if not is_whole or hashlib.sha1(content, usedforsecurity=False).digest() != sum_:
-            raise DamagedPackError(f"{path} is not whole")
+            raise DamagedPackError(f"{path} is damaged")
 
     def _check_length(self, path: str) -> None:
         if len(self._index) != self._offset_start + 4 * self._count + 2 * _ID_BYTES:

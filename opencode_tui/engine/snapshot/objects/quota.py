@@ -61,7 +61,7 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """Whether there are snapshots, the largest size of a store in bytes, and the age in ms from which snapshots may be deleted.
+    """The settings of snapshots: `max_size` of a store in bytes, and the age in ms from which snapshots may be deleted.
 
     Source: SPEC, section 5.
     """

@@ -89,7 +89,7 @@ class ObjectStore:
                 _log.warning("snapshot pack left out: %s", error)
 
     def pack_sizes(self) -> dict[str, int]:
-        """Return the sizes of the whole packs in bytes, by name."""
+        """Return the sizes of the undamaged packs in bytes, by name."""
         return {name: pack.size for name, pack in self._packs.items()}
 
     def contains(self, name: bytes) -> bool:
@@ -129,7 +129,7 @@ class ObjectStore:
         raise self._missing(name.hex())
 
     def packs(self) -> dict[str, Pack]:
-        """Return the whole packs by the name of their index."""
+        """Return the undamaged packs by the name of their index."""
         return dict(self._packs)
 
     def write_pack(self, builder: PackBuilder) -> str:

@@ -78,7 +78,7 @@ class View:
 def open_view(store: ObjectStore, name: str) -> View:
     """Return a snapshot; raises SnapshotError when it is not there, or is damaged."""
     if not _ID.match(name):
-        raise SnapshotError(f"{name!r} is no snapshot; `opencode-tui debug snapshot track` makes one")
+        raise SnapshotError(f"{name!r} is not a snapshot; `opencode-tui debug snapshot track` makes one")
     top = store.tree(name)
     if set(top) != {FILES_NAME, MANIFEST_NAME}:
         return View(store, name, name, Manifest(skipped={"": NOT_LOOKED}))

@@ -28,7 +28,7 @@ _LETTERS = {"add": "A", "update": "M", "move": "M", "delete": "D"}
 class ApplyPatchParameters(Parameters):
     """The patch."""
 
-    patch_text: str = Field(description="the whole patch")
+    patch_text: str = Field(description="the full patch")
 
 
 class _Step(Struct, frozen=True):

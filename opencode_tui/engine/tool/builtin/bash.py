@@ -56,7 +56,7 @@ class BashTool:
         self._may_delegate = may_delegate
 
     async def run(self, arguments: BashParameters, context: ToolContext) -> ToolResult:
-        """Return the command's output; an exit code other than 0 is no error, and neither is a timeout."""
+        """Return the command's output; an exit code other than 0 is not an error, nor is a timeout."""
         folder = _folder(arguments, context)
         timeout_ms = _timeout_ms(arguments)
         _check_text(arguments.command)
@@ -116,7 +116,9 @@ def _folder(arguments: BashParameters, context: ToolContext) -> Path:
         raise ToolError("workdir holds a NUL character; give the path of a folder")
     folder = Path(os.path.realpath(os.path.join(context.directory, os.path.expanduser(written))))
     if not folder.is_dir():
-        raise ToolError(f"workdir {written!r} is no folder; give one that exists, or none for {context.directory}")
+        raise ToolError(
+            f"workdir {written!r} is not a folder; pass an existing one, or omit it for {context.directory}"
+        )
     return folder
 
 

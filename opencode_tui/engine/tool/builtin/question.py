@@ -21,7 +21,7 @@ class OptionParameters(Parameters):
 class QuestionItem(Parameters):
     """One question."""
 
-    question: str = Field(description="the whole question")
+    question: str = Field(description="the full question")
     header: str = Field(default="", description="its subject, at most 30 characters")
     options: list[OptionParameters] = Field(default_factory=list[OptionParameters])
     multiple: bool = Field(default=False, description="several options may be chosen")

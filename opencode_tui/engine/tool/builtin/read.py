@@ -50,7 +50,7 @@ class Window(Struct, frozen=True):
 
 
 class Media(Struct, frozen=True):
-    """A whole image or document."""
+    """An image or document."""
 
     mime: str
     data: bytes

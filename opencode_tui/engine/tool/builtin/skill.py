@@ -12,7 +12,7 @@ from opencode_tui.schema.error import ToolError
 _LINE = 240
 """Characters of one skill in the list that each request contains."""
 _LIST = 6_000
-"""Characters of the whole list; the rest is named only."""
+"""Maximum length of the list with descriptions, in characters; further skills are listed by name only."""
 
 
 class SkillParameters(Parameters):

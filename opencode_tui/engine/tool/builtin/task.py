@@ -10,9 +10,9 @@ class TaskParameters(Parameters):
     """The work and the agent that does it."""
 
     description: str = Field(description="the work in 3 to 5 words")
-    prompt: str = Field(description="the whole request to the agent")
+    prompt: str = Field(description="the full request to the agent")
     subagent_type: str = Field(alias="subagent_type", description="name of the agent")
-    task_id: str | None = Field(default=None, alias="task_id", description="go on with this earlier task")
+    task_id: str | None = Field(default=None, alias="task_id", description="continue this earlier task")
     command: str | None = Field(default=None, description="slash command this comes from")
 
 
@@ -51,7 +51,7 @@ class TaskTool:
         report = done.text.strip() or "(the agent ended without a report)"
         return ToolResult(
             title=arguments.description,
-            output=f"task_id: {done.session_id} (to go on with this agent)\n\n<task_result>\n{report}\n</task_result>",
+            output=f"task_id: {done.session_id} (to continue with this agent)\n\n<task_result>\n{report}\n</task_result>",
             metadata={"sessionId": done.session_id, "model": done.model, "tools": list(done.tools)},
         )
 

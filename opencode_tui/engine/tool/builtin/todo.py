@@ -31,9 +31,9 @@ class TodoItem(Parameters):
 
 
 class TodowriteParameters(Parameters):
-    """The whole new list."""
+    """The complete new list."""
 
-    todos: list[TodoItem] = Field(description="the whole list")
+    todos: list[TodoItem] = Field(description="the complete list")
 
 
 class TodoreadParameters(Parameters):

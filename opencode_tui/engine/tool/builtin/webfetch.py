@@ -158,7 +158,7 @@ async def _convert(html: str, arguments: WebfetchParameters) -> str:
 def _check(url: str) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise ToolError(f"{url!r} is no web address; it must begin with http:// or https://")
+        raise ToolError(f"{url!r} is not a URL; it must start with http:// or https://")
 
 
 def _first_line(error: Any) -> str:

@@ -42,7 +42,7 @@ class Edited(Struct, frozen=True):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What the screen shows: `diff` and `filediff`, whose `file` is absolute.
+        """The metadata that the TUI shows: `diff` and `filediff`, whose `file` is absolute.
 
         OpenCode's screen shows a written file only when there is a list of `diagnostics`, which stays empty here.
         """

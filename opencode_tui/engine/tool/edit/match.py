@@ -122,7 +122,7 @@ def _line_trimmed(content: str, old: str, new: str) -> list[Replacement]:
     return _by_lines(content, old, new, str.strip)
 
 
-def _whitespace_normalised(content: str, old: str, new: str) -> list[Replacement]:
+def _whitespace_normalized(content: str, old: str, new: str) -> list[Replacement]:
     """Match whole lines, or a part of one line, that differ only in runs of white space."""
     found = _by_lines(content, old, new, lambda line: " ".join(line.split()))
     words = old.split()
@@ -141,7 +141,7 @@ def _whitespace_normalised(content: str, old: str, new: str) -> list[Replacement
     ]
 
 
-def _escape_normalised(content: str, old: str, new: str) -> list[Replacement]:
+def _escape_normalized(content: str, old: str, new: str) -> list[Replacement]:
     """Match text that the model escaped once too often. Both texts are unescaped, else the new one would be stored escaped.
 
     Only when the old text has no real line end, and the new text uses no escape that the old one does not: else it is not certain
@@ -193,9 +193,9 @@ _STRATEGIES: tuple[Strategy, ...] = (
     _trailing_space,
     _indented,
     _line_trimmed,
-    _whitespace_normalised,
+    _whitespace_normalized,
     _trimmed_boundary,
-    _escape_normalised,
+    _escape_normalized,
     _anchored,
 )
 

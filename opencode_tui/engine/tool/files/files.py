@@ -2,7 +2,7 @@
 
 A change is atomic: new content is written durably to a temporary file in the same folder, which then replaces the file; of several
 changes either all happen or none. Paths are real ones (`location.locate`), and nothing that becomes a link meanwhile leads
-elsewhere. A file that is no longer the one that was read is left alone.
+elsewhere. A file that is no longer the one that was read is left unchanged.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from opencode_tui.schema.error import ToolError
 from opencode_tui.storage.safe_folder import OpenFolder, open_folder
 
 EDIT_LIMIT_BYTES = 10 * 1024 * 1024
-"""The largest file that is read whole for an edit."""
+"""Maximum size of a file that is read for an edit, in bytes."""
 
 
 class NotTextError(ToolError):
@@ -74,7 +74,7 @@ class WorktreeFiles:
             yield
 
     async def read(self, path: Path) -> TextFile | None:
-        """Return a file's text, or None when there is no such file.
+        """Return a file's text, or None if it does not exist.
 
         Raises ToolError for folders, pipes and dangling links, NotTextError for binary files and those over 10 MiB.
         """

@@ -196,7 +196,7 @@ def _write_new(prepared: _Prepared, status: os.stat_result | None) -> None:
 
 
 def _copy_attributes(descriptor: int, prepared: _Prepared, status: os.stat_result) -> None:
-    """Give the new file the old one's owner, extended attributes and mode; the mode last, because chown clears bits of it."""
+    """Copy the old file's owner, extended attributes and mode; the mode last, because chown clears some of its bits."""
     if hasattr(os, "fchown"):
         # Only root may give files away; everyone else keeps at least the group where that is allowed.
         for user, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):

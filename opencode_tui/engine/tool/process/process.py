@@ -209,7 +209,7 @@ def _is_ready(pipe: int, wait_s: float) -> bool:
 
 
 def _widen(pipe: int) -> None:
-    """Make room for more output at once, where the system can."""
+    """Enlarge the buffer of the pipe, where the system supports it."""
     if sys.platform == "linux":
         import fcntl  # absent on Windows
 

@@ -191,7 +191,7 @@ class RunningCommand:
             self._end, self._failure = ShellProcess(self._command, self._output.feed, cancel=self._cancel).run(), None
         except Exception as error:  # noqa: BLE001 - raised again by `wait`, on the event loop
             self._failure = error
-        with suppress(RuntimeError):  # the loop was closed without leaving the context; there is no waiter any more
+        with suppress(RuntimeError):  # the loop was closed without leaving the context; nothing waits any more
             self._loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
@@ -219,7 +219,7 @@ def _last_lines(tail: bytes) -> bytes:
 
 
 def _decoded(data: bytes, *, cut_start: bool = False, cut_end: bool = False) -> str:
-    """Return bytes as text: what is no UTF-8, and NUL, become U+FFFD; a character that a cut has split is left out."""
+    """Return bytes as text: invalid UTF-8 and NUL become U+FFFD; a character split by the truncation is omitted."""
     if cut_start:
         data = data[_continuation_bytes(data) :]
     if cut_end:

@@ -74,7 +74,7 @@ def main() -> int:
     try:
         pattern = re.compile(asked["pattern"])
     except re.error as error:
-        sys.stderr.write(f"{asked['pattern']!r} is no regular expression: {error}")
+        sys.stderr.write(f"{asked['pattern']!r} is not a regular expression: {error}")
         return 2
     _print_lines([asked["file"]] if asked.get("file") else walk_files(Path()), pattern, output)
     return 0

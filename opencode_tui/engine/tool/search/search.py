@@ -79,7 +79,7 @@ class FileSearch:
 
     @property
     def note(self) -> str:
-        """What a result should say of how it was found; empty for ripgrep."""
+        """A remark for results about the search method; empty for ripgrep."""
         return "" if self._ripgrep else FALLBACK_NOTE
 
     async def files(
@@ -121,7 +121,7 @@ class FileSearch:
 
 
 def _line_options(pattern: str, include: str | None) -> list[str]:
-    """Return ripgrep's options. Its own `--glob` would bring back what git ignores, hence the file type for plain names."""
+    """Return ripgrep's options. Its own `--glob` would include files that git ignores, hence the file type for plain names."""
     options = ["--line-number", "--with-filename", "--no-heading", f"--max-columns={LINE_CHARACTERS}"]
     options += ["--max-columns-preview", f"--regexp={pattern}"]
     if r"\n" in pattern or "\n" in pattern:

@@ -124,7 +124,7 @@ class Hooks:
     def __init__(self, plugins: Sequence[PluginHooks] = (), *, limit_s: float = HOOK_LIMIT_S) -> None:
         self._limit_s = limit_s
         self._hooks: dict[str, list[tuple[str, Hook]]] = {}
-        self._told: dict[tuple[str, str], str] = {}
+        self._reported: dict[tuple[str, str], str] = {}
         for plugin in plugins:
             for name, hook in plugin.hooks.items():
                 self._hooks.setdefault(name, []).append((plugin.plugin, hook))
@@ -132,7 +132,7 @@ class Hooks:
     @property
     def warnings(self) -> list[str]:
         """The failures so far, one line for each plugin and hook."""
-        return list(self._told.values())
+        return list(self._reported.values())
 
     def has(self, name: HookName) -> bool:
         """Return whether a plugin has this hook, so that callers can avoid building its input."""
@@ -155,11 +155,11 @@ class Hooks:
     def fail(self, plugin: str, name: str, reason: str) -> None:
         """Report a failure; callers of `run` also use it for an output of the wrong type."""
         key = (plugin, name)
-        if key not in self._told:
-            self._told[key] = (
+        if key not in self._reported:
+            self._reported[key] = (
                 f"plugin {plugin}: hook {name} failed and has no effect: {reason}; fix or remove the plugin"
             )
-            logger.warning("%s", self._told[key])
+            logger.warning("%s", self._reported[key])
 
     def refuse(self, name: HookName, reason: str) -> None:
         """Report an invalid output of one of the plugins with this hook."""

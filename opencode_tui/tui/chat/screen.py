@@ -119,7 +119,9 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         self.sidebar = Sidebar()
         self.mount(self.sidebar)
         opened, lagged, toast = self.show_conversation, self._reload, self.show_toast
-        control = self.control = SessionController(client, opened=opened, lagged=lagged, told=toast, clock=self._clock)
+        control = self.control = SessionController(
+            client, opened=opened, lagged=lagged, notified=toast, clock=self._clock
+        )
         panels = self.panels = PanelHost(self, control)
         self.acts = ActionTable(self, self._app_api, panels, control)
         title, notify = self._app_api.title_line, self._app_api.notify_terminal

@@ -1,4 +1,4 @@
-"""One item as it is laid out: pieces whose heights are known or estimated, drawn when they come into sight."""
+"""The layout of one item: pieces with known or estimated heights, drawn when they become visible."""
 
 from opencode_tui.tui.conversation.markdown import Block, Markdown
 from opencode_tui.tui.conversation.prose import estimate_block
@@ -6,11 +6,11 @@ from opencode_tui.tui.conversation.render import Line, RenderContext
 from opencode_tui.tui.state.items import AnyItem, GrowingItem
 
 SLICE = 8_000
-"""Characters of a text that are read at once: about a millisecond."""
+"""Characters of a text that are parsed in one step: about a millisecond."""
 
 
 class Leaf:
-    """A piece that is drawn at once: a block of an answer, or all of another item (`block` is None)."""
+    """A piece that is drawn in one step: a block of a response, or all of another item (`block` is None)."""
 
     __slots__ = ("block", "height", "lines")
 
@@ -21,13 +21,13 @@ class Leaf:
 
 
 class Flow:
-    """A growing text as leaves; what was read once is not read again."""
+    """A growing text as leaves; parsed text is not parsed again."""
 
     def __init__(self) -> None:
         self.leaves: list[Leaf] = []
         self.height = 0
         self.rest = 0
-        """Lines that are estimated for what was not read yet."""
+        """Estimated lines of the text that is not parsed yet."""
 
         self.generation = 0
         self._markdown = Markdown()
@@ -36,7 +36,7 @@ class Flow:
         self._is_closed = False
 
     def advance(self, item: GrowingItem, page: RenderContext) -> None:
-        """Read on, at most a slice."""
+        """Parse at most one more slice."""
         text = self._next(item)
         if text:
             self._render_pieces(self._markdown.feed(text), page)
@@ -46,7 +46,7 @@ class Flow:
             self._render_pieces(self._markdown.close(), page)
 
     def is_current(self, item: GrowingItem) -> bool:
-        """Return whether what was read is the beginning of the item's text as it is now."""
+        """Return whether the parsed text is the start of the item's current text."""
         return self.generation == item.generation and not (self._is_closed and self._piece < len(item.pieces))
 
     def _next(self, item: GrowingItem) -> str:
@@ -92,12 +92,12 @@ class Entry:
 
     @property
     def count(self) -> int:
-        """How many leaves there are, what represents the text that was not read yet among them."""
+        """The number of leaves, including the one for text that is not parsed yet."""
         flow = self.flow
         return (self.head is not None) + (0 if flow is None else len(flow.leaves) + bool(flow.rest))
 
     def leaf(self, number: int) -> Leaf | None:
-        """Return a leaf; None represents the text that was not read yet."""
+        """Return a leaf; None represents the text that is not parsed yet."""
         if self.head is not None:
             if number == 0:
                 return self.head
@@ -106,7 +106,7 @@ class Entry:
         return leaves[number] if number < len(leaves) else None
 
     def above(self, number: int) -> int:
-        """Return how many lines are above a leaf, the gap among them."""
+        """Return the number of lines above a leaf, including the gap."""
         if number == 0:
             return 0
         above = self.gap + (self.head.height if self.head is not None else 0)

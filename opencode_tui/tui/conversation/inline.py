@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from opencode_tui.tui.conversation.render import RenderContext, Span
 
-# Links in drawn lines: their style carries where they go, so that the mouse can ask.
+# Links in drawn lines: their style holds the target, for the mouse.
 
 _HREF = "href"
 _UNDERLINE = Style(underline=True)
@@ -23,7 +23,7 @@ def link_style(style: Style, href: str) -> Style:
 
 
 def href_of(style: Style | None) -> str:
-    """Return where a text of this style goes, empty when it is no link."""
+    """Return the link target of a style, empty if there is none."""
     return str(style.meta.get(_HREF) or "") if style is not None and style.meta else ""
 
 
@@ -78,7 +78,7 @@ def parse_inline(text: str) -> Sequence[Piece]:
     pieces: list[Piece] = []
     tokens = _parser().parseInline(text)
     strong = slanted = 0
-    href, said = "", 0
+    href, start = "", 0
     for token in tokens[0].children or ():
         match token.type:
             case "text" | "html_inline" | "softbreak" | "hardbreak" | "text_special" | "entity":
@@ -95,9 +95,9 @@ def parse_inline(text: str) -> Sequence[Piece]:
             case "em_open" | "em_close":
                 slanted += token.nesting
             case "link_open":
-                href, said = str(token.attrGet("href") or ""), len(pieces)
+                href, start = str(token.attrGet("href") or ""), len(pieces)
             case "link_close":
-                _add_url(pieces, said, href)
+                _add_url(pieces, start, href)
                 href = ""
             case "image":
                 pieces.append(Piece(f"[image: {token.content or token.attrGet('src')}]"))
@@ -118,9 +118,9 @@ def _add_text(pieces: list[Piece], text: str, like: Piece) -> None:
         pieces.append(Piece(text[at:], like.kind, bold=like.bold, italic=like.italic, href=like.href))
 
 
-def _add_url(pieces: list[Piece], said: int, href: str) -> None:
-    """Say where a link goes when its words do not."""
-    words = "".join(piece.text for piece in pieces[said:])
+def _add_url(pieces: list[Piece], start: int, href: str) -> None:
+    """Append the target of a link whose text does not show it."""
+    words = "".join(piece.text for piece in pieces[start:])
     shown = href.removeprefix("mailto:")
     if not words:
         pieces.append(Piece(shown, "link", href=href))

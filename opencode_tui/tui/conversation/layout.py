@@ -1,4 +1,4 @@
-"""All items below one another: where each starts, what is in sight. Heights are estimates until a piece is drawn."""
+"""The vertical layout of all items. Heights are estimates until an item is drawn."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ from opencode_tui.tui.state.items import (
     UserItem,
 )
 
-# Where empty rows stand between items, and about how many rows an item takes. Source: design, visual, section 2.
+# Empty rows between items, and the estimated height of an item. Source: design, visual, section 2.
 
 _LINES = frozenset({"tool", "thought", "retry", "stop"})
 _EDITS = frozenset({"edit", "multiedit", "apply_patch"})
@@ -46,7 +46,7 @@ def gap_between(before: AnyItem | None, item: AnyItem) -> int:
 
 
 def estimate_item(item: AnyItem, page: RenderContext, scene: ViewState) -> int:
-    """Return about how many rows an item takes, without the gap; cheap for any size."""
+    """Return the estimated height of an item in rows, without the gap; cheap for any size."""
     if item.is_hidden:
         return 0
     match item:
@@ -94,11 +94,11 @@ def _is_running(item: AnyItem) -> bool:
     return isinstance(item, ToolItem) and item.part.state.status == "running" and not item.wait
 
 
-# Sums of the first so many numbers of a list that changes, each in logarithmic time.
+# Prefix sums of a list that changes, in logarithmic time.
 
 
 class Fenwick:
-    """A list of numbers: append, change, cut off, sum, and find the place of a sum."""
+    """A list of numbers with prefix sums: append, change, truncate, sum, and search by sum."""
 
     def __init__(self, values: Iterable[int] = ()) -> None:
         self._tree: list[int] = [0]
@@ -108,7 +108,7 @@ class Fenwick:
         return len(self._tree) - 1
 
     def replace(self, start: int, values: Iterable[int]) -> None:
-        """Put these numbers in the place of all from `start` on."""
+        """Replace all numbers from `start` on."""
         base = self.sum(start)
         sums = [0] * start + [base + partial for partial in accumulate(values, initial=0)]
         tree = self._tree
@@ -140,7 +140,7 @@ class Fenwick:
         return self.sum(len(self._tree) - 1)
 
     def find(self, value: int) -> int:
-        """Return how many numbers from the first on have a sum of at most `value`; none of them is negative."""
+        """Return how many numbers from the first on have a sum of at most `value`; numbers are not negative."""
         tree, size = self._tree, len(self._tree)
         index, step = 0, 1 << max(0, size.bit_length() - 1)
         while step:
@@ -152,8 +152,7 @@ class Fenwick:
         return index
 
 
-# Places in the conversation: told by entry, leaf and line, so that a corrected height above moves nothing that is
-# seen.
+# Positions by entry, leaf and line, so that a corrected height above does not move the visible lines.
 
 _LINE_BITS, _ENTRY_BITS = 20, 44
 
@@ -169,7 +168,7 @@ class Spot:
 
 @dataclass(slots=True)
 class Placed:
-    """A line in sight and where it comes from."""
+    """A visible line and its origin."""
 
     line: Line
     entry: Entry
@@ -178,7 +177,7 @@ class Placed:
 
     @property
     def key(self) -> int:
-        """A number that grows from line to line and stays the same when heights above are corrected."""
+        """A number that grows from line to line and does not change when heights above are corrected."""
         return (self.entry.at << _ENTRY_BITS) | (self.leaf << _LINE_BITS) | self.number
 
 
@@ -188,7 +187,7 @@ def entry_of_key(key: int) -> int:
 
 
 READING_S = 0.012
-"""Seconds of a frame that reading long texts may take."""
+"""Seconds per frame for the layout of long texts."""
 
 
 class Layout:
@@ -217,7 +216,7 @@ class Layout:
         return self._by_item.get(id(item))
 
     def set_page(self, page: RenderContext) -> None:
-        """Lay everything out for another width or look; nothing is drawn yet."""
+        """Lay out everything for another width or look, without drawing."""
         self._drawings.begin(page)
         for entry in self.entries:
             entry.flow = entry.head = None
@@ -231,7 +230,7 @@ class Layout:
             self.set_page(self.page)
 
     def sync(self, changes: Changes, items: Sequence[AnyItem]) -> None:
-        """Take what is new of the items."""
+        """Apply the changes of the items."""
         moved = changes.moved_from
         for item in changes.dirty:
             entry = self._by_item.get(id(item))
@@ -241,7 +240,7 @@ class Layout:
             self._replace(moved, items)
 
     def renew(self, entry: Entry, *, is_placed: bool = True) -> None:
-        """Lay an entry out again: it says something else now."""
+        """Lay out an entry again after its content changed."""
         item = entry.item
         if entry.head is not None:
             self._drawings.evict(entry.head)
@@ -260,11 +259,11 @@ class Layout:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether a visible text was not read to its end yet."""
+        """Return whether a visible text is not laid out to its end yet."""
         return bool(self._long)
 
     def read_on(self) -> None:
-        """Read on in the texts in sight that are long, for some milliseconds."""
+        """Lay out more of the visible long texts, for some milliseconds."""
         until = time.perf_counter() + READING_S
         while self._long and time.perf_counter() < until:
             for entry in list(self._long):
@@ -274,7 +273,7 @@ class Layout:
                     self._long.discard(entry)
 
     def window(self, spot: Spot, count: int) -> list[Placed]:
-        """Return the lines from a spot on, at most `count`; they are drawn if they are not yet."""
+        """Return at most `count` lines from a spot on, drawing them if necessary."""
         placed: list[Placed] = []
         entry, leaf, skip = spot.entry, spot.leaf, spot.line
         for at in range(entry.at, len(self.entries)):
@@ -294,11 +293,11 @@ class Layout:
         return placed
 
     def end_spot(self, count: int) -> Spot:
-        """Return where a window of `count` lines starts whose last line is the last of all."""
+        """Return the start of a window of `count` lines that ends with the last line."""
         return self._up(Spot(self.entries[-1], self._leaf_count(self.entries[-1])), count)
 
     def moved(self, spot: Spot, delta: int) -> Spot:
-        """Return the spot so many lines further down, or up; it stays inside."""
+        """Return the spot a number of lines further down, or up if negative, within the conversation."""
         return self._up(Spot(spot.entry, spot.leaf, spot.line), -delta) if delta < 0 else self._down(spot, delta)
 
     def spot_at(self, line: int) -> Spot:
@@ -370,7 +369,7 @@ class Layout:
                 return Spot(entry, leaf, max(0, lines - 1))
 
     def _replace(self, start: int, items: Sequence[AnyItem]) -> None:
-        """Make the entries from `start` on those of the items from there on."""
+        """Replace the entries from `start` on by those of the items."""
         for entry in self.entries[start:]:
             self._by_item.pop(id(entry.item), None)
         known = {id(entry.item): entry for entry in self.entries[start:]}
@@ -402,7 +401,7 @@ class Layout:
         return gap
 
     def _measure(self, entry: Entry) -> int:
-        """Return an entry's height without its gap: what is drawn as it is, the rest estimated."""
+        """Return an entry's height without its gap: exact for drawn leaves, estimated for the rest."""
         if entry.item.is_hidden:
             return 0
         if entry.flow is not None:
@@ -426,7 +425,7 @@ class Layout:
         return not isinstance(entry.item, TextItem)
 
     def _prepare(self, entry: Entry) -> None:
-        """Make an entry's leaves, if they are not there: it comes into sight."""
+        """Create the leaves of an entry that becomes visible, if they do not exist."""
         item = entry.item
         if entry.head is None and self._has_head(entry):
             entry.head = Leaf(None, 1 if isinstance(item, ThoughtItem) else max(1, entry.height - entry.gap))
@@ -453,7 +452,7 @@ class Layout:
         entry.flow = None
 
     def _lines(self, entry: Entry, number: int) -> list[Line]:
-        """Return a leaf's lines, the entry's gap above the first one's; its height is corrected."""
+        """Return a leaf's lines, with the entry's gap above the first leaf; corrects its height."""
         leaf = entry.leaf(number)
         if leaf is None:
             return [self._drawings.blank(entry)] * (entry.flow.rest if entry.flow is not None else 0)

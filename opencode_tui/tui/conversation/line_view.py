@@ -1,4 +1,4 @@
-"""A window of drawn lines that scrolls without scroll bars or layouts, and says where its characters are when the mouse asks."""
+"""A scrolling view of drawn lines, without Textual's scroll bars and layout; maps mouse positions to characters."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
@@ -23,14 +23,14 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.wheel import Wheel
 
-# Text that is selected with the mouse: how its lines look, and what it is as text.
+# Text selected with the mouse: its style, and its plain text.
 
 MAX_LINES = 20_000
-"""Lines that a copy takes at most."""
+"""Maximum number of copied lines."""
 
 
 def highlight(placed: Placed, selection: Selection | None, page: RenderContext) -> Strip:
-    """Return a line with its selected characters marked, those that a copy takes."""
+    """Return a line with its selected characters marked: those that would be copied."""
     strip = placed.line.strip
     span = selection.get_span(placed.key) if selection is not None else None
     if span is None:
@@ -73,12 +73,12 @@ def copy_lines(lines: Iterable[Line], first: int, last: int | None) -> str:
 
 
 def place_letters(placed: Placed) -> Strip:
-    """Return a line that says where its characters are, for the mouse."""
+    """Return a line with the positions of its characters, for the mouse."""
     return placed.line.strip.apply_offsets(0, placed.key)
 
 
 class LineView(ErrorBoundary, ScrollView):
-    """Paints what its viewport has in sight; the code that changes the viewport does it through `_change`."""
+    """Paints the visible lines of its viewport; changes of the viewport go through `_change`."""
 
     DEFAULT_CSS = """
     LineView { overflow: hidden hidden; scrollbar-size: 0 0; height: 1fr; }
@@ -102,11 +102,11 @@ class LineView(ErrorBoundary, ScrollView):
     @property
     @abstractmethod
     def _viewport(self) -> Viewport:
-        """What is in sight."""
+        """The viewport."""
 
     @abstractmethod
     def _update(self) -> bool:
-        """Find the lines in sight again; return whether there is more to do."""
+        """Update the visible lines; return whether there is more to do."""
 
     @property
     def is_following(self) -> bool:
@@ -115,7 +115,7 @@ class LineView(ErrorBoundary, ScrollView):
 
     @property
     def allow_vertical_scroll(self) -> bool:
-        """Scrolling needs no scroll bar here."""
+        """Return True: scrolling needs no scroll bar."""
         return not self._check_disabled()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -124,7 +124,7 @@ class LineView(ErrorBoundary, ScrollView):
             self.scroll_lines(round(new_value) - self._viewport.top)
 
     def scroll_lines(self, delta: int) -> None:
-        """Scroll down so many lines, up when negative."""
+        """Scroll down by a number of lines, up if negative."""
         self._change(lambda viewport: viewport.scroll(delta))
 
     def action_page_up(self) -> None:
@@ -148,8 +148,8 @@ class LineView(ErrorBoundary, ScrollView):
         if not self._viewport.lines or self._viewport.page.look is not look_of(self):
             self._update()
             if self._viewport.lines:
-                self._styles_cache.clear()  # what was painted before, an empty page perhaps, counts no more
-                self.call_later(self.refresh)  # the compositor may have asked for a part of it only
+                self._styles_cache.clear()  # the cached lines are outdated
+                self.call_later(self.refresh)  # the compositor may have requested only a part of it
         self._is_painting = True
         try:
             return super().render_lines(crop)
@@ -157,7 +157,7 @@ class LineView(ErrorBoundary, ScrollView):
             self._is_painting = False
 
     def render_line(self, y: int) -> Strip:
-        """Return one line: as it is painted, or, when the mouse asks, with the places of its characters."""
+        """Return one line as it is painted, or, for the mouse, with the positions of its characters."""
         viewport = self._viewport
         if y >= len(viewport.lines):
             return viewport.page.blank()
@@ -174,14 +174,14 @@ class LineView(ErrorBoundary, ScrollView):
         return selected_text(selection, self._viewport.layout), "\n"
 
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
-        self._is_moving = True  # a place that is clamped to the new height is nobody's scrolling
+        self._is_moving = True  # an offset that is clamped to the new height is not scrolling by the user
         try:
             return super()._size_updated(size, virtual_size, container_size, layout)
         finally:
             self._is_moving = False
 
     def _change(self, act: Callable[[Viewport], None]) -> None:
-        """Do something with the viewport and repaint what differs."""
+        """Change the viewport and repaint the lines that differ."""
         before = self._seen()
         self._viewport.apply_changes()
         act(self._viewport)
@@ -220,7 +220,7 @@ class LineView(ErrorBoundary, ScrollView):
             self.refresh(Region(0, differs[0], self.size.width, differs[-1] - differs[0] + 1))
 
     def _with_thumb(self, strip: Strip, y: int) -> Strip:
-        """Draw the thumb of the scroll bar into the last cell: seen only away from the end."""
+        """Draw the thumb of the scroll bar into the last cell, unless the view is at the end."""
         viewport, height = self._viewport, self.size.height
         total = max(1, viewport.total)
         size = max(1, height * height // total)
@@ -236,7 +236,7 @@ class LineView(ErrorBoundary, ScrollView):
         self._hover(href_of(event.style))
 
     def on_leave(self) -> None:
-        """The pointer is elsewhere."""
+        """Remove the underline when the pointer leaves."""
         self._hover("")
 
     def _hover(self, href: str) -> None:

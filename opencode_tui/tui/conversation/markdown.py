@@ -1,4 +1,4 @@
-"""An answer's markdown as blocks, cut line by line while it is written: what a line feed has completed is never looked at again.
+"""A response's markdown as blocks, split line by line while it is streamed; completed lines are never parsed again.
 
 The unfinished last line is shown as what it seems to be, and taken back when more of it comes.
 """
@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from opencode_tui.text.cells import join_lines
 from opencode_tui.text.safe_text import screen_line
 
-# The pieces that an answer is drawn in: a paragraph with its list mark, a heading, some lines of code, a table.
+# Blocks: a paragraph with its list mark, a heading, some lines of code, a table.
 
 
 @dataclass(slots=True, eq=False)
 class Block:
-    """One piece. `indent` counts cells, `gap` asks for an empty row above, `quote` counts the bars at its left."""
+    """A block. `indent` is in cells, `gap` means an empty row above, `quote` is the number of bars at its left."""
 
     indent: int = 0
     quote: int = 0
@@ -23,7 +23,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Paragraph(Block):
-    """Prose, lines of the source; `level` is a heading's. `mark` is left of the first row."""
+    """Prose, as lines of the source; `level` is that of a heading, `mark` is left of the first row."""
 
     lines: list[str] = field(default_factory=list[str])
     mark: str = ""
@@ -32,7 +32,7 @@ class Paragraph(Block):
 
     @property
     def text(self) -> str:
-        """The lines as one."""
+        """The lines joined."""
         if len(self.lines) == 1:
             return self.lines[0]
         text = ""
@@ -51,7 +51,7 @@ class Code(Block):
 
 @dataclass(slots=True, eq=False)
 class Table(Block):
-    """Lines of the source, the first one the heads; `delimiter` tells the alignment. Long tables continue those `above`."""
+    """Lines of the source, the first one the header; `delimiter` has the alignment. Long tables continue those `above`."""
 
     lines: list[str] = field(default_factory=list[str])
     delimiter: str = ""
@@ -60,22 +60,22 @@ class Table(Block):
 
 @dataclass(slots=True, eq=False)
 class Rule(Block):
-    """A line across."""
+    """A horizontal rule."""
 
 
-# Lines of markdown as blocks, one after the other.
+# Conversion of lines to blocks.
 
 CODE_LINES = 40
-"""Lines after which an open fence's lines are a block of their own."""
+"""Lines after which a new block starts inside an open fence."""
 
 WHOLE_FENCE = 400
-"""Lines up to which a fence becomes one block when it closes, so that its colors are those of the whole."""
+"""Maximum lines of a closed fence that becomes one block, so that it is highlighted as one text."""
 
 CUT = 4_000
-"""Characters after which a line, or a paragraph, is cut into blocks."""
+"""Characters after which a line, or a paragraph, is split into blocks."""
 
 TABLE_ROWS = 60
-"""Rows of a table after which the next ones are a block of their own; its columns are as wide as those above need."""
+"""Rows of a table after which a new block starts; its columns are as wide as those above."""
 
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*([^`]*)$")
 _MARK = re.compile(r"([-*+•]|\d{1,9}[.)])(?: +|$)")
@@ -88,7 +88,7 @@ _QUOTE = re.compile(r" {0,3}((?:> ?)+)")
 
 @dataclass(slots=True)
 class _Level:
-    """A list item that is open: where its mark is in the source, and the cells that its text is indented by."""
+    """An open list item: the column of its mark in the source, and the indent of its text in cells."""
 
     column: int
     indent: int
@@ -97,7 +97,7 @@ class _Level:
 
 @dataclass(slots=True)
 class _Fence:
-    """A fence that is open: its sign, its column in the source, and its first block."""
+    """An open fence: its marker, its column in the source, and its first block."""
 
     sign: str
     column: int
@@ -106,7 +106,7 @@ class _Fence:
 
 @dataclass(slots=True)
 class _Undo:
-    """What takes the guess about the unfinished line back."""
+    """The state before the guess about the unfinished line."""
 
     count: int
     open: Block | None
@@ -118,7 +118,7 @@ class _Undo:
 
 
 class BlockBuilder:
-    """Makes `blocks` of lines; `first` is the lowest index of a block that is new or another one since the last `take_back`."""
+    """Converts lines to `blocks`; `first` is the lowest index of a block that changed since the last `undo_guess`."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -132,11 +132,11 @@ class BlockBuilder:
 
     @property
     def is_in_fence(self) -> bool:
-        """Whether the next line is code, unless it closes the fence."""
+        """Return whether the next line is code, unless it closes the fence."""
         return self._fence is not None
 
     def line(self, raw: str, *, is_guess: bool = False) -> None:
-        """Take a line; a guess, of which more may come, makes nothing else of the lines above it."""
+        """Add a line; with `is_guess` more of it may follow, and the lines above keep their meaning."""
         line = screen_line(raw)
         if self._fence is not None:
             self._code_line(line)
@@ -158,7 +158,7 @@ class BlockBuilder:
         self._is_blank = False
 
     def go_on(self, raw: str) -> None:
-        """Put the next piece of a line that was cut below the piece before, without anything between them."""
+        """Add the next piece of a split line, without a gap after the previous piece."""
         text = screen_line(raw)
         last = self.blocks[-1] if self.blocks else None
         if self._fence is not None or isinstance(last, Code):
@@ -168,13 +168,13 @@ class BlockBuilder:
             self._push(Paragraph(indent=indent, quote=quote, lines=[text], size=len(text)))
 
     def end_line(self) -> None:
-        """Take the end of a line that was cut: what comes next is a block of its own."""
+        """Add the last piece of a split line; a new block follows."""
         if self._fence is None:
             self._open = None
             self._is_blank = False
 
     def guess(self, raw: str, *, is_rest: bool) -> None:
-        """Show an unfinished line as what it seems to be, until `take_back`; `is_rest`: its beginning was cut off."""
+        """Show an unfinished line by a guess, until `undo_guess`; with `is_rest` its start was split off."""
         kept = self._open
         lines = len(kept.lines) if isinstance(kept, Paragraph | Code | Table) else 0
         size = kept.size if isinstance(kept, Paragraph) else 0
@@ -187,7 +187,7 @@ class BlockBuilder:
         self._fence = fence
 
     def undo_guess(self) -> int:
-        """Take the guess back, if there is one; return the index of the first block that may be another one afterwards."""
+        """Undo the guess, if any; return the index of the first block that may change."""
         self.first = max(0, len(self.blocks) - 1)
         undo, self._undo = self._undo, None
         if undo is None:
@@ -204,7 +204,7 @@ class BlockBuilder:
         return self.first
 
     def close(self) -> None:
-        """Take the end of the text."""
+        """Close all open blocks at the end of the text."""
         if self._fence is not None:
             self._close_fence()
 
@@ -221,7 +221,7 @@ class BlockBuilder:
 
     def _leave_levels(self, column: int) -> None:
         if isinstance(self._open, Paragraph) and not self._is_blank and column < 2:
-            return  # prose that goes on without its indent
+            return  # a continuation line without its indent
         while self._levels and column < self._levels[-1].column + 2:
             self._levels.pop()
 
@@ -334,11 +334,11 @@ class BlockBuilder:
 
 
 _UNSURE = re.compile(r"\s*(?:[-=*_|:`~#>+\s]|\d{1,9}[.)]?)*$")
-"""A line of which only the beginning is known, that may become a rule, a fence, a mark."""
+"""The start of a line that may become a rule, a fence or a list mark."""
 
 
 class Markdown:
-    """Cuts a growing text into `blocks`."""
+    """Splits a growing text into `blocks`."""
 
     def __init__(self) -> None:
         self._builder = BlockBuilder()
@@ -348,11 +348,11 @@ class Markdown:
 
     @property
     def blocks(self) -> list[Block]:
-        """What there is of the text so far, from top to bottom."""
+        """The blocks of the text so far, from top to bottom."""
         return self._builder.blocks
 
     def feed(self, text: str) -> int:
-        """Take more of the text; return the index of the first block that is new or another one."""
+        """Append text; return the index of the first block that changed."""
         first = self._builder.undo_guess()
         head, newline, tail = text.rpartition("\n")
         if newline:
@@ -369,7 +369,7 @@ class Markdown:
         return min(first, self._builder.first)
 
     def close(self) -> int:
-        """Close the text; return the index of the first block that is another one now."""
+        """Close the text; return the index of the first block that changed."""
         first = self._builder.undo_guess()
         if self._partial:
             self._complete("".join(self._partial))
@@ -378,7 +378,7 @@ class Markdown:
         return min(first, self._builder.first)
 
     def _guess(self) -> None:
-        """Show the unfinished line as what it seems to be."""
+        """Show the unfinished line by a guess."""
         if not self._partial:
             return
         line = "".join(self._partial)
@@ -402,7 +402,7 @@ class Markdown:
         self._partial, self._partial_size = [line], len(line)
 
     def _cut_all(self, line: str) -> str:
-        """Make blocks of a long line's beginning; return its rest."""
+        """Convert the start of a long line to blocks; return its rest."""
         while len(line) > CUT:
             line = self._cut(line)
             self._is_mid_line = True

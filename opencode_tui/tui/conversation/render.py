@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class RenderContext:
-    """What everything drawn depends on: a width, a look, the folder that paths are relative to.
+    """The inputs of all drawing: a width, a look, the folder that paths are relative to.
 
     `is_cut` mutes all: the part that an undo would remove. `is_focused` is whether the keys act on what is drawn.
     """
@@ -129,7 +129,7 @@ class LineBuilder:
         return self
 
     def line(self, *, joint: str = "\n") -> Line:
-        """Return the whole line, filled up to the page's width."""
+        """Return the line, padded to the page's width."""
         page = self._page
         if self.at < page.width:
             self.move(page.width)

@@ -39,7 +39,7 @@ from opencode_tui.tui.state.items import (
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.look import look_of
 
-# What can be done with the items: which can have the focus, what Enter does, where an undo would start.
+# Actions on items: focus, opening, undo.
 
 
 class Acts:
@@ -73,11 +73,11 @@ class Acts:
         return next((items[place] for place in places if can_focus(items[place])), None)
 
     def is_pressable(self, item: AnyItem) -> bool:
-        """Return whether a click on the item's line does something."""
+        """Return whether a click on the item's line has an effect."""
         return isinstance(item, ToolItem | ThoughtItem | CompactionItem | UndoItem)
 
     def act(self, item: AnyItem) -> Message | None:
-        """Do what Enter and a click do; return what the app must do, None when the item was opened or folded."""
+        """Handle Enter or a click; return what the app must do, None if the item was opened or folded."""
         if isinstance(item, UndoItem):
             return None if item.is_preview else requests.RedoRequested()
         if not isinstance(item, ToolItem):
@@ -101,7 +101,7 @@ class Acts:
         return item.message_id, None if is_message else item.id
 
     def text_of(self, item: AnyItem) -> str:
-        """Return an item's text as it is, for the clipboard."""
+        """Return an item's raw text, for the clipboard."""
         match item:
             case UserItem() | TextItem() | ThoughtItem():
                 return item.text
@@ -146,7 +146,7 @@ FRAMES_PER_SECOND = 30
 
 
 class ConversationView(LineView, can_focus=True):
-    """Draws a transcript. Its messages are in `requests`; `wake` after changes that the transcript does not tell of."""
+    """Draws a transcript. Its messages are in `requests`; call `wake` after changes that the transcript does not report."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "focus_previous_item", "Previous", id="conversation.previous", show=False),
@@ -184,7 +184,7 @@ class ConversationView(LineView, can_focus=True):
 
     @property
     def transcript(self) -> Transcript:
-        """What is shown."""
+        """The transcript that is shown."""
         return self._transcript
 
     def show(self, transcript: Transcript, *, root: str | None = None) -> None:
@@ -199,22 +199,22 @@ class ConversationView(LineView, can_focus=True):
         if self._frames is not None:
             transcript.call_on_change(self.wake)
             self._frame()
-            self.refresh()  # rows of the transcript before, also those below the end of a shorter one
+            self.refresh()  # also rows of the previous transcript under the end of a shorter one
 
     def wake(self) -> None:
-        """Draw what is new with the next frame; cheap, may be called for each token."""
+        """Draw changes with the next frame; cheap, may be called for each token."""
         if self._frames is not None:
             self._frames.resume()
 
     def on_mount(self) -> None:
-        """Start the timers; they stand while nothing changes."""
+        """Create the timers; they are paused while nothing changes."""
         self._frames = self.set_interval(1 / self._fps, self._frame, pause=True)
         self._seconds = self.set_interval(1, self._tick, pause=True)
         self._transcript.call_on_change(self.wake)
         self._frame()
 
     def on_unmount(self) -> None:
-        """Let go of the transcript."""
+        """Disconnect from the transcript."""
         self._transcript.call_on_change(None)
 
     def on_resize(self, event: events.Resize) -> None:
@@ -222,26 +222,26 @@ class ConversationView(LineView, can_focus=True):
         self._frame()
 
     def on_focus(self) -> None:
-        """Give the focus to the item that was last in sight."""
+        """Focus the last visible item."""
         if not self._scene.focus:
             self._focus(self._acts.last_of(self._viewport.items))
 
     def on_blur(self) -> None:
-        """Take the focus from the item."""
+        """Remove the focus from the item."""
         self._focus(None)
 
     def focus_on_click(self) -> bool:
-        """Return False: a click acts on what it hits, and the prompt keeps the keys."""
+        """Return False: a click acts on its target, and the prompt keeps the focus."""
         return False
 
     def scroll_to_item(self, item_id: str) -> None:
-        """Bring an item to the top."""
+        """Scroll an item to the top."""
         item = self._transcript.item(item_id)
         if item is not None:
             self._change(lambda viewport: viewport.show_item(item))
 
     def switch_details(self, kind: str) -> bool:
-        """Open all items of a kind, or have them as they are at first; return whether they are open now."""
+        """Open all items of a kind, or restore their initial state; return whether they are open now."""
         detailed, opened = self._scene.detailed, self._scene.opened
         detailed.symmetric_difference_update({kind})
         for item in self._transcript.items:
@@ -256,15 +256,15 @@ class ConversationView(LineView, can_focus=True):
         viewport.compose()
 
     def action_focus_previous_item(self) -> None:
-        """Give the focus to the item above."""
+        """Focus the item above."""
         self._step(-1)
 
     def action_focus_next_item(self) -> None:
-        """Give the focus to the item below; after the last one the prompt follows."""
+        """Focus the item below; after the last one the prompt."""
         self._step(1)
 
     def action_open_item(self) -> None:
-        """Open what has the focus: its body, its session, its whole text."""
+        """Open the focused item: its body, its session, its full text."""
         item = self._acts.focused
         if item is not None:
             self._act(item)
@@ -278,31 +278,31 @@ class ConversationView(LineView, can_focus=True):
         self._fold("folded")
 
     def action_restore_item(self) -> None:
-        """Ask for a pruned output to be sent again."""
+        """Request that a pruned output is sent again."""
         if (item := self._acts.pruned) is not None:
             self.post_message(requests.RestoreRequested(item))
 
     def action_revert_item(self) -> None:
-        """Ask for an undo from the focused item on."""
+        """Request an undo from the focused item on."""
         if (item := self._acts.focused) is not None:
             self.post_message(requests.RevertRequested(*self._acts.boundary_of(item)))
 
     def action_fork_item(self) -> None:
-        """Ask for a fork from the focused item's message."""
+        """Request a fork from the focused item's message."""
         if (item := self._acts.focused) is not None:
             self.post_message(requests.ForkRequested(item.message_id))
 
     def action_copy_item(self) -> None:
-        """Ask for the focused item's text in the clipboard."""
+        """Request a copy of the focused item's text."""
         if (item := self._acts.focused) is not None:
             self.post_message(requests.CopyRequested(self._acts.text_of(item)))
 
     def action_leave(self) -> None:
-        """Give the keys back."""
+        """Return the focus to the prompt."""
         self.post_message(requests.Left())
 
     def on_click(self, event: events.Click) -> None:
-        """Open or fold the item whose line was hit, or go where a link goes."""
+        """Open or fold the clicked item, or follow a link."""
         if self.text_selection is not None:
             return
         href = href_of(event.style)
@@ -318,7 +318,7 @@ class ConversationView(LineView, can_focus=True):
         return self._made
 
     def _frame(self) -> None:
-        """Take what is new and repaint what differs."""
+        """Apply changes and repaint the lines that differ."""
         before = self._seen()
         more = self._update()
         if self.has_focus and not self._scene.focus:
@@ -333,7 +333,7 @@ class ConversationView(LineView, can_focus=True):
             (self._seconds.resume if any(map(is_ticking, self._viewport.items)) else self._seconds.pause)()
 
     def _update(self) -> bool:
-        """Find the lines in sight again; return whether there is more to do."""
+        """Update the visible lines; return whether there is more to do."""
         if not self.size:
             return False
         self._scene.now = int(self._clock() * 1000)
@@ -345,7 +345,7 @@ class ConversationView(LineView, can_focus=True):
         return viewport.layout.is_behind
 
     def _tick(self) -> None:
-        """Draw the times that run."""
+        """Draw running times again."""
         self._scene.now = int(self._clock() * 1000)
         ticking = [item for item in self._viewport.items if is_ticking(item)]
         self._change(lambda viewport: self._renew(viewport, ticking))
@@ -383,13 +383,13 @@ class ConversationView(LineView, can_focus=True):
             self._redraw(item)
 
     def _redraw(self, item: AnyItem) -> None:
-        """Draw an item again after it was opened or folded; what is in sight above it stays."""
+        """Draw an item again after it was opened or folded; visible lines above it keep their position."""
 
         def act(viewport: Viewport) -> None:
             if item is not self._transcript.items[-1]:
                 viewport.stop_following()
             viewport.renew(item)
-            viewport.compose(settle_follow=True)
+            viewport.compose(follow_at_end=True)
 
         self._change(act)
 

@@ -18,7 +18,7 @@ class ViewState:
 
     redo_key: str = "ctrl+x r"
     opened: dict[str, Opened] = field(default_factory=dict[str, Opened])
-    """What was opened or folded by itself, by item id."""
+    """The states of items that were opened or folded individually, by item ID."""
 
     detailed: set[str] = field(default_factory=set[str])
     """Kinds of items that are open unless one was folded by itself."""

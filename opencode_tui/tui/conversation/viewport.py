@@ -1,4 +1,4 @@
-"""Which lines of the conversation are in sight: follows the end, scrolls, keeps what is seen still when heights are corrected."""
+"""The visible lines of the conversation: follows the end, scrolls, and keeps its position when heights are corrected."""
 
 from opencode_tui.tui.conversation.entry import Entry
 from opencode_tui.tui.conversation.layout import Layout, Placed, Spot
@@ -9,17 +9,17 @@ from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.look import Look
 
 FAR = 3
-"""Screens from which on a way is measured by estimates: what is between is not drawn."""
+"""Screens beyond which a scroll distance is measured by estimates, without drawing the lines between."""
 
 MIN_WIDTH = 20
 
 
 class Viewport:
-    """A window of so many lines over a transcript's layout."""
+    """A window of lines over a transcript's layout."""
 
     def __init__(self, transcript: Transcript, scene: ViewState, look: Look, root: str = "") -> None:
         self.follow = True
-        """Whether the window stays at the end while the conversation grows."""
+        """Whether the window follows the end of the conversation."""
 
         self.top = 0
         self.lines: list[Placed] = []
@@ -28,7 +28,7 @@ class Viewport:
         self._transcript = transcript
         self._spot: Spot | None = None
         self._mark: tuple[Entry, int] | None = None
-        """The last entry when the window stopped following, and its height then: what comes behind is new."""
+        """The last entry when the window stopped following, and its height then: later lines are new."""
         self._is_filled = False
 
     @property
@@ -43,7 +43,7 @@ class Viewport:
 
     @property
     def new_lines(self) -> int:
-        """Lines that came since the window stopped following."""
+        """Lines added since the window stopped following."""
         if self.follow or self._mark is None:
             return 0
         entry, height = self._mark
@@ -51,11 +51,11 @@ class Viewport:
 
     @property
     def items(self) -> list[AnyItem]:
-        """The items in sight, from the top."""
+        """The visible items, from the top."""
         return list({id(placed.entry): placed.entry.item for placed in self.lines}.values())
 
     def resize(self, width: int, height: int, look: Look) -> None:
-        """Take another size or look; what is at the top stays there, what is at the end stays at the end."""
+        """Apply another size or look; the top line keeps its position, a window at the end stays at the end."""
         self.height = height
         page = RenderContext(max(MIN_WIDTH, width), look, self.layout.page.root)
         if page != self.layout.page:
@@ -64,7 +64,7 @@ class Viewport:
                 self._mark = (self._mark[0], self._mark[0].height)
 
     def apply_changes(self) -> None:
-        """Take what is new of the transcript, and read on in long texts."""
+        """Apply the transcript's changes, and lay out more of long texts."""
         if self._transcript.has_changes or not self._is_filled:
             spot = self._spot
             changes = self._transcript.pop_changes()
@@ -78,8 +78,8 @@ class Viewport:
                 self._mark = self._mark_again(*self._mark)
         self.layout.read_on()
 
-    def compose(self, *, settle_follow: bool = False) -> None:
-        """Find the lines in sight; with `settle_follow` reaching the end means following it."""
+    def compose(self, *, follow_at_end: bool = False) -> None:
+        """Update the visible lines; with `follow_at_end` a window that reaches the end follows it."""
         layout = self.layout
         if not layout.entries:
             self.lines, self.top = [], 0
@@ -91,11 +91,11 @@ class Viewport:
             self._spot = layout.end_spot(self.height)
             self.lines = layout.window(self._spot, self.height)
         self.top = layout.line_of(self._spot)
-        if layout.height <= self.height or (settle_follow and self.top + self.height >= layout.height):
+        if layout.height <= self.height or (follow_at_end and self.top + self.height >= layout.height):
             self.follow = True
 
     def scroll(self, delta: int) -> None:
-        """Scroll down so many lines, up when negative."""
+        """Scroll down by a number of lines, up if negative."""
         layout = self.layout
         if self._spot is None or not layout.entries or not delta:
             return
@@ -103,7 +103,7 @@ class Viewport:
         self._spot = layout.spot_at(self.top + delta) if is_far else layout.moved(self._spot, delta)
         if delta < 0:
             self.stop_following()
-        self.compose(settle_follow=delta > 0)
+        self.compose(follow_at_end=delta > 0)
 
     def show_end(self) -> None:
         """Go to the end and stay there."""
@@ -111,15 +111,15 @@ class Viewport:
         self.compose()
 
     def show_item(self, item: Item) -> None:
-        """Bring an item to the top."""
+        """Scroll an item to the top."""
         entry = self.layout.entry_of(item)
         if entry is not None:
             self.stop_following()
             self._spot = Spot(entry)
-            self.compose(settle_follow=True)
+            self.compose(follow_at_end=True)
 
     def reveal(self, item: Item) -> None:
-        """Scroll as little as it takes to see the item's first line."""
+        """Scroll as little as possible to show the item's first line."""
         entry = self.layout.entry_of(item)
         if entry is None:
             return
@@ -131,7 +131,7 @@ class Viewport:
             self.scroll(line - self.top - self.height + 1 + below)
 
     def renew(self, item: Item) -> None:
-        """Draw an item again: it was opened, folded, or has the focus or lost it."""
+        """Draw an item again after it was opened or folded, or its focus changed."""
         entry = self.layout.entry_of(item)
         if entry is not None:
             self.layout.renew(entry)
@@ -155,7 +155,7 @@ class Viewport:
         return self._mark_end() if found is None else (found, min(height, found.height))
 
     def _find_again(self, spot: Spot) -> None:
-        """After a reload the items are others with the same ids."""
+        """Find the items with the same IDs after a reload."""
         if self.layout.entry_of(spot.entry.item) is spot.entry:
             return
         item = self._transcript.item(spot.entry.item.id)

@@ -30,7 +30,7 @@ from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.widgets.wheel import Wheel
 
 LOOK_S = 1.0
-"""Seconds between two looks whether another process is done with the shown session."""
+"""Seconds between two checks whether another process has released the shown session."""
 
 
 class _Turn:
@@ -53,9 +53,9 @@ class _Turn:
 
 
 class SessionController:
-    """The shown session and its state. `opened` is called when another conversation is to be shown.
+    """The shown session and its state. `opened` is called when another conversation must be shown.
 
-    `lagged` is called when events were lost, `told` with a note for the user.
+    `lagged` is called when events were lost, `notified` with a message for the user.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class SessionController:
         *,
         opened: Callable[[], None],
         lagged: Callable[[], None],
-        told: Callable[[ScreenToastShown], None],
+        notified: Callable[[ScreenToastShown], None],
         clock: Callable[[], float],
     ) -> None:
         self.client = client
@@ -75,7 +75,7 @@ class SessionController:
         self.transcript = Transcript()
         self.warnings: Sequence[str] = ()
         self.ignored: Sequence[str] = ()
-        """What settings are wrong, and what is not active before the folder is trusted; raw."""
+        """Wrong settings, and settings that are inactive until the folder is trusted; unsafe texts."""
         self.is_read_only = False
         self.is_stacked = False
         """Whether diffs use one column even where two fit."""
@@ -85,18 +85,18 @@ class SessionController:
         self.is_elsewhere = False
         """Whether another process runs the shown session; its changes are shown when it finishes."""
         self.interrupts = 0
-        """How often the user has interrupted a run."""
+        """The number of runs that the user has interrupted."""
         self._sends = 0
-        """Requests of this screen that wait for their answers."""
+        """Requests of this screen that are not answered yet."""
         self._send_lock = asyncio.Lock()
         """Requests are stored in the order in which they were sent."""
         self._is_urgent = False
         self._readings: list[list[Event]] = []
-        """For each reading that is under way: what came since it started."""
+        """For each running load, the events since it started."""
         self._folder_reading = asyncio.Lock()
         self._opened = opened
         self._lagged = lagged
-        self._told = told
+        self._notified = notified
 
     @property
     def session_id(self) -> str | None:
@@ -113,7 +113,7 @@ class SessionController:
         return int(self._clock() * 1000)
 
     def questions(self) -> Sequence[Asking]:
-        """Return the open questions of the shown session and of the agents below it, the oldest first."""
+        """Return the open questions of the shown session and of its subagent sessions, oldest first."""
         if self.session_id is None or not self.folder.asking:
             return ()
         family = self.folder.family(self.session_id)
@@ -130,14 +130,14 @@ class SessionController:
             await self.open(latest.id)
 
     async def load(self, options: StartOptions) -> None:
-        """Read what the folder holds and what its settings say. Raises OpencodeError."""
+        """Read the folder's sessions and settings. Raises OpencodeError."""
         await self._read_folder()
         await self.choice.load(options.model, options.agent)
         notices = await self.client.settings.notices()
         self.warnings, self.ignored = notices.warnings, notices.ignored
 
     async def open(self, session_id: str) -> None:
-        """Show a session; what happens while it is read is applied afterwards. Raises NotFoundError."""
+        """Show a session; events that arrive while it is read are applied afterwards. Raises NotFoundError."""
         with self._gathered() as came:
             await self._open(session_id)
         if self.session_id == session_id:
@@ -146,7 +146,7 @@ class SessionController:
 
     @contextmanager
     def _gathered(self) -> Generator[Sequence[Event]]:
-        """Yield the list of events that arrive inside the block; what is read inside it may be older than they are."""
+        """Yield the list of events that arrive inside the block; data that is read inside it may be older than they are."""
         came: list[Event] = []
         self._readings.append(came)
         try:
@@ -155,7 +155,7 @@ class SessionController:
             self._readings.remove(came)
 
     async def _read_folder(self) -> None:
-        """Read what the folder holds; one reading at a time, else an older list could take the place of a newer one."""
+        """Read the folder's sessions, one call at a time, so that no older list replaces a newer one."""
         async with self._folder_reading:
             with self._gathered() as came:
                 await self.folder.load(self.client, self.now())
@@ -182,7 +182,7 @@ class SessionController:
         self._opened()
 
     async def _repair(self, session_id: str) -> bool:
-        """Close what a killed process left open; False when a living one works there."""
+        """Close records that a killed process left open; return False if a live process runs the session."""
         try:
             await self.client.undo.recover(session_id)
         except BusyError:
@@ -201,7 +201,7 @@ class SessionController:
             await self.open(session_id)
 
     async def follow_elsewhere(self) -> None:
-        """Show the session again when the other process that works on it is done."""
+        """Reload the session when the other process has released it."""
         session_id = self.session_id
         while self.is_elsewhere and session_id is not None and session_id == self.session_id:
             await asyncio.sleep(LOOK_S)
@@ -209,7 +209,7 @@ class SessionController:
                 await self.open(session_id)
 
     def leave(self) -> None:
-        """Show an empty conversation; its session is made with the first request."""
+        """Show an empty conversation; its session is created with the first request."""
         self.facts, self.transcript, self.is_elsewhere = None, Transcript(), False
         self._opened()
 
@@ -219,7 +219,7 @@ class SessionController:
             self._lagged()
             return
         if isinstance(event, ScreenToastShown):
-            self._told(event)
+            self._notified(event)
             return
         if self.folder.apply(event, self.now()):
             self._is_urgent = True
@@ -235,18 +235,18 @@ class SessionController:
                 self._show_undone(event.info)
 
     def _show_undone(self, info: SessionInfo) -> None:
-        """List in the chat what the active undo did with files."""
+        """Show in the chat the effects of the active undo on files."""
         report = stored_report(info)
         if report is not None and report.scope is not None:
             self.transcript.show_undone(report.scope.message_id, undone_files(report, self.client.directory))
 
     def pop_urgent(self) -> bool:
-        """Return whether something came since the last call that should be seen at once."""
+        """Return whether an urgent event arrived since the last call."""
         found, self._is_urgent = self._is_urgent, False
         return found
 
     async def reload(self) -> None:
-        """Read everything again: events were lost. A shown session that is gone is left."""
+        """Reload everything after lost events. If the shown session was deleted, show an empty conversation."""
         await self._read_folder()
         if self.session_id is None:
             self._opened()
@@ -313,7 +313,7 @@ class SessionController:
 
 
 def _as_a_whole(event: Event) -> Event:
-    """The event so that it may be applied to what holds it already: a part as it is now instead of what was appended."""
+    """Return an idempotent form of an event: the part's current record instead of appended text."""
     return PartUpdated(part=event.live.record()) if isinstance(event, PartGrowth) else event
 
 
@@ -323,11 +323,11 @@ def _is_read_only(folder: Path) -> bool:
 
 
 SLICE_S = 0.008
-"""Seconds for which events are read before other tasks run."""
+"""Seconds of reading events before other tasks run."""
 
 
 class Pump:
-    """The only reader of the engine's events; subscribes at once, `run` reads until it is canceled."""
+    """The only reader of the engine's events; subscribes on creation, `run` reads until it is canceled."""
 
     def __init__(self, client: Client, *, apply: Callable[[Event], None], drained: Callable[[], None]) -> None:
         self._events: EventReader = client.events()
@@ -335,7 +335,7 @@ class Pump:
         self._drained = drained
 
     async def run(self) -> None:
-        """Pass events on in order; call `drained` once after all that waited."""
+        """Pass events on in order; call `drained` after each batch of waiting events."""
         with self._events as events:
             async for envelope in events:
                 self._apply(envelope.event)

@@ -35,15 +35,15 @@ class FolderState:
         self.sessions: dict[str, SessionInfo] = {}
         self.statuses: dict[str, AnyStatus] = {}
         self.busy_since: dict[str, int] = {}
-        """Milliseconds since 1970 at which a session was seen to become busy."""
+        """The time in ms since 1970 at which a session became busy."""
         self.asking: dict[str, Asking] = {}
-        """Open questions by id, the oldest first."""
+        """Open questions by ID, oldest first."""
         self.ended: dict[str, Literal["done", "failed"]] = {}
-        """How the last run of a session ended, of those that were seen to end."""
+        """The result of the last run of each session that ended while this screen was open."""
         self.branch: str | None = None
 
     async def load(self, client: Client, now: int) -> None:
-        """Read what is there; events that come meanwhile are applied afterwards."""
+        """Load the state; events that arrive meanwhile are applied afterwards."""
         self.sessions = {info.id: info for info in await client.sessions.list()}
         self.statuses = dict(await client.prompts.status())
         self.busy_since = {session_id: self.busy_since.get(session_id, now) for session_id in self.statuses}
@@ -52,7 +52,7 @@ class FolderState:
         self.branch = await client.project.branch()
 
     def apply(self, event: Event, now: int) -> bool:
-        """Apply an event; return whether it changed anything here."""
+        """Apply an event; return whether it changed the state."""
         match event:
             case SessionCreated() | SessionUpdated():
                 self.sessions[event.info.id] = event.info
@@ -76,11 +76,11 @@ class FolderState:
         return True
 
     def status(self, session_id: str) -> AnyStatus:
-        """Return what a session does now."""
+        """Return the status of a session."""
         return self.statuses.get(session_id, IdleStatus())
 
     def is_busy(self, session_id: str) -> bool:
-        """Return whether a run works on it, or waits to try again."""
+        """Return whether the session is running or waiting to retry."""
         return not isinstance(self.status(session_id), IdleStatus)
 
     def waits(self, session_id: str) -> Asking | None:
@@ -88,7 +88,7 @@ class FolderState:
         return next((request for request in self.asking.values() if request.session_id == session_id), None)
 
     def family(self, session_id: str) -> set[str]:
-        """Return a session and all that its agents opened below it."""
+        """Return a session and all its subagent sessions."""
         found = {session_id}
         grown = True
         while grown:
@@ -113,13 +113,13 @@ class FolderState:
         self.asking = {key: one for key, one in self.asking.items() if one.session_id != session_id}
 
 
-# Pure: whether somebody seems to be at work on a history, though no run of this engine is.
+# Pure: whether a history looks unfinished although this engine does not run the session.
 
 OPEN_CALLS = ("pending", "running")
 
 
 def is_left_open(messages: Sequence[MessageWithParts]) -> bool:
-    """Return whether an answer or a call never ended, or the last request has no whole answer yet."""
+    """Return whether an answer or a call never ended, or the last request has no complete response."""
     if not messages:
         return False
     last = messages[-1].info

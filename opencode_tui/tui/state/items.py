@@ -1,4 +1,4 @@
-"""What a conversation consists of on the screen: one item for each thing that is seen, from the first message to the last."""
+"""The items of a conversation on the screen, in order."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from opencode_tui.text.tool import is_interrupted
 from opencode_tui.text.undo import UndoneFile
 
 Wait = Literal["", "asks", "waits"]
-"""A call that the user must allow first (`asks`), or that is behind such a one (`waits`)."""
+"""A call that needs approval (`asks`), or that is queued after such a call (`waits`)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -20,7 +20,7 @@ class Turn:
 
     started: int = 0
     begun: int = 0
-    """When its first answer started: a queued request waits for the turn before."""
+    """When its first response started: a queued request waits for the previous turn."""
     ended: int | None = None
     costs: dict[str, float] = field(default_factory=dict[str, float])
     last_tool: "ToolItem | None" = None
@@ -29,13 +29,13 @@ class Turn:
 
     @property
     def cost(self) -> float:
-        """What the answer's steps cost together."""
+        """The cost of all steps of the response."""
         return sum(self.costs.values())
 
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """One thing that is seen. `at` is its place among all, `revision` grows with each change of what it says."""
+    """One visible item. `at` is its index among all, `revision` grows with each change of its content."""
 
     kind: ClassVar[str] = ""
     id: str
@@ -45,13 +45,13 @@ class Item:
 
     @property
     def is_hidden(self) -> bool:
-        """Return whether there is nothing to see of it yet."""
+        """Return whether it has no visible content yet."""
         return False
 
 
 @dataclass(slots=True, eq=False)
 class UserItem(Item):
-    """What the user asked. `attachments` are names of files; `is_queued` tells that it waits for the turn before."""
+    """A request of the user. `attachments` are file names; `is_queued` means that it waits for the previous turn."""
 
     kind: ClassVar[str] = "user"
     text: str = ""
@@ -61,39 +61,39 @@ class UserItem(Item):
 
     @property
     def is_hidden(self) -> bool:
-        """A message without a word of the user: one that the program sent."""
+        """Return whether the program sent the message: it has no text of the user."""
         return not self.text and not self.attachments
 
 
 @dataclass(slots=True, eq=False)
 class GrowingItem(Item):
-    """A text that is written while it is seen, kept as pieces: nothing is joined per token."""
+    """A streamed text, stored as pieces: nothing is joined per token."""
 
     pieces: list[str] = field(default_factory=list[str])
     is_closed: bool = True
     has_words: bool = False
     generation: int = 0
-    """Grows when the text is another one, not a longer one."""
+    """Grows when the text is replaced, not when it is appended to."""
 
     @property
     def text(self) -> str:
-        """The whole text."""
+        """The full text."""
         if len(self.pieces) > 1:
             return "".join(self.pieces)
         return self.pieces[0] if self.pieces else ""
 
     @property
     def is_hidden(self) -> bool:
-        """A text without a character."""
+        """Return whether the text is empty."""
         return not self.has_words
 
     def grow(self, delta: str) -> None:
-        """Append; costs nothing that depends on what is there already."""
+        """Append text, in time that does not depend on the length so far."""
         self.pieces.append(delta)
         self.has_words = self.has_words or not delta.isspace()
 
     def apply_stored_text(self, text: str, *, is_closed: bool) -> None:
-        """Take the stored text; a mere end (its trailing white space gone) leaves what is drawn as it is."""
+        """Set the stored text; if only trailing white space was removed, drawn lines stay valid."""
         if self.text.rstrip() != text.rstrip():
             self.pieces = [text]
             self.generation += 1
@@ -103,14 +103,14 @@ class GrowingItem(Item):
 
 @dataclass(slots=True, eq=False)
 class TextItem(GrowingItem):
-    """A piece of the answer."""
+    """A piece of the response."""
 
     kind: ClassVar[str] = "text"
 
 
 @dataclass(slots=True, eq=False)
 class ThoughtItem(GrowingItem):
-    """What the model thought; `started` and `ended` in milliseconds since 1970."""
+    """Reasoning of the model; `started` and `ended` in milliseconds since 1970."""
 
     kind: ClassVar[str] = "thought"
     started: int = 0
@@ -132,7 +132,7 @@ class ToolItem(Item):
 
 @dataclass(slots=True, eq=False)
 class RetryItem(Item):
-    """Attempts of one model call that failed and were tried again; `began` is when the call was first made."""
+    """Failed attempts of one model call; `began` is the time of the first attempt."""
 
     kind: ClassVar[str] = "retry"
     provider: str = ""
@@ -142,7 +142,7 @@ class RetryItem(Item):
 
 @dataclass(slots=True, eq=False)
 class CompactionItem(Item):
-    """Where a summary took the place of what is above; token counts are 0 while they are unknown.
+    """A compaction: a summary replaces the messages above; token counts are 0 while unknown.
 
     `after` is the summary's own size until the next step was sent (`is_measured`).
     """
@@ -175,20 +175,20 @@ class StopItem(Item):
 
     kind: ClassVar[str] = "stop"
     time: int = 0
-    is_told: bool = False
-    """A call that was interrupted with it says so already."""
+    is_in_call: bool = False
+    """A call that was interrupted with the turn, and already shows it."""
     is_killed: bool = False
     """Whether the program ended instead of the user stopping it."""
 
     @property
     def is_hidden(self) -> bool:
         """Whether a tool call shows the interruption already."""
-        return self.is_told
+        return self.is_in_call
 
 
 @dataclass(slots=True, eq=False)
 class UndoItem(Item):
-    """Where the undone part starts: a rule while it is only shown (`is_preview`), else all that is left of the stretch."""
+    """The start of the undone part: a rule in a preview (`is_preview`), else a placeholder for the undone messages."""
 
     kind: ClassVar[str] = "undo"
     is_preview: bool = False
@@ -199,12 +199,12 @@ class UndoItem(Item):
 AnyItem = UserItem | TextItem | ThoughtItem | ToolItem | RetryItem | CompactionItem | ErrorItem | StopItem | UndoItem
 
 
-# The items of a conversation in the order of the screen, and their changes since the last `pop_changes`; pure.
+# Pure: the items in the order of the screen, and their changes since the last `pop_changes`.
 
 
 @dataclass(slots=True)
 class Changes:
-    """What is new since the last time: `moved_from` is the first place whose item may be another one, None when none is."""
+    """Changes since the last call: `moved_from` is the first index whose item may differ, None if no item moved."""
 
     dirty: list[Item] = field(default_factory=list[Item])
     moved_from: int | None = None
@@ -214,16 +214,16 @@ class Changes:
 
 
 class ShownItems:
-    """The items, each of which knows its place."""
+    """The items, with their indexes."""
 
     def __init__(self) -> None:
         self.items: list[AnyItem] = []
         self.changed: Callable[[], None] | None = None
-        """Called when there is something new to draw, once until it is taken."""
+        """Called on the first change after each `pop_changes`."""
 
         self._dirty: dict[str, Item] = {}
         self._moved_from: int | None = 0
-        self._is_told = False
+        self._is_notified = False
 
     @property
     def has_changes(self) -> bool:
@@ -231,9 +231,9 @@ class ShownItems:
         return bool(self._dirty) or self._moved_from is not None
 
     def pop_changes(self) -> Changes:
-        """Return what is new since the last call."""
+        """Return the changes since the last call."""
         changes = Changes(list(self._dirty.values()), self._moved_from)
-        self._dirty, self._moved_from, self._is_told = {}, None, False
+        self._dirty, self._moved_from, self._is_notified = {}, None, False
         return changes
 
     def clear_changes(self) -> None:
@@ -241,13 +241,13 @@ class ShownItems:
         self._dirty = {}
 
     def replace(self, items: list[AnyItem]) -> None:
-        """Show these in the place of all that were there."""
+        """Replace all items."""
         self.items = items
         for at, item in enumerate(items):
             item.at = at
 
     def insert(self, at: int, items: Sequence[AnyItem]) -> None:
-        """Put new items into a place; nearly always that is the end."""
+        """Insert new items at an index, nearly always the end."""
         self.items[at:at] = items
         for number in range(at, len(self.items)):
             self.items[number].at = number
@@ -265,12 +265,12 @@ class ShownItems:
         self._notify()
 
     def _notify(self) -> None:
-        if not self._is_told and self.changed is not None:
-            self._is_told = True
+        if not self._is_notified and self.changed is not None:
+            self._is_notified = True
             self.changed()
 
 
-# How an answer ended that was stopped or failed; pure.
+# Pure: the item after a response that failed or was interrupted.
 
 
 def has_failed(info: AnyMessage) -> bool:
@@ -280,12 +280,12 @@ def has_failed(info: AnyMessage) -> bool:
 
 
 def end_of(info: AssistantMessage, items: Sequence[AnyItem]) -> ErrorItem | StopItem | None:
-    """Return what is below an answer's items, None where it ended well or goes on."""
+    """Return the item that follows a failed or interrupted response, None for any other response."""
     if info.error is None:
         return None
     item_id, ended = f"{info.id}:end", info.time.completed or info.time.created
     if isinstance(info.error, StoredAbortedError):
-        is_told = any(isinstance(item, ToolItem) and is_interrupted(item.part.state) for item in items)
+        is_in_call = any(isinstance(item, ToolItem) and is_interrupted(item.part.state) for item in items)
         is_killed = info.error.data.message == PROGRAM_ENDED
-        return StopItem(item_id, info.id, time=ended, is_told=is_told, is_killed=is_killed)
+        return StopItem(item_id, info.id, time=ended, is_in_call=is_in_call, is_killed=is_killed)
     return ErrorItem(item_id, info.id, error=info.error, provider=info.provider_id, model=info.model_id, time=ended)

@@ -1,4 +1,4 @@
-"""One message as the items that are seen of it."""
+"""One message as its items on the screen."""
 
 from collections.abc import Iterable, Iterator
 
@@ -33,11 +33,11 @@ from opencode_tui.tui.state.items import (
     has_failed,
 )
 
-# What a request says: the user's own words, and the names of what they attached; pure.
+# Pure: the text and the attachments of a request.
 
 
 def prompt_words(parts: Iterable[AnyPart]) -> tuple[str, tuple[str, ...]]:
-    """Return the text of a request's parts and its attachments; a file that the text names is none."""
+    """Return the text of a request's parts and its attachments; a file that the text mentions is not an attachment."""
     texts: list[str] = []
     names: list[str] = []
     for part in parts:
@@ -51,7 +51,7 @@ def prompt_words(parts: Iterable[AnyPart]) -> tuple[str, tuple[str, ...]]:
 
 
 class MessageView:
-    """A message, its parts by id with the items that show them, and the turn that it belongs to."""
+    """A message, its parts by ID with their items, and its turn."""
 
     def __init__(
         self, info: AnyMessage, *, at: int, parent: "MessageView | None", previous: "MessageView | None"
@@ -61,7 +61,7 @@ class MessageView:
         self.items: list[AnyItem] = []
         self.parts: dict[str, AnyItem | None] = {}
         self.unsure: set[str] = set()
-        """Parts that were read from the store while they grew: their next growth is compared with the whole part once."""
+        """Parts that were read from the store while they grew: their next growth is compared with the full part once."""
         self.user: UserItem | None = None
         self.compaction: CompactionItem | None = None
         self.before = 0
@@ -70,7 +70,7 @@ class MessageView:
         self._prompt: dict[str, AnyPart] = {}
         self._retries: RetryItem | None = None
         self._is_asked = False
-        """Whether a model was asked for this answer."""
+        """Return whether a model was called for this response."""
         self._end: ErrorItem | StopItem | None = None
         self.turn: Turn
         if isinstance(info, UserMessage):
@@ -99,25 +99,25 @@ class MessageView:
 
     @property
     def goes_on(self) -> bool:
-        """Return whether this answer's turn has more to come."""
+        """Return whether this response's turn continues."""
         info = self.info
         if isinstance(info, UserMessage) or info.error is not None:
             return False
         return info.time.completed is None or info.finish in FINISH_CONTINUES
 
     def doubt(self) -> None:
-        """What was put so far comes from the store, which may lie behind or before the events."""
+        """Record that the parts so far come from the store, which may be older or newer than the events."""
         self.unsure = {one for one, item in self.parts.items() if isinstance(item, GrowingItem) and not item.is_closed}
 
     def update(self, info: AnyMessage) -> list[AnyItem]:
-        """Take the message's new record; return the items that say something else now."""
+        """Apply the message's new record; return the changed items."""
         self.info = info
         if isinstance(info, UserMessage):
             return []
         return self._account()
 
     def put(self, part: AnyPart) -> list[AnyItem]:
-        """Take a new part, or a new state of one; return the items that say something else now."""
+        """Apply a new part, or a new state of one; return the changed items."""
         if isinstance(self.info, UserMessage):
             return self._put_prompt(part)
         if self._is_summary:
@@ -131,7 +131,7 @@ class MessageView:
         return [known]
 
     def remove(self, part_id: str) -> bool:
-        """Remove a part; return whether an item went with it."""
+        """Remove a part; return whether its item was removed, too."""
         self._prompt.pop(part_id, None)
         item = self.parts.pop(part_id, None)
         if isinstance(item, RetryItem):
@@ -155,11 +155,11 @@ class MessageView:
         return next((item for item in (self.parts[one] for one in ids[start:]) if item is not None), None)
 
     def last_tool_id(self) -> str:
-        """Return the id of the newest tool call, empty when there is none."""
+        """Return the ID of the latest tool call, empty if there is none."""
         return next((item.id for item in reversed(self.items) if isinstance(item, ToolItem)), "")
 
     def find_last_tool(self) -> None:
-        """Mark the newest call as its turn's last so far; asked of one message after the other."""
+        """Mark the latest call as the last of its turn so far; called for the messages in order."""
         for item in self.items:
             if isinstance(item, ToolItem):
                 if self.turn.last_tool is not None:
@@ -173,7 +173,7 @@ class MessageView:
 
     @property
     def _is_own(self) -> bool:
-        """Whether this is a command that the user ran, without a prompt or a model step."""
+        """Return whether this is a command that the user ran, without a prompt or a model step."""
         user = self._parent.user if self._parent is not None else None
         return user is not None and user.is_hidden and not self._is_asked
 
@@ -255,12 +255,12 @@ class MessageView:
         elif isinstance(item, ToolItem) and isinstance(part, ToolPart):
             item.part = part
             if isinstance(self._end, StopItem) and is_interrupted(part.state):
-                self._end.is_told = True
+                self._end.is_in_call = True
         elif isinstance(item, RetryItem) and isinstance(part, RetryPart):
             item.attempts = [part if one.id == part.id else one for one in item.attempts]
 
     def _account(self) -> list[AnyItem]:
-        """Take what the step's record says of the turn: cost, time, failure."""
+        """Apply the step's record to the turn: cost, time, failure."""
         info = self.info
         assert isinstance(info, AssistantMessage)
         changed: list[AnyItem] = []
@@ -290,17 +290,17 @@ class MessageView:
         return [marker]
 
 
-# The messages of one conversation in order; pure.
+# Pure: the messages of one conversation in order.
 
 _STEPS_BEHIND = 4
-"""Messages between a compaction's marker and the first step after it: the summary, the program's word to go on."""
+"""Messages between a compaction's marker and the first step after it: the summary, the program's prompt to continue."""
 
 _RECENT = 3
 """Messages at the end in which calls may still run."""
 
 
 class MessageViews:
-    """The views of a session's messages, oldest first in `order`, each of which knows its place there."""
+    """The views of a session's messages, oldest first in `order`, with their indexes."""
 
     def __init__(self) -> None:
         self.order: list[MessageView] = []
@@ -315,7 +315,7 @@ class MessageViews:
         return None if isinstance(info, UserMessage) else self._by_id.get(info.parent_id)
 
     def add(self, info: AnyMessage) -> MessageView:
-        """Take a new message at the end."""
+        """Append a message."""
         previous = self.order[-1] if self.order else None
         view = MessageView(info, at=len(self.order), parent=self.parent_of(info), previous=previous)
         self._by_id[info.id] = view
@@ -348,13 +348,13 @@ class MessageViews:
 
     @property
     def last_user(self) -> UserItem | None:
-        """The newest request that is not queued."""
+        """The latest request that is not queued."""
         found = (view.user for view in reversed(self.order) if view.user is not None)
         return next((user for user in found if not user.is_hidden and not user.is_queued), None)
 
     @property
     def queued(self) -> list[UserItem]:
-        """The requests that wait for the turn before."""
+        """The requests that wait for the previous turn."""
         found = (view.user for view in self.order if view.user is not None)
         return [user for user in found if user.is_queued and not user.is_hidden]
 

@@ -1,4 +1,4 @@
-"""Which agent and which model answer the next request."""
+"""The agent and the model for the next request."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from opencode_tui.schema.session.message import UserMessage
 
 
 class ModelSelection:
-    """What the user chose, else what the shown session last used, else the defaults."""
+    """The user's choice, else what the shown session used last, else the defaults."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -21,10 +21,10 @@ class ModelSelection:
         self.model: ModelRef | None = None
         self.variant: str | None = None
         self.recent: list[ModelRef] = []
-        """Models that were used since the start, the last one first."""
+        """Models used since the start, latest first."""
 
     async def load(self, model: str | None, agent: str | None) -> None:
-        """Read what can be chosen; the names come from the command line. Raises ConfigError for a wrong one."""
+        """Load the choices and select the names of the command line. Raises ConfigError for an unknown one."""
         self.agents = [one for one in await self._client.catalog.agents() if one.mode != "subagent" and not one.hidden]
         if agent is not None and agent not in {one.name for one in self.agents}:
             listed = ", ".join(one.name for one in self.agents)
@@ -43,7 +43,7 @@ class ModelSelection:
         self.models = await self._client.catalog.models()
 
     def follow(self, messages: Sequence[MessageWithParts]) -> None:
-        """Go on with what a session last used."""
+        """Select the agent and model that a session used last."""
         user = next((one.info for one in reversed(messages) if isinstance(one.info, UserMessage)), None)
         if user is None:
             return
@@ -59,7 +59,7 @@ class ModelSelection:
         self.model, self.variant = model, None
 
     def cycle_agent(self, step: int) -> str | None:
-        """Go to the next agent or the one before; returns its name."""
+        """Select the next or previous agent; return its name."""
         names = [one.name for one in self.agents]
         if names:
             at = names.index(self.agent) if self.agent in names else 0
@@ -67,7 +67,7 @@ class ModelSelection:
         return self.agent
 
     def cycle_model(self, step: int) -> ModelRef | None:
-        """Go through the models that were used; returns the one that answers now."""
+        """Select the next or previous recent model; return it."""
         if len(self.recent) > 1 and self.model is not None:
             names = [str(one) for one in self.recent]
             at = names.index(str(self.model)) if str(self.model) in names else 0
@@ -75,7 +75,7 @@ class ModelSelection:
         return self.model
 
     def cycle_variant(self) -> str | None:
-        """Go to the next variant of the model, after the last one to none; returns its name."""
+        """Select the next variant of the model, after the last one none; return its name."""
         known = self.details
         names: list[str | None] = [None, *(known.variants if known else ())]
         at = names.index(self.variant) if self.variant in names else 0

@@ -1,4 +1,4 @@
-"""Facts of the shown session that stand around its conversation: what it does now, what it used, its todos and changes."""
+"""Facts of the shown session: its activity, tokens and cost, todos and changes."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,11 +26,11 @@ from opencode_tui.text.tool import brief_activity
 
 LETTERS_PER_TOKEN = 4
 NAME_LENGTH = 40
-"""Characters of a tool's name in the activity line."""
+"""Maximum length of a tool's name in the activity line."""
 
 
 class SessionFacts:
-    """Follows the events of one session; reading it costs nothing."""
+    """Follows the events of one session; reading it is cheap."""
 
     def __init__(self, info: SessionInfo) -> None:
         self.info = info
@@ -47,7 +47,7 @@ class SessionFacts:
         self._grown = 0
 
     def load(self, messages: Sequence[MessageWithParts]) -> None:
-        """Take over the stored conversation."""
+        """Load the stored conversation."""
         for message in messages:
             self._apply_message(message.info)
             for part in message.parts:
@@ -57,7 +57,7 @@ class SessionFacts:
             self._phase = ""
 
     def apply(self, event: Event) -> bool:
-        """Apply an event; return whether it changed anything of this session."""
+        """Apply an event; return whether it changed this session."""
         match event:
             case SessionUpdated() if event.info.id == self.info.id:
                 self.info = event.info
@@ -81,19 +81,19 @@ class SessionFacts:
 
     @property
     def title(self) -> str:
-        """The title; empty before there is one worth reading."""
+        """The title; empty while it is the default one."""
         return "" if is_default_title(self.info.title) else " ".join(self.info.title.split())
 
     @property
     def word(self) -> str:
-        """What happens now, in two or three words."""
+        """The current activity in two or three words."""
         if self._running:
             return next(reversed(self._running.values()))
         return self._phase or "Waiting for the model"
 
     @property
     def context(self) -> int:
-        """Tokens that the last request and its answer took."""
+        """Tokens of the last request and its response."""
         for message in reversed(self._answers.values()):
             if message.tokens.context:
                 return message.tokens.context
@@ -101,17 +101,17 @@ class SessionFacts:
 
     @property
     def cost(self) -> float:
-        """USD of the session, by `session_cost`."""
+        """Cost of the session in USD, by `session_cost`."""
         return float(session_cost(self.info, self._answers.values()))
 
     @property
     def turn_tokens(self) -> int:
-        """Tokens that the present turn has brought so far; those still being written are estimated."""
+        """Output tokens of the current turn; those still being streamed are estimated."""
         return sum(one.tokens.written for one in self._turn()) + self._grown // LETTERS_PER_TOKEN
 
     @property
     def turn_started(self) -> int | None:
-        """When the request was sent that is being answered, or was answered last, ms since 1970."""
+        """The time of the request that is being answered, or was answered last, in ms since 1970."""
         last = next(reversed(self._answers.values()), None)
         if last is None or (self._user is not None and not self._is_queued(last)):
             return self._user.time.created if self._user else None
@@ -125,7 +125,7 @@ class SessionFacts:
         return last.time.completed is None or last.finish == "tool-calls" or last.time.completed > user.time.created
 
     def span(self, message_ids: Sequence[str]) -> str:
-        """Return `2 turns · 12:04 to 12:06`: how many requests these messages hold, and when they were."""
+        """Return `2 turns · 12:04 to 12:06`: the number of requests in the messages, and their times."""
         wanted = set(message_ids)
         users = [time for one, time in self._requests.items() if one in wanted]
         ends = [one.time.completed or one.time.created for one in self._answers.values() if one.id in wanted]
@@ -137,12 +137,12 @@ class SessionFacts:
         return f"{turns}{first}" + (f" to {last}" if last != first else "")
 
     def turn_summary(self) -> str:
-        """Return what the finished turn took besides time: `9 tools`; empty for none."""
+        """Return the tool calls of the finished turn, `9 tools`; empty for none."""
         return plural(len(self._calls), "tool") if self._calls else ""
 
     @property
     def turn_cost(self) -> float:
-        """USD of the present or last turn."""
+        """Cost of the current or last turn in USD."""
         return sum(message.cost for message in self._turn())
 
     @property

@@ -1,4 +1,4 @@
-"""What a session's conversation shows, kept up to date by its events; pure, knows no widget.
+"""The items of a session's conversation, updated by its events; pure, without widgets.
 
 `items` are in the order of the screen. The view calls `pop_changes` once a frame: which items have changed, and
 from which index on items were added, removed or moved. A token costs the same however long the conversation is.
@@ -40,35 +40,35 @@ from opencode_tui.tui.state.items import (
 )
 from opencode_tui.tui.state.message import MessageView, MessageViews
 
-# Where an undo cuts the conversation, and what is shown of the stretch after the cut; pure.
+# Pure: the items after the start of an undo.
 
 UNDO_ID = "undo"
-"""The id of the one item that represents an undo."""
+"""The ID of the item that represents an undo."""
 
 
 class UndoCut:
-    """The undo that is active, or one that is only shown."""
+    """The active or previewed undo."""
 
     def __init__(self) -> None:
         self.revert: RevertState | None = None
         self.preview: RevertState | None = None
         self.files: tuple[str, Sequence[UndoneFile]] = ("", ())
-        """The message that the told undo goes back to, and what it did with files."""
+        """The message that the reported undo goes back to, and its effects on files."""
 
         self._item = UndoItem(UNDO_ID, "")
 
     @property
     def is_active(self) -> bool:
-        """Return whether there is a cut."""
+        """Return whether an undo is active or previewed."""
         return (self.preview or self.revert) is not None
 
     @property
     def shown_at(self) -> int | None:
-        """The place of the rule while the undo is only shown: everything after it would go."""
+        """The index of the rule in a preview: everything after it would be removed."""
         return self._item.at if self.preview is not None and self._item.is_preview else None
 
     def apply(self, order: Sequence[MessageView]) -> list[AnyItem]:
-        """Return all messages' items as the cut leaves them."""
+        """Return the items of all messages under the undo."""
         everything: list[AnyItem] = [item for view in order for item in view.items]
         boundary = self.preview or self.revert
         at = next((view.at for view in order if boundary and view.info.id == boundary.message_id), None)
@@ -86,13 +86,13 @@ class UndoCut:
 
 
 def _first_item(order: Sequence[MessageView], at: int, part_id: str | None) -> AnyItem | None:
-    """Return the first item that goes; None when nothing after the boundary is seen."""
+    """Return the first removed item; None if nothing after the boundary is visible."""
     view = order[at]
     first = view.first_from(part_id) if part_id is not None else view.items[0] if view.items else None
     return first or next((item for one in order[at + 1 :] for item in one.items), None)
 
 
-# Which requests wait for the turn before them, and which compactions are over because nothing runs any more; pure.
+# Pure: which requests are queued, and which compactions ended because the session is idle.
 
 
 def update_marks(order: Sequence[MessageView], *, is_busy: bool) -> list[Item]:
@@ -101,7 +101,7 @@ def update_marks(order: Sequence[MessageView], *, is_busy: bool) -> list[Item]:
 
 
 def _update_queue_marks(order: Sequence[MessageView], is_busy: bool) -> list[Item]:
-    """Mark the requests after a step that is still open, without one of their own."""
+    """Mark the requests without a step after one that is still open."""
     last = next((view for view in reversed(order) if view.user is None), None)
     is_open = is_busy and last is not None and last.goes_on
     touched: list[Item] = []
@@ -124,17 +124,17 @@ def _end_compaction(order: Sequence[MessageView]) -> list[Item]:
     return list(ended)
 
 
-# Which tool calls wait for approval: the oldest request is asked, the others are queued.
+# Tool calls that need approval: the oldest request is asked, the others are queued.
 
 
 class WaitingCalls:
-    """The open permission requests of one session, in the order in which they were asked."""
+    """The open permission requests of one session, oldest first."""
 
     def __init__(self, requests: Sequence[PermissionRequest] = ()) -> None:
         self._open = {request.id: request for request in requests}
 
     def ask(self, request: PermissionRequest) -> None:
-        """Take a request."""
+        """Add a request."""
         self._open[request.id] = request
 
     def answer(self, request_id: str) -> bool:
@@ -165,7 +165,7 @@ class Transcript:
         self.session_id = session_id
         self.status: AnyStatus = IdleStatus()
         self.needs_reload = False
-        """Events were lost: read the messages again and `load` them."""
+        """True if events were lost: read the messages again and `load` them."""
 
         self._views = MessageViews()
         self._shown = ShownItems()
@@ -180,7 +180,7 @@ class Transcript:
         status: AnyStatus | None = None,
         requests: Sequence[PermissionRequest] = (),
     ) -> None:
-        """Show these messages, oldest first, in the place of all that was there."""
+        """Replace all messages by these, oldest first."""
         self._views = MessageViews()
         self._shown.clear_changes()
         self.needs_reload = False
@@ -239,7 +239,7 @@ class Transcript:
 
     @property
     def items(self) -> list[AnyItem]:
-        """What is shown, from top to bottom."""
+        """The items, from top to bottom."""
         return self._shown.items
 
     @property
@@ -248,11 +248,11 @@ class Transcript:
         return self._shown.has_changes
 
     def pop_changes(self) -> Changes:
-        """Return what is new since the last call."""
+        """Return the changes since the last call."""
         return self._shown.pop_changes()
 
     def call_on_change(self, changed: Callable[[], None] | None) -> None:
-        """Call this when there is something new to draw, once until it is taken; None calls nobody any more."""
+        """Call this on the first change after each `pop_changes`; None removes the callback."""
         self._shown.changed = changed
 
     def item(self, item_id: str) -> AnyItem | None:
@@ -261,33 +261,33 @@ class Transcript:
 
     @property
     def last_user(self) -> UserItem | None:
-        """The newest request that is not queued."""
+        """The latest request that is not queued."""
         return self._views.last_user
 
     @property
     def queued(self) -> list[UserItem]:
-        """The requests that wait for the turn before."""
+        """The requests that wait for the previous turn."""
         return self._views.queued
 
     def preview_undo(self, message_id: str, part_id: str | None = None) -> None:
-        """Show what an undo back to this message (or to this part of it) would take away."""
+        """Preview an undo back to this message, or to this part of it."""
         self._cut.preview = RevertState(message_id=message_id, part_id=part_id)
         self._rebuild()
 
     def end_preview(self) -> None:
-        """Show the conversation as it is again."""
+        """End the preview."""
         self._cut.preview = None
         self._rebuild()
 
     def show_undone(self, message_id: str, files: Sequence[UndoneFile]) -> None:
-        """Take what the active undo, which goes back to this message, did with files."""
+        """Set the effects on files of the active undo, which goes back to this message."""
         if self._cut.files != (message_id, files):
             self._cut.files = (message_id, files)
             self._rebuild()
 
     @property
     def cut_at(self) -> int | None:
-        """The place of the undo rule while an undo is only shown: everything after it would go."""
+        """The index of the undo rule in a preview: everything after it would be removed."""
         return self._cut.shown_at
 
     def _grow(self, event: PartGrowth) -> None:
@@ -376,7 +376,7 @@ class Transcript:
             self._rebuild()
 
     def _place(self, view: MessageView, items: Sequence[AnyItem]) -> None:
-        """Put new items of a message into their place; nearly always that is the end."""
+        """Insert the new items of a message, nearly always at the end."""
         if not items:
             return
         if self._cut.is_active:

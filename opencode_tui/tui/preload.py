@@ -25,7 +25,7 @@ def load() -> None:
 def warm() -> None:
     """Prepare the markdown parser and the syntax colors, which take some tenths of a second. Blocks as `load` does."""
     from opencode_tui.tui.conversation.code import color_lines  # not before the first frame
-    from opencode_tui.tui.conversation.inline import parse_inline
+    from opencode_tui.tui.conversation.render import parse_inline
 
     parse_inline("*a* `b`")
     for language in _LANGUAGES:

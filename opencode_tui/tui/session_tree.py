@@ -9,7 +9,7 @@ from typing import Literal
 from opencode_tui.schema.session.session import RetryStatus, SessionInfo, is_default_title
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.session_tree import origin_of
-from opencode_tui.tui.state.folder import FolderState
+from opencode_tui.tui.state.facts import FolderState
 from opencode_tui.tui.theme.glyphs import Glyphs
 
 State = Literal["running", "asks", "retry", "undone", "done", "failed", "idle"]

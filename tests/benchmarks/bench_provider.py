@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 
 import httpx
 
-from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, Dialect, DirectLlm
+from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI, Dialect, DirectLlm
 from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, TextDelta, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.model import Model

@@ -2,7 +2,7 @@
 
 from opencode_tui.schema.session.message import CacheTokens, Tokens
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.tui.state.session_facts import SessionFacts
+from opencode_tui.tui.state.facts import SessionFacts
 from tests.support.sessions.records import assistant, user
 
 THOUGHT = Tokens(input=10, output=100, reasoning=60, cache=CacheTokens(read=20))

@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from opencode_tui.engine.provider.decode.json_value import as_text
+from opencode_tui.engine.provider.decode.response import as_text
 from opencode_tui.engine.provider.demo import DEMO_MODEL
 from opencode_tui.engine.provider.known_provider import KNOWN, SMALL_MODELS, find_known, through_litellm
 from opencode_tui.engine.provider.model_table import ModelTable

@@ -10,8 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from opencode_tui.config.redact import redact_text, safe_headers
-from opencode_tui.engine.provider.decode.json_value import as_list, as_object, read_json
-from opencode_tui.engine.provider.decode.response_body import describe_text
+from opencode_tui.engine.provider.decode.response import as_list, as_object, describe_text, read_json
 from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, ProviderError
 from opencode_tui.schema.record import JsonObject
 

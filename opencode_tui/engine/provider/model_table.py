@@ -16,7 +16,7 @@ from typing import TypedDict
 from msgspec import Struct
 from pydantic_core import from_json, to_json
 
-from opencode_tui.engine.provider.decode.json_value import as_count, as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_count, as_list, as_object, as_text
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
 

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from opencode_tui.engine.provider import failure
-from opencode_tui.engine.provider.decode.json_value import as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
 from opencode_tui.engine.provider.known_provider import KnownProvider
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.schema.api.catalog import ProviderSummary

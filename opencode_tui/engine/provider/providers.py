@@ -50,7 +50,7 @@ class Providers:
                 self._worker = self._worker or LitellmWorker(log=self._log)
                 return LitellmLlm(self._catalog.endpoint(model.provider_id), self._worker, clock=self._clock)
             case "openai" | "anthropic":
-                from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, DirectLlm
+                from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI, DirectLlm
 
                 dialect = ANTHROPIC if model.adapter == "anthropic" else OPENAI
                 return DirectLlm(self._catalog.endpoint(model.provider_id), dialect, clock=self._clock)

@@ -8,7 +8,7 @@ import logging
 import os
 from pathlib import Path
 
-from opencode_tui.engine.provider.decode.json_value import as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.storage.paths import ensure
 

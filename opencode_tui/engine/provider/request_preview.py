@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from opencode_tui.config.redact import COVER, redact_settings
 from opencode_tui.engine.provider.decode import openai_request
-from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, Dialect
-from opencode_tui.engine.provider.http import request_headers
+from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI, Dialect, request_headers
 from opencode_tui.engine.provider.litellm_worker import litellm_call
 from opencode_tui.engine.provider.llm import LlmRequest
 from opencode_tui.engine.provider.provider import Endpoint

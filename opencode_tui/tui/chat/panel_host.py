@@ -14,7 +14,7 @@ from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.folder import Asking
+from opencode_tui.tui.state.facts import Asking
 
 AskingPanel = PermissionPanel | QuestionPanel
 

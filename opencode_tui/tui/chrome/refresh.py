@@ -21,8 +21,8 @@ from opencode_tui.tui.keymap import Keymap
 from opencode_tui.tui.prompt.box import PromptBox
 from opencode_tui.tui.prompt.editor import HINTS
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.facts import SessionFacts
 from opencode_tui.tui.state.items import RetryItem
-from opencode_tui.tui.state.session_facts import SessionFacts
 from opencode_tui.tui.terminal_title import Notifier, TerminalTitle
 
 PLAN = "plan"

@@ -15,9 +15,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from opencode_tui.tui.conversation import requests
-from opencode_tui.tui.conversation.inline import href_of, underline_link
 from opencode_tui.tui.conversation.layout import Layout, Placed, entry_of_key
-from opencode_tui.tui.conversation.render import Line, RenderContext
+from opencode_tui.tui.conversation.render import Line, RenderContext, href_of, underline_link
 from opencode_tui.tui.conversation.viewport import Viewport
 from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of

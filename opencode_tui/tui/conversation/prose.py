@@ -4,9 +4,17 @@ from collections.abc import Callable, Sequence
 
 from opencode_tui.text.cells import breaks, hard_breaks, width
 from opencode_tui.tui.conversation.code import color_lines
-from opencode_tui.tui.conversation.inline import inline_spans
 from opencode_tui.tui.conversation.markdown import Block, Code, Paragraph, Rule, Table
-from opencode_tui.tui.conversation.render import TEXT, Line, LineBuilder, RenderContext, Span, joints, slice_spans
+from opencode_tui.tui.conversation.render import (
+    TEXT,
+    Line,
+    LineBuilder,
+    RenderContext,
+    Span,
+    inline_spans,
+    joints,
+    slice_spans,
+)
 
 # Draws a table: columns as wide as their cells need, narrowed and wrapped when the window is too small.
 

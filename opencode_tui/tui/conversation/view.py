@@ -16,9 +16,9 @@ from textual.timer import Timer
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text.tool import argument_of, name_of
 from opencode_tui.tui.conversation import requests
-from opencode_tui.tui.conversation.inline import href_of
 from opencode_tui.tui.conversation.layout import Placed
 from opencode_tui.tui.conversation.line_view import LineView
+from opencode_tui.tui.conversation.render import href_of
 from opencode_tui.tui.conversation.tool_view import is_pruned, is_ticking, opened_of
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of

@@ -13,7 +13,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import name_of
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.session_facts import clock
+from opencode_tui.tui.state.facts import clock
 from opencode_tui.tui.theme.derive import mix
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure

@@ -14,7 +14,7 @@ from opencode_tui.text.cells import breaks, clip, clip_front, pad
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import change_columns
-from opencode_tui.tui.state.session_facts import clock
+from opencode_tui.tui.state.facts import clock
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure, row
 

@@ -18,8 +18,8 @@ from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
 from opencode_tui.tui.screens.timeline_moments import Moment, Step
 from opencode_tui.tui.session_tree import HUES, State, sign_of, state_of
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.facts import clock
 from opencode_tui.tui.state.items import CompactionItem
-from opencode_tui.tui.state.session_facts import clock
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, row
 

@@ -23,9 +23,8 @@ from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.undo import stored_report, undone_files
 from opencode_tui.tui.options import StartOptions
-from opencode_tui.tui.state.folder import Asking, FolderState, is_left_open
+from opencode_tui.tui.state.facts import Asking, FolderState, SessionFacts, is_left_open
 from opencode_tui.tui.state.model_selection import ModelSelection
-from opencode_tui.tui.state.session_facts import SessionFacts
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.widgets.wheel import Wheel
 

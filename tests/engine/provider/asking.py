@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI, DirectLlm
+from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI, DirectLlm
 from opencode_tui.engine.provider.llm import Llm, LlmRequest, StreamEvent, TextBlock, ToolSpec, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError

@@ -6,7 +6,7 @@ from typing import Any
 
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.decode.delta import ProtocolError
-from opencode_tui.engine.provider.direct import ANTHROPIC, OPENAI
+from opencode_tui.engine.provider.http import ANTHROPIC, OPENAI
 from opencode_tui.engine.provider.llm import (
     FinishStep,
     ReasoningDelta,

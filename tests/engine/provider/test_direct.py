@@ -6,7 +6,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from opencode_tui.engine.provider.direct import OPENAI, DirectLlm
+from opencode_tui.engine.provider.http import OPENAI, DirectLlm
 from opencode_tui.engine.provider.llm import FinishStep, ToolCall, Usage
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import AuthError, ContextOverflowError

@@ -59,7 +59,7 @@ async def test_a_provider_without_a_key_is_refused_before_anything_is_sent(serve
 def test_nothing_heavy_is_loaded_before_a_model_is_asked() -> None:
     code = (
         "import sys; import opencode_tui.engine.provider.providers, opencode_tui.engine.provider.catalog;"
-        "import opencode_tui.engine.provider.direct, opencode_tui.engine.provider.litellm_worker;"
+        "import opencode_tui.engine.provider.http, opencode_tui.engine.provider.litellm_worker;"
         "print([name for name in ('httpx', 'litellm', 'openai', 'aiohttp', 'git') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

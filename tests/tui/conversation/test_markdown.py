@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_tui.tui.conversation.inline import parse_inline
 from opencode_tui.tui.conversation.markdown import (
     CODE_LINES,
     CUT,
@@ -17,6 +16,7 @@ from opencode_tui.tui.conversation.markdown import (
     Table,
 )
 from opencode_tui.tui.conversation.prose import fit_columns, split_cells
+from opencode_tui.tui.conversation.render import parse_inline
 
 
 def blocks_of(text: str) -> list[Block]:

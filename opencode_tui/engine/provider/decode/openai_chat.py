@@ -16,8 +16,15 @@ from opencode_tui.engine.provider.decode.delta import (
     WireText,
     WireUsage,
 )
-from opencode_tui.engine.provider.decode.json_value import as_count, as_index, as_list, as_object, as_text, read_json
-from opencode_tui.engine.provider.decode.response_body import ResponseBody
+from opencode_tui.engine.provider.decode.response import (
+    ResponseBody,
+    as_count,
+    as_index,
+    as_list,
+    as_object,
+    as_text,
+    read_json,
+)
 from opencode_tui.engine.provider.llm import FinishReason, Usage
 from opencode_tui.schema.record import JsonObject
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.engine.provider.decode.delta import ProtocolError
-from opencode_tui.engine.provider.decode.response_body import SseParser
+from opencode_tui.engine.provider.decode.response import SseParser
 
 
 def parse(*chunks: bytes) -> list[bytes]:

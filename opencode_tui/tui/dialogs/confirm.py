@@ -1,4 +1,4 @@
-"""A panel that asks before something that cannot be seen to be right from the key alone."""
+"""A panel that asks for confirmation of an action."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from opencode_tui.tui.widgets.row import Piece
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The question, what it is about (each line raw), a muted sentence, and the answers; `escape` should be among them."""
+    """The question, its subject (unsafe lines), a muted sentence, and the answers, which should include `escape`."""
 
     title: str
     about: Sequence[str] = ()
@@ -22,7 +22,7 @@ class Question:
 
 
 class ConfirmPanel(Panel):
-    """Shows a question of the program's own."""
+    """Shows a question of the program."""
 
     def __init__(self, question: Question) -> None:
         super().__init__()
@@ -38,17 +38,17 @@ class ConfirmPanel(Panel):
         return [(screen_line(self._question.title), self.look.palette.style("text", "surface", bold=True))], []
 
     def body(self, width: int) -> Sequence[Line]:
-        """Return what it is about, then the sentence."""
+        """Return the subject, then the sentence."""
         palette = self.look.palette
         lines = _wrapped(self._question.about, width, palette.style("text", "surface"))
         if self._question.sentence:
-            told = _wrapped([self._question.sentence], width, palette.style("muted", "surface"))
-            lines += [[], *told] if lines else told
+            sentence = _wrapped([self._question.sentence], width, palette.style("muted", "surface"))
+            lines += [[], *sentence] if lines else sentence
         return lines
 
 
 def _wrapped(texts: Sequence[str], room: int, style: Style) -> list[Line]:
-    """The texts; what a line takes from the next row on is below its first character, so that no row passes for another line."""
+    """Return wrapped texts; continuation rows start under the first character, so that no row looks like another line."""
     lines: list[Line] = []
     for line in map(screen_line, texts):
         words = line.lstrip(" ")

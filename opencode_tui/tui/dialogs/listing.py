@@ -23,7 +23,7 @@ NOTE = 30
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing to choose; texts are safe. `key` is at the right end, `is_current` marks what is active."""
+    """A choice; texts are safe. `key` is at the right end, `is_current` marks the active one."""
 
     id: str
     text: str
@@ -35,7 +35,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ListContent:
-    """What an overlay offers. `extra` are further keys: (words, what to do with the id of the row); `moved` follows the row."""
+    """The content of an overlay. `extra` are further keys: (words, function of the row's ID); `moved` is called on each move."""
 
     choices: Sequence[Choice]
     hint: str = "Type to filter"
@@ -45,7 +45,7 @@ class ListContent:
     )
     moved: Callable[[str], object] | None = None
     is_marked: bool = True
-    """Whether a sign marks the choice that is active."""
+    """Whether a sign marks the active choice."""
 
 
 class _Plain(Protocol):
@@ -57,9 +57,9 @@ class Listing(Rows, can_focus=True):
 
     area = "surface"
 
-    def __init__(self, offer: ListContent) -> None:
+    def __init__(self, content: ListContent) -> None:
         super().__init__()
-        self.offer = offer
+        self.content = content
         self.query_text = ""
         self._found: list[tuple[Choice, Match]] = []
         self._row = 0
@@ -68,7 +68,7 @@ class Listing(Rows, can_focus=True):
         self._row = next((at for at, (one, _) in enumerate(self._found) if one.is_current), 0)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Stay out of what mutes the screen behind."""
+        """Return the filters without the one that mutes the screen under the overlay."""
         return cast("_Plain", self.app).own_filters()
 
     @property
@@ -78,12 +78,12 @@ class Listing(Rows, can_focus=True):
 
     def has_choice(self, choice_id: str) -> bool:
         """Return whether a choice has this id, visible or not."""
-        return any(one.id == choice_id for one in self.offer.choices)
+        return any(one.id == choice_id for one in self.content.choices)
 
-    def show(self, offer: ListContent) -> None:
-        """Suggest something else under the same filter."""
+    def show(self, content: ListContent) -> None:
+        """Show other choices with the same filter."""
         kept = self.chosen
-        self.offer = offer
+        self.content = content
         self._filter()
         self._row = next((at for at, (one, _) in enumerate(self._found) if one.id == kept), 0)
         self.refresh(layout=True)
@@ -94,11 +94,11 @@ class Listing(Rows, can_focus=True):
         self._ask(self.query_text + clean(text).replace("\n", " "))
 
     def erase(self, *, whole: bool) -> None:
-        """Take the last character of the filter away, or all of it."""
+        """Delete the last character of the filter, or all of it."""
         self._ask("" if whole else self.query_text[:-1])
 
     def move(self, rows: int) -> None:
-        """Go up or down; beyond an end to the other one by single steps."""
+        """Move up or down; a single step from an end goes to the other one."""
         if self._found:
             last = len(self._found) - 1
             to = self._row + rows
@@ -113,12 +113,12 @@ class Listing(Rows, can_focus=True):
         self._notify_moved()
 
     def _notify_moved(self) -> None:
-        if self.offer.moved is not None and self.chosen is not None:
-            self.offer.moved(self.chosen)
+        if self.content.moved is not None and self.chosen is not None:
+            self.content.moved(self.chosen)
         self.redraw()
 
     def _filter(self) -> None:
-        choices = self.offer.choices
+        choices = self.content.choices
         found = [(choices[at], hit) for at, hit in ranked(self.query_text, [one.text for one in choices])]
         order: dict[str, int] = {}
         for choice, _ in found:
@@ -130,7 +130,7 @@ class Listing(Rows, can_focus=True):
         return min(5 + len(self._key_rows(width)) + max(1, len(self._lines())), max(8, viewport.height - 8))
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Empty, filter, empty, choices, empty, keys, empty."""
+        """Draw empty, filter, empty, choices, empty, keys, empty."""
         palette = self.look.palette
         fill = palette.area(self.area)
         empty = Strip.blank(width, fill)
@@ -147,7 +147,7 @@ class Listing(Rows, can_focus=True):
         return [*rows[: height - 1], empty]
 
     def _lines(self) -> list[tuple[int, str]]:
-        """Each row of the list: the number of a choice, or -1 with the words of a heading."""
+        """Return each row of the list: the index of a choice, or -1 with the text of a heading."""
         lines: list[tuple[int, str]] = []
         group = ""
         for number, (choice, _) in enumerate(self._found):
@@ -169,7 +169,7 @@ class Listing(Rows, can_focus=True):
         meta = {"row": choice.id}
         fill = palette.area(area) + Style(meta=dict(meta))
         bar = (self.look.glyphs.user_bar, palette.style("accent", area)) if is_here else (" ", fill)
-        sign = self.look.glyphs.done if choice.is_current and self.offer.is_marked else " "
+        sign = self.look.glyphs.done if choice.is_current and self.content.is_marked else " "
         left: list[Piece] = [
             bar,
             (sign, palette.style("success", area)),
@@ -190,7 +190,7 @@ class Listing(Rows, can_focus=True):
         return made.apply_meta(meta)
 
     def _letters(self, choice: Choice, hit: Match, area: str, is_here: bool) -> list[Piece]:
-        """Return the name, the characters that were typed in it bold, in accent, underlined."""
+        """Return the name, with the typed characters bold, in accent, underlined."""
         palette = self.look.palette
         plain = palette.style("text", area, bold=is_here)
         loud = palette.style("accent", area, bold=True, underline=True)
@@ -208,11 +208,11 @@ class Listing(Rows, can_focus=True):
     def _filter_row(self, width: int) -> Strip:
         palette, glyphs = self.look.palette, self.look.glyphs
         fill = palette.area(self.area)
-        total, found = len(self.offer.choices), len(self._found)
+        total, found = len(self.content.choices), len(self._found)
         count = f"{found} of {total}" if self.query_text else str(total)
         cursor = (" ", fill + Style(reverse=True))
         typed = [(self.query_text, palette.style("text", self.area)), cursor]
-        hint = [cursor, (self.offer.hint, palette.style("muted", self.area))]
+        hint = [cursor, (self.content.hint, palette.style("muted", self.area))]
         left = [
             (glyphs.user_bar, palette.style("accent", self.area)),
             ("  ", fill),
@@ -225,8 +225,8 @@ class Listing(Rows, can_focus=True):
         palette = self.look.palette
         fill = palette.area(self.area)
         arrows = "↑ ↓" if self.look.glyphs.down == "↓" else "up down"
-        keys = [("enter", self.offer.enter), *((key, words) for key, (words, _) in self.offer.extra.items())]
-        keys += [(arrows, "choose"), ("esc", "close")] if self.offer.enter != "choose" else [("esc", "close")]
+        keys = [("enter", self.content.enter), *((key, words) for key, (words, _) in self.content.extra.items())]
+        keys += [(arrows, "choose"), ("esc", "close")] if self.content.enter != "choose" else [("esc", "close")]
         rows: list[list[Piece]] = [[]]
         for key, words in keys:
             pieces = [

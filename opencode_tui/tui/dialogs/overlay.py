@@ -1,4 +1,4 @@
-"""The one kind of overlay: a list over the muted screen."""
+"""The overlay: a list over the muted screen."""
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,11 +14,11 @@ from opencode_tui.tui.theme.look import look_of
 
 
 class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], inherit_bindings=False):
-    """Returns the id that was chosen, None when it was closed."""
+    """Returns the ID of the choice, None if it was closed."""
 
-    def __init__(self, offer: ListContent) -> None:
+    def __init__(self, content: ListContent) -> None:
         super().__init__()
-        self.listing = Listing(offer)
+        self.listing = Listing(content)
 
     def compose(self) -> ComposeResult:
         """Yield the list."""
@@ -50,9 +50,9 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
         elif event.key == "enter":
             if listing.chosen is not None:
                 self.dismiss(listing.chosen)
-        elif event.key in listing.offer.extra:
+        elif event.key in listing.content.extra:
             if listing.chosen is not None:
-                listing.offer.extra[event.key][1](listing.chosen)
+                listing.content.extra[event.key][1](listing.chosen)
         elif event.key in moves:
             listing.move(moves[event.key])
         elif event.key in ("backspace", "ctrl+h", "ctrl+u", "ctrl+w"):
@@ -66,7 +66,7 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
         self.listing.type(event.text[:200])
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the row that was seen there; close by a click next to the list."""
+        """Choose the clicked row; a click next to the list closes it."""
         chosen = event.style.meta.get("row")
         if chosen is not None and self.listing.has_choice(str(chosen)):
             self.dismiss(str(chosen))
@@ -83,7 +83,7 @@ class Overlay(ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], i
 
 
 class Flatten(LineFilter):
-    """Draws everything under an overlay in the color of lines on the page's tone."""
+    """Draws everything under an overlay in the color of lines on the background."""
 
     def __init__(self, style: Style) -> None:
         super().__init__()

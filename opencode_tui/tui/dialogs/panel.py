@@ -1,4 +1,4 @@
-"""A question in the prompt's place: what is asked, about what, why, and the keys that answer it."""
+"""A question that replaces the prompt: its subject, its reason, and the keys that answer it."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,14 +13,14 @@ from textual.strip import Strip
 
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
-# Keeps a key that was typed for something else from answering a question.
+# Protection against keys typed before the question was visible.
 
 OPENING_MS = 400
 QUIET_MS = 150
 
 
 class Guard:
-    """Deaf for 400 ms after the question appeared, and then until no key came for 150 ms; afterwards it lets all through."""
+    """Ignores keys for 400 ms after the question appeared, then until 150 ms passed without a key; accepts all afterwards."""
 
     def __init__(self, now: int) -> None:
         self._opened = now
@@ -28,18 +28,18 @@ class Guard:
         self._is_live = False
 
     def is_live(self, now: int) -> bool:
-        """Return whether keys work; `now` in ms of a clock that never goes back."""
+        """Return whether keys are accepted; `now` in ms of a monotonic clock."""
         self._is_live = self._is_live or self.wait(now) <= 0
         return self._is_live
 
     def wait(self, now: int) -> int:
-        """Return how many ms are left without another key; 0 when keys work."""
+        """Return the remaining ms without a key; 0 if keys are accepted."""
         if self._is_live:
             return 0
         return max(0, self._opened + OPENING_MS - now, self._last + QUIET_MS - now)
 
     def lets(self, now: int) -> bool:
-        """Return whether a key counts; one that does not makes the guard wait again."""
+        """Return whether a key is accepted; an ignored one restarts the wait."""
         if self.is_live(now):
             return True
         self._last = now
@@ -47,15 +47,15 @@ class Guard:
 
 
 Line = Sequence[Piece] | Strip
-"""Pieces of one row from column 3 on, or a whole row."""
+"""Pieces of one row from column 3 on, or a full row."""
 
 INSIDE = 3
-"""The column in which texts start."""
+"""The column where texts start."""
 
 
 @dataclass(frozen=True, slots=True)
 class PanelKey:
-    """A key that acts, and what it does in a few words."""
+    """A key, its action, and a short description."""
 
     key: str
     words: str
@@ -63,13 +63,13 @@ class PanelKey:
 
 
 class Panel(Rows, can_focus=True):
-    """Scrolls inside when it is too high; its keys stand still at its end, muted until they work."""
+    """Scrolls its text if it is too high; its keys are fixed at its end, muted until they are accepted."""
 
     area = "surface"
     bar = "warning"
 
     class Typed(Message):
-        """A character came while the keys did not work yet: it was meant for the prompt."""
+        """A character was typed before keys were accepted: it belongs to the prompt."""
 
         def __init__(self, character: str) -> None:
             super().__init__()
@@ -86,19 +86,19 @@ class Panel(Rows, can_focus=True):
         raise NotImplementedError
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return what is asked, and what is at the right of it."""
+        """Return the question, and the text at its right."""
         raise NotImplementedError
 
     def body(self, width: int) -> Sequence[Line]:
-        """Return what it is about; `width` is the room from column 3 on."""
+        """Return the subject; `width` is the space from column 3 on."""
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Start to wait until keys count."""
+        """Start to wait until keys are accepted."""
         self._await_quiet()
 
     def guard_again(self) -> None:
-        """Ask something else: keys count later again."""
+        """Show another question; keys are ignored again for a while."""
         self._guard = Guard(_now())
         self._top = 0
         self._await_quiet()
@@ -114,7 +114,7 @@ class Panel(Rows, can_focus=True):
         self.redraw()
 
     def on_key(self, event: events.Key) -> None:
-        """Answer, or scroll; any other key does nothing here."""
+        """Answer, or scroll; any other key is ignored."""
         event.stop()
         if not self._guard.lets(_now()):
             if event.is_printable and event.character:
@@ -127,7 +127,7 @@ class Panel(Rows, can_focus=True):
             self.scroll_by(-1 if event.key == "up" else 1)
 
     def on_click(self, event: events.Click) -> None:
-        """Take a click on a key's words for the key."""
+        """Handle a click on a key's description like the key."""
         if not self._guard.lets(_now()):
             return
         act = event.style.meta.get("panel_key") if event.style.meta else None
@@ -144,17 +144,17 @@ class Panel(Rows, can_focus=True):
         self.scroll_by(-3)
 
     def scroll_by(self, lines: int) -> None:
-        """Move the text; it stops at its ends."""
+        """Scroll the text, limited to its ends."""
         self._show_from(self._top + lines)
 
     def scroll_to_line(self, line: int) -> None:
-        """Bring a line of the text into sight, with one more after it: the last row may tell how many follow."""
+        """Make a line of the text visible, and the one after it: the last row may show the number of hidden lines."""
         room = self._room
         self._show_from(min(max(self._top, line - room + 2), line))
 
     @property
     def inside(self) -> int:
-        """The room of a line of the text."""
+        """The width of a line of the text."""
         return self._inside(self.size.width)
 
     @property
@@ -172,7 +172,7 @@ class Panel(Rows, can_focus=True):
         return min(wanted, max(8, viewport.height * 60 // 100))
 
     def _fixed(self, width: int) -> int:
-        """Rows that do not scroll: around the title, before, at and after the keys."""
+        """The number of rows that do not scroll: around the title, before, at and after the keys."""
         return 3 + 2 + len(self._key_rows(width))
 
     @staticmethod
@@ -180,7 +180,7 @@ class Panel(Rows, can_focus=True):
         return width - INSIDE - 3
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Empty, title, empty, text, empty, keys, empty."""
+        """Draw empty, title, empty, text, empty, keys, empty."""
         left, right = self.title()
         keys = [self._line(pieces, width) for pieces in self._key_rows(width)]
         room = max(0, height - 5 - len(keys))

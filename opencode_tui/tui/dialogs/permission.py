@@ -1,4 +1,4 @@
-"""The permission panel: what would be done, what the rules say of each part, and three keys, none of them preselected."""
+"""The permission panel: the call, the rule for each part, and three keys without a preselection."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,11 +20,11 @@ from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
 from opencode_tui.tui.diff.cells import code_rows, one_column, two_columns
 from opencode_tui.tui.widgets.row import Piece, change_counts, measure
 
-# What a permission question is about, with what the rules say of it: read before it is shown.
+# A permission request with its call and its verdicts, read before it is shown.
 
 
 class PermissionCase(Struct, frozen=True):
-    """A request, the call that needs it, the verdicts; `origin` names the session when it is not the one that is shown."""
+    """A request, the call that needs it, the verdicts; `origin` names the session if it is not the shown one."""
 
     request: PermissionRequest
     directory: Path
@@ -33,7 +33,7 @@ class PermissionCase(Struct, frozen=True):
     agent: str = ""
     origin: str = ""
     places: Places | None = None
-    """The folders by which files are named in short; without them they are named in full."""
+    """The folders for short paths; without them paths are absolute."""
 
     @property
     def title(self) -> str:
@@ -42,36 +42,36 @@ class PermissionCase(Struct, frozen=True):
 
     @property
     def once(self) -> str:
-        """What the key for once does."""
+        """The description of the key for once."""
         return once_of(self.request)
 
     @property
     def subject(self) -> str:
-        """What the act is about: the whole command, the folders, the paths; raw."""
+        """The subject: the full command, the folders, the paths; unsafe."""
         return subject_of(self.request, self.call)
 
     @property
     def diff(self) -> str:
-        """The change as a unified diff; empty when it is about none."""
+        """The change as a unified diff; empty if there is none."""
         return str(self.request.metadata.get("diff") or "")
 
     @property
     def verdicts(self) -> Sequence[Verdict]:
-        """What the rules say of each part."""
+        """The verdict on each part."""
         return self.report.verdicts if self.report is not None else ()
 
     @property
     def why(self) -> str:
-        """Why it is asked, in sentences; raw."""
+        """The reasons of the request, as sentences; unsafe."""
         return " ".join(reasons_of(self.request, self.verdicts, self.directory, agent=self.agent, places=self.places))
 
     def reason(self, verdict: Verdict) -> str:
-        """Return why the rules decide so, in a few words, with the file of the rule; raw."""
+        """Return the rule that decides, with its file; unsafe."""
         return reason_of(verdict, self.places)
 
 
 async def load_case(client: Client, request: PermissionRequest, *, origin: str) -> PermissionCase:
-    """Return the request with its call and its verdicts; what cannot be read is left out."""
+    """Return the request with its call and its verdicts; what cannot be read is omitted."""
     call, agent = await _call(client, request)
     case = PermissionCase(request, client.directory, None, call, agent, origin)
     try:
@@ -104,7 +104,7 @@ SPLIT = 100
 
 
 class PermissionPanel(Panel):
-    """Two pages: the question, and what `always` would allow, written out."""
+    """Two pages: the question, and the list of what "always" would allow."""
 
     def __init__(
         self, case: PermissionCase, *, place: tuple[int, int], answer: Answer, reject: Callable[[], None]
@@ -119,14 +119,14 @@ class PermissionPanel(Panel):
         self._is_split = False
 
     def set_place(self, place: tuple[int, int]) -> None:
-        """Show how many questions are open."""
+        """Show the number of open questions."""
         if place != self._place:
             self._place = place
             self.redraw()
 
     @property
     def keys_of_panel(self) -> Sequence[PanelKey]:
-        """Once, always, no; on the second page yes and back."""
+        """The keys: once, always, no; on the second page yes and back."""
         if self._page == "always":
             return (
                 PanelKey("y", "always allow", lambda: self._answer("always")),
@@ -152,7 +152,7 @@ class PermissionPanel(Panel):
         self.guard_again()
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return the question; at the right how many wait, or what would change."""
+        """Return the question; at the right the number of waiting ones, or the changed lines."""
         palette = self.look.palette
         bold, muted = palette.style("text", "surface", bold=True), palette.style("muted", "surface")
         if self._page == "always":
@@ -174,7 +174,7 @@ class PermissionPanel(Panel):
         return change_counts(self.look, added, removed, "surface")
 
     def body(self, width: int) -> Sequence[Line]:
-        """Return the object and why it is asked."""
+        """Return the subject and the reasons."""
         return self._always(width) if self._page == "always" else self._question(width)
 
     def _question(self, room: int) -> list[Line]:
@@ -205,7 +205,7 @@ class PermissionPanel(Panel):
         return [line for one, name in pairs for line in self._verdict(one, pad(name, widest), room)]
 
     def _verdict(self, verdict: Verdict, name: str, room: int) -> list[Line]:
-        """Return a part, what becomes of it, and why; the reason is below where there is no room for it."""
+        """Return a part, its verdict and the rule; the rule is on the next row if there is no space."""
         palette, glyphs = self.look.palette, self.look.glyphs
         sign, token, word = {
             "allow": (glyphs.done, "success", "allowed"),
@@ -235,5 +235,5 @@ class PermissionPanel(Panel):
         for pattern in self.case.request.always:
             safe = screen_line(f"{self.case.request.permission}  {pattern}")
             lines += [[("  " + safe[start:end], bold)] for start, end in breaks(safe, room - 2)]
-        told = "Deny rules still apply. Undo with `opencode-tui permission revoke`."
-        return [*lines, [], *self._sentence(told, room)]
+        notice = "Deny rules still apply. Undo with `opencode-tui permission revoke`."
+        return [*lines, [], *self._sentence(notice, room)]

@@ -1,4 +1,4 @@
-"""The panel for questions of the agent's own: one after another, by number, arrows or in words of one's own."""
+"""The panel for questions of the agent, answered by number, arrow keys or a typed text."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +12,7 @@ Answers = list[list[str]]
 
 
 class QuestionPanel(Panel):
-    """Nothing is chosen at first. `answer` gets a list of labels for each question; `write` asks for words instead."""
+    """No option is selected at first. `answer` receives a list of labels per question; `write` asks for a typed answer."""
 
     bar = "accent"
 
@@ -36,13 +36,13 @@ class QuestionPanel(Panel):
         self._row = -1
 
     def set_place(self, place: tuple[int, int]) -> None:
-        """Show how many questions are open."""
+        """Show the number of open questions."""
         self._place = place
         self.redraw()
 
     @property
     def keys_of_panel(self) -> Sequence[PanelKey]:
-        """Numbers choose; own words; dismiss."""
+        """The keys: numbers, typed answer, cancel."""
         question = self.request.questions[self._at]
         count = len(question.options)
         keys = [
@@ -67,7 +67,7 @@ class QuestionPanel(Panel):
             self._next()
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return what is asked; at the right which of how many."""
+        """Return the title; at the right the number of the question."""
         palette = self.look.palette
         question = self.request.questions[self._at]
         at, count = self._place
@@ -82,7 +82,7 @@ class QuestionPanel(Panel):
         ]
 
     def body(self, width: int) -> Sequence[Line]:
-        """Return the question in full, then what is suggested."""
+        """Return the full question, then the options."""
         palette = self.look.palette
         question = self.request.questions[self._at]
         lines = self._asked(width)
@@ -101,7 +101,7 @@ class QuestionPanel(Panel):
         return lines
 
     def _asked(self, width: int) -> list[Line]:
-        """Return the question's own lines, with an empty one before what is suggested."""
+        """Return the lines of the question, with an empty one before the options."""
         question = self.request.questions[self._at]
         style = self.look.palette.style("text", "surface")
         asked = screen_line(" ".join(question.question.split()))

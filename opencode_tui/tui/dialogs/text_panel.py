@@ -1,4 +1,4 @@
-"""A panel that asks for a few words: a word to the agent, a new title, a file name."""
+"""A panel that asks for a short text: feedback, a title, a file name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class _Head(Rows):
         self._words = (title, hint)
 
     def rows(self, width: int, height: int) -> list[Strip]:
-        """Empty, what is asked, empty."""
+        """Draw empty, question, empty."""
         palette = self.look.palette
         title, hint = self._words
         fill = palette.area("surface")
@@ -41,7 +41,7 @@ class _Keys(Rows):
         self._words = (("enter", enter), ("esc", escape))
 
     def rows(self, width: int, height: int) -> list[Strip]:
-        """Empty, the keys, empty."""
+        """Draw empty, keys, empty."""
         palette = self.look.palette
         fill = palette.area("surface")
         pieces = [
@@ -58,7 +58,7 @@ class _Keys(Rows):
 
 @dataclass(frozen=True, slots=True)
 class TextAsk:
-    """What is asked for: `text` is there at first, `hint` at the right, `enter` and `escape` say what the keys do."""
+    """The question: `text` is the initial text, `hint` is at the right, `enter` and `escape` describe the keys."""
 
     title: str
     enter: str
@@ -69,7 +69,7 @@ class TextAsk:
 
 
 class TextPanel(ErrorBoundary, Horizontal):
-    """Enter hands in what was written, escape leaves it."""
+    """Enter submits the text, escape cancels."""
 
     def __init__(self, ask: TextAsk, *, done: Callable[[str], object], back: Callable[[], object]) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class TextPanel(ErrorBoundary, Horizontal):
         self._back = back
 
     def compose(self) -> ComposeResult:
-        """Bar, title, editor, keys."""
+        """Yield the bar, the title, the editor and the keys."""
         yield Bar(self._ask.bar)
         with Vertical(classes="inside"):
             yield _Head(self._ask.title, self._ask.hint)
@@ -88,22 +88,22 @@ class TextPanel(ErrorBoundary, Horizontal):
             yield _Keys(self._ask.enter, self._ask.escape)
 
     def on_mount(self) -> None:
-        """Start with the text that was given."""
+        """Insert the initial text."""
         self.editor.put(self._ask.text)
         self.editor.focus()
 
     def focus(self, scroll_visible: bool = True) -> Self:
-        """Write in it."""
+        """Focus the editor."""
         self.editor.focus(scroll_visible)
         return self
 
     def on_editor_submitted(self, event: Editor.Submitted) -> None:
-        """Hand in what was written."""
+        """Submit the text."""
         event.stop()
         self._done(self.editor.text.strip())
 
     def on_key(self, event: events.Key) -> None:
-        """Leave with escape."""
+        """Cancel with escape."""
         if event.key == "escape":
             event.stop()
             self._back()

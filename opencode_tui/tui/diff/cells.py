@@ -1,4 +1,4 @@
-"""Rows of a diff as strips of a given width: one column, or two side by side where one line is one row; cut or wrapped."""
+"""Rows of a diff as strips of a given width: one column, or two side by side where one line is one row; truncated or wrapped."""
 
 import difflib
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, clip, measure, row, strip
 
 HEAD = 7
-"""Cells of the line's number, its sign, and the blanks after them."""
+"""Cells of the line number, the sign, and the blanks after them."""
 
 MAX_LETTERS = 2_000_000
-"""Characters of a file's two states together beyond which only the sizes are told."""
+"""Maximum characters of a file's two states; for larger files only the sizes are shown."""
 
 
 class CodeRow(Struct, frozen=True):
-    """A row, its code with its colors, and how many cells the code takes."""
+    """A row, its highlighted code, and the width of the code in cells."""
 
     row: DiffRow
     code: CodeLine
@@ -35,18 +35,18 @@ class CodeRow(Struct, frozen=True):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the line is longer than what is looked at."""
+        """Return whether the line is longer than the limit."""
         return len(self.row.text) > MAX_LINE
 
 
 Pair = tuple[CodeRow | None, CodeRow | None]
-"""What is shown side by side: the old line and the new one; None where there is none, the same gap twice."""
+"""The old and the new line of a row of two columns; None if there is none; a gap is in both."""
 
 
 def code_rows(diff: str, path: str, *, after: str = "") -> list[CodeRow]:
-    """Return the rows of a unified diff, colored by what `path` says of the language. Takes long for a large one.
+    """Return the rows of a unified diff, highlighted in the language of `path`. Slow for a large one.
 
-    `after` is the whole new text, from which gaps get the name of what follows them.
+    `after` is the full new text, from which gaps get their headings.
     """
     rows = read_diff(diff)
     if after:
@@ -57,7 +57,7 @@ def code_rows(diff: str, path: str, *, after: str = "") -> list[CodeRow]:
 
 
 def unified(diff: FileDiff) -> str:
-    """The unified diff of a file's two states; empty for one that is too large or not text. Takes long for a large one."""
+    """Return the unified diff of a file's two states; empty if it is too large or not text. Slow for a large one."""
     if len(diff.before) + len(diff.after) > MAX_LETTERS:
         return ""
     before, after = ([line.rstrip("\r\n") for line in lines_of(text)] for text in (diff.before, diff.after))
@@ -70,12 +70,12 @@ def one_column(rows: Sequence[CodeRow], look: Look, width: int, area: str) -> li
 
 
 def two_columns(rows: Sequence[CodeRow], look: Look, width: int, area: str) -> list[Strip]:
-    """Old lines at the left, new ones at the right; where a side has no line, a quiet area."""
+    """Return strips with old lines at the left, new ones at the right; a muted area where a side has no line."""
     return [strip for pair in pairs_of(rows) for strip in pair_strips(pair, look, width, area)]
 
 
 def pair_strips(pair: Pair, look: Look, width: int, area: str, *, is_wrapped: bool = False) -> list[Strip]:
-    """Two lines side by side, in as many strips as the longer one takes."""
+    """Return two lines side by side, in as many strips as the longer one needs."""
     first = pair[0]
     if first is not None and first.row.kind in ("gap", "file"):
         return line_strips(first, look, width, area)
@@ -91,12 +91,12 @@ def pair_strips(pair: Pair, look: Look, width: int, area: str, *, is_wrapped: bo
 
 
 def half_of(width: int) -> int:
-    """Cells of one of two columns."""
+    """Return the width of one of two columns in cells."""
     return (width - 2) // 2
 
 
 def strips_of(one: CodeRow, room: int) -> int:
-    """Return how many strips a row takes when it is wrapped into so many cells, its number and sign included."""
+    """Return the number of strips of a row that is wrapped at a width in cells, including number and sign."""
     room -= HEAD
     if one.row.kind in ("gap", "file") or one.cells + one.is_cut <= room:
         return 1
@@ -136,7 +136,7 @@ def pairs_of(rows: Sequence[CodeRow]) -> list[Pair]:
 
 
 def line_strips(one: CodeRow, look: Look, width: int, area: str, *, is_wrapped: bool = False) -> list[Strip]:
-    """Return a row as one strip, cut at its end, or wrapped into several."""
+    """Return a row as one truncated strip, or wrapped into several."""
     if one.row.kind in ("gap", "file"):
         return [note_strip(one, look, width, area, indent=HEAD)]
     palette, glyphs = look.palette, look.glyphs
@@ -158,7 +158,7 @@ def line_strips(one: CodeRow, look: Look, width: int, area: str, *, is_wrapped: 
 
 
 def note_strip(one: CodeRow, look: Look, width: int, area: str, *, indent: int) -> Strip:
-    """Return a gap, with the name of what follows it, or a file's name."""
+    """Return a gap with the heading of the lines after it, or a file's name."""
     palette, glyphs = look.palette, look.glyphs
     name = "".join(text for text, _ in one.code)
     if one.row.kind == "gap":
@@ -168,7 +168,7 @@ def note_strip(one: CodeRow, look: Look, width: int, area: str, *, indent: int) 
 
 
 def _text(one: CodeRow) -> str:
-    """Return the characters of a row that is wrapped; the mark at the end of one that goes on takes one cell."""
+    """Return the number of characters per wrapped row; the mark at the end of a continued one takes one cell."""
     return "".join(text for text, _ in one.code) + ("x" if one.is_cut else "")
 
 
@@ -197,7 +197,7 @@ def _area(one: CodeRow, look: Look, area: str) -> str:
 
 
 def _tone(one: CodeRow | None, look: Look, area: str) -> Style:
-    """Return the background style of a row; that of an empty area where there is no line."""
+    """Return the background style of a row; that of an empty area if there is no line."""
     return look.palette.area("panel" if one is None else _area(one, look, area))
 
 
@@ -213,7 +213,7 @@ def _code(one: CodeRow, look: Look, tone: str, token: str) -> list[Piece]:
 
 
 def _marked(pieces: Sequence[Piece], word: tuple[int, int], style: Style) -> list[Piece]:
-    """Return the pieces, those characters of them that changed in another style."""
+    """Return the pieces, with the changed characters in another style."""
     done: list[Piece] = []
     at = 0
     for text, plain in pieces:
@@ -223,7 +223,7 @@ def _marked(pieces: Sequence[Piece], word: tuple[int, int], style: Style) -> lis
     return [piece for piece in done if piece[0]]
 
 
-# Counts of changed lines in lists: two columns, so that they can be compared from row to row.
+# Counts of changed lines in lists, aligned in two columns.
 
 
 def change_columns(

@@ -1,4 +1,4 @@
-"""Which function, class or heading a line of a file is in: the last line above it that starts one, by simple rules a language.
+"""The function, class or heading that a line of a file is in: the last line above that starts one, by simple rules per language.
 
 Each rule looks at the first characters of one line, so that a file of any size and shape takes time by its lines alone.
 """
@@ -12,7 +12,7 @@ from opencode_tui.schema.session.diff import lines_of
 from opencode_tui.text.diff_rows import DiffRow
 
 MAX_LETTERS = 200
-"""Characters of a line that are looked at."""
+"""Maximum analyzed characters of a line."""
 
 
 def _names(text: str) -> frozenset[str]:
@@ -22,11 +22,11 @@ def _names(text: str) -> frozenset[str]:
 _CONTROL = _names("if for while switch catch else do try with return await yield throw using lock elif match when")
 
 Rule = Callable[[str], str]
-"""The name that a line starts, empty for none; the line comes with its indentation, without blanks at its end."""
+"""A function that returns the heading that a line starts, or an empty text; lines are indented, without trailing blanks."""
 
 
 class Headings:
-    """The headings of a text. Takes time by its lines when it is made."""
+    """The headings of a text. The constructor takes time in proportion to the lines."""
 
     def __init__(self, lines: Sequence[str], path: str) -> None:
         rule = _rule(path)
@@ -47,9 +47,9 @@ class Headings:
 
 
 def name_gaps(rows: Sequence[DiffRow], after: str, path: str) -> list[DiffRow]:
-    """Return the rows of one file's diff, gaps with the heading that is above what follows, read in the file's new text.
+    """Return the rows of one file's diff, with headings in gaps, from the file's new text.
 
-    Lines that are left out before the first row become a gap, too, when there is a heading to tell.
+    Omitted lines before the first row become a gap, too, if they contain a heading.
     """
     headings = Headings(lines_of(after), path)
     named = list(rows)
@@ -66,7 +66,7 @@ def _rule(path: str) -> Rule | None:
 
 
 def _outside_fences(lines: Sequence[str]) -> list[str]:
-    """Markdown, the lines of its code blocks emptied: a comment in one is no heading."""
+    """Return markdown with empty lines for code blocks: a comment in one is not a heading."""
     shown: list[str] = []
     is_code = False
     for line in lines:
@@ -93,7 +93,7 @@ def _top_key(line: str) -> str:
 
 
 def _selector(line: str) -> str:
-    """Return what a block of a style sheet is about."""
+    """Return the selector of a block of a style sheet."""
     return line[:-1].rstrip() if line.endswith("{") and not line[:1].isspace() and line != "{" else ""
 
 
@@ -107,7 +107,7 @@ def _shell(line: str) -> str:
 
 
 def _words(keywords: str, modifiers: str = "", *, has_methods: bool = False, has_plain_functions: bool = False) -> Rule:
-    """A rule for lines that start with one of the keywords, modifiers before it; the name reaches to its first sign.
+    """Return a rule for lines that start with a keyword, after modifiers; the name ends at the first sign.
 
     `has_methods`: names may stand without a keyword before a block; `has_plain_functions`: also at the left edge without one.
     """
@@ -126,14 +126,14 @@ def _words(keywords: str, modifiers: str = "", *, has_methods: bool = False, has
 
 
 def _without(modifiers: frozenset[str], text: str) -> tuple[str, str]:
-    """Return the text without modifiers at its beginning (`pub(crate)` is one, too), and its first word then."""
+    """Return the text without leading modifiers (also `pub(crate)`), and its first word."""
     while (first := text.partition(" ")[0].partition("(")[0]) in modifiers and " " in text:
         text = text.partition(" ")[2].lstrip()
     return text, first
 
 
 def _opens_block(text: str) -> bool:
-    """Return whether brackets are closed and a block starts: no call that goes on in the lines below."""
+    """Return whether brackets are closed and a block starts: not a call that continues on the next lines."""
     return text.endswith("{") and text.count("(") == text.count(")")
 
 
@@ -146,7 +146,7 @@ def _named(text: str) -> str:
 
 
 def _callable(text: str) -> str:
-    """Return what is before the brackets of a function, when it is only words."""
+    """Return the text before the parentheses of a function, if it consists of words only."""
     head, bracket, _ = text.partition("(")
     is_words = bracket and all(letter.isalnum() or letter in " _*&~:<>,$#[]" for letter in head)
     return head.strip() if is_words and head.strip() else ""

@@ -1,4 +1,4 @@
-"""Where each line of a diff is when it is one column or two, cut or wrapped; only the rows in sight are drawn."""
+"""The positions of a diff's lines in one column or two, truncated or wrapped; only visible rows are drawn."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from opencode_tui.tui.diff.cells import (
 from opencode_tui.tui.theme.look import Look
 
 NO_LINE = 1 << 60
-"""In the place of a line's number where no new line follows."""
+"""The line number of rows that no new line follows."""
 
 
 class DiffForm:
-    """The rows of a file in one column or two, with all that is known of them before the width is. Takes long for many."""
+    """The rows of a file in one column or two, prepared as far as possible without the width. Slow for many."""
 
     def __init__(self, rows: Sequence[CodeRow], *, is_split: bool) -> None:
         self.is_split = is_split
@@ -42,7 +42,7 @@ class DiffForm:
 
 
 class DiffLayout:
-    """A form in a width; made again for another one."""
+    """The layout for one width."""
 
     def __init__(self, form: DiffForm, *, is_wrapped: bool, width: int) -> None:
         self._form, self._is_wrapped, self._width = form, is_wrapped, width
@@ -54,11 +54,11 @@ class DiffLayout:
 
     @property
     def height(self) -> int:
-        """How many rows it has on the screen."""
+        """The number of rows on the screen."""
         return self._tops[-1]
 
     def strips(self, top: int, count: int, look: Look) -> list[Strip]:
-        """Return at most so many rows from `top` on."""
+        """Return at most `count` rows from `top` on."""
         at = bisect_right(self._tops, top) - 1
         above = top - self._tops[at]
         drawn: list[Strip] = []
@@ -77,7 +77,7 @@ class DiffLayout:
         return self._form.numbers[at] if at < len(self._form.numbers) else NO_LINE
 
     def top_of(self, line: int) -> int:
-        """Return the row in which a new line is, or what comes next; the end without one."""
+        """Return the row of a new line, else of the next one; without one the end."""
         return self._tops[bisect_left(self._form.numbers, line)]
 
     def _heights(self, room: int) -> list[int]:
@@ -103,7 +103,7 @@ def _is_gap(pair: Pair) -> bool:
 
 
 def _new_number(pair: Pair) -> int:
-    """Return the number of the new line, 0 where none is."""
+    """Return the number of the new line, 0 if there is none."""
     for one in reversed(pair):
         if one is not None and one.row.kind in "+ ":
             return one.row.number

@@ -1,4 +1,4 @@
-"""The prompt as it is on the screen: a bar, the editor, a tone behind both; with its attachments and its history."""
+"""The prompt: a bar and the editor on a background, with attachments and history."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,21 +24,21 @@ BELOW = 3
 
 
 class Bar(Rows):
-    """The bar at the left edge of what the user says or is asked; as high as what it is beside."""
+    """The bar at the left edge of the prompt or a question, with the same height."""
 
     def __init__(self, token: str = "accent") -> None:
         super().__init__()
         self._token = token
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the same sign on every row."""
+        """Return the glyph on every row."""
         palette, glyphs = self.look.palette, self.look.glyphs
         edge, inside = palette.area("background"), palette.style(self._token, "surface")
         return [strip([(" ", edge), (f"{glyphs.user_bar} ", inside)], 3)] * height
 
 
 class PromptBox(ErrorBoundary, Horizontal):
-    """One row high where there is little room, else with an empty row above and below; grows with its text."""
+    """The prompt: one row on small screens, else with an empty row above and below; grows with its text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -47,13 +47,13 @@ class PromptBox(ErrorBoundary, Horizontal):
         self.history = History()
         self.stash: list[Draft] = []
         self.has_examples = False
-        """Whether `up` brings examples: nothing was ever asked."""
+        """Whether `up` shows examples: the history is empty."""
         self.completions: Completions | None = None
         self._completer: Completer | None = None
         self._asked: Trigger | None = None
         self._attachments: dict[str, Attachment] = {}
         self._aside: dict[str, Mapping[str, Attachment]] = {}
-        """Attachments of prompts that were not sent, by their texts."""
+        """Attachments of unsent prompts, by text."""
         self._history_file: Path | None = None
 
     def compose(self) -> ComposeResult:
@@ -62,7 +62,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         yield self.editor
 
     def pop_draft(self) -> Draft:
-        """Return what was written, with the pasted texts in it; the prompt is empty afterwards."""
+        """Return the draft with its attachments, and empty the prompt."""
         draft = Draft(self.editor.text, dict(self._attachments))
         self.has_examples = False
         if self.history.begun:
@@ -72,25 +72,25 @@ class PromptBox(ErrorBoundary, Horizontal):
         return draft
 
     def clear(self) -> None:
-        """Empty the prompt; what was there is the first that `up` brings back, in this run."""
+        """Empty the prompt; `up` restores its text first, in this run."""
         self._aside[self.editor.text] = dict(self._attachments)
         self.history.set_aside(self.editor.text)
         self.editor.put("")
 
     def keep_unsent(self) -> None:
-        """Write what was not sent, put aside or still in the prompt, after the prompts that the next run remembers. Blocks."""
+        """Append unsent drafts, stashed or still in the prompt, to the history file. Blocks."""
         if self._history_file is not None:
             for draft in (*self.stash, Draft(self.editor.text, self._attachments)):
                 append_history(self._history_file, draft.whole if len(draft.whole) <= MAX_LENGTH else draft.text)
 
     def put_back(self, draft: Draft) -> None:
-        """Write a draft again, before what was written meanwhile."""
+        """Restore a draft, before text written meanwhile."""
         self._attachments.update(draft.attachments)
         rest = self.editor.text
         self.editor.put(f"{draft.text}\n{rest}" if rest.strip() else draft.text)
 
     def attach(self, attachment: Attachment) -> None:
-        """Put a marker at the cursor for something that is too large to be written out."""
+        """Insert a marker at the cursor for an attachment."""
         number = 1
         while (marker := self._marker(attachment, number)) in self._attachments:
             number += 1
@@ -102,12 +102,12 @@ class PromptBox(ErrorBoundary, Horizontal):
         self.editor.paste(text)
 
     def on_editor_pasted(self, event: Editor.Pasted) -> None:
-        """Keep a large paste as an attachment."""
+        """Attach a large paste."""
         event.stop()
         self.attach(Attachment(text=event.text.replace("\r\n", "\n").replace("\r", "\n")))
 
     def open_attachment(self, marker: str) -> Attachment | None:
-        """Return what a marker represents; None when there is no such."""
+        """Return the attachment of a marker; None if it does not exist."""
         return self._attachments.get(marker)
 
     @property
@@ -118,14 +118,14 @@ class PromptBox(ErrorBoundary, Horizontal):
         return here if here in self._attachments else last_marker(self.editor.text, self._attachments)
 
     def unfold(self, marker: str) -> None:
-        """Write a pasted text out in the place of its marker."""
+        """Replace the marker of a pasted text by the text."""
         one = self._attachments.get(marker)
         if one is not None and not one.data:
             del self._attachments[marker]
             self.editor.put(self.editor.text.replace(marker, one.text, 1))
 
     def detach(self, marker: str) -> None:
-        """Take an attachment out of the prompt."""
+        """Remove an attachment from the prompt."""
         self._attachments.pop(marker, None)
         self.editor.put(self.editor.text.replace(marker, "", 1))
 
@@ -134,13 +134,13 @@ class PromptBox(ErrorBoundary, Horizontal):
         self._history_file = path
 
     async def remember(self, text: str) -> None:
-        """Keep a prompt that was sent, across runs too."""
+        """Append a sent prompt to the history, also in its file."""
         self.history.add(text)
         if self._history_file is not None:
             await asyncio.to_thread(append_history, self._history_file, text)
 
     def complete_with(self, client: "Client", completions: "Completions") -> None:
-        """Suggest files, agents and commands while one writes; the list is mounted by the code that hands it in."""
+        """Suggest files, agents and commands while the user types; the caller mounts the list."""
         from opencode_tui.tui.prompt.completion import Completer  # not for the first frame
 
         self.completions = completions
@@ -149,11 +149,11 @@ class PromptBox(ErrorBoundary, Horizontal):
 
     @property
     def completing(self) -> bool:
-        """Whether something is suggested now."""
+        """Return whether completions are shown."""
         return self.completions is not None and self.completions.display and self.editor.has_focus
 
     async def on_text_area_changed(self) -> None:
-        """Suggest what fits to what is before the cursor."""
+        """Show completions for the text before the cursor."""
         self.run_worker(self._complete, group="completion", exclusive=True, exit_on_error=False)
 
     async def _complete(self) -> None:
@@ -172,7 +172,7 @@ class PromptBox(ErrorBoundary, Horizontal):
             self.completions.show(found)
 
     def on_resize(self) -> None:
-        """Keep the list above the prompt, however high that is; it may be shown before the prompt has its place."""
+        """Keep the list above the prompt at any height; it may be shown before the prompt is laid out."""
         if self.completions is not None:
             self.completions.place(above=self.size.height + BELOW)
 
@@ -192,7 +192,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         return True
 
     def accept_completion(self, *, send: bool) -> bool:
-        """Write the chosen one; a command that is whole there already is left to be sent."""
+        """Insert the selected completion; a complete command is left for sending."""
         assert self.completions is not None
         chosen, wanted = self.completions.chosen, self._asked
         self.completions.show(())

@@ -1,4 +1,4 @@
-"""The list above the prompt while something can be completed."""
+"""Completion of commands, files and agents in the prompt."""
 
 import asyncio
 import heapq
@@ -21,20 +21,20 @@ from opencode_tui.tui.prompt.slash import completion_names
 from opencode_tui.tui.widgets.fuzzy import ranked
 from opencode_tui.tui.widgets.row import Piece, Rows, row
 
-# The names of the folder's files, listed once in a while, and a search in them that never holds up the screen.
+# The file names of the folder, listed periodically, and a search in them that does not block the screen.
 
 KEPT_S = 10
 """Seconds for which the list counts as fresh."""
 
 EVERYTHING = 1_000_000
 SLICE = 1_000
-"""Names between two turns for everything else."""
+"""Names searched before other tasks run."""
 
 LIMIT = 50
 
 
 class FileNames:
-    """Finds by parts of names: what is in one piece first, in a name before in its folders, short before long."""
+    """Finds files by parts of names: contiguous matches first, names before folders, short before long."""
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
@@ -46,7 +46,7 @@ class FileNames:
         self._listing = asyncio.Lock()
 
     async def find(self, query: str) -> Sequence[str]:
-        """Return the names that are meant, best first, at most fifty; without a query the top of the folder."""
+        """Return at most fifty matching names, best first; without a query those at the top of the folder."""
         await self._list()
         wanted = query.casefold()
         if not wanted:
@@ -92,7 +92,7 @@ def _rank(wanted: str, name: str) -> tuple[int, int, int]:
     return kind, name.count("/"), len(name)
 
 
-# What can be completed at the cursor: a slash command at the beginning, a file or an agent behind `@`.
+# Completion at the cursor: a slash command at the start, a file or an agent after `@`.
 
 _AT = re.compile(r"(?:^|\s)@(?P<query>[^\s@]*)$")
 _SLASH = re.compile(r"^/(?P<query>[^\s/]*)$")
@@ -100,7 +100,7 @@ _SLASH = re.compile(r"^/(?P<query>[^\s/]*)$")
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """What is being written: `/com` or `@src/pa`; `length` counts its characters with the sign."""
+    """The text to complete: `/com` or `@src/pa`; `length` counts its characters with the sign."""
 
     kind: Literal["command", "reference"]
     query: str
@@ -109,7 +109,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What would be written in its place, with what is shown; both are safe but for `insert`."""
+    """A completion: `insert` replaces the text and is unsafe; the shown texts are safe."""
 
     insert: str
     shown: str
@@ -117,7 +117,7 @@ class Completion:
 
 
 def trigger(before_cursor: str, *, is_first_line: bool) -> Trigger | None:
-    """Return what is before the cursor to be completed; None when there is nothing."""
+    """Return the text before the cursor that can be completed, None if there is none."""
     slash = _SLASH.match(before_cursor) if is_first_line else None
     if slash is not None:
         return Trigger("command", slash["query"], len(slash["query"]) + 1)
@@ -126,7 +126,7 @@ def trigger(before_cursor: str, *, is_first_line: bool) -> Trigger | None:
 
 
 class Completer:
-    """Asks the engine for what there is; commands and agents once."""
+    """Finds completions through the engine; reads commands and agents once."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -135,7 +135,7 @@ class Completer:
         self._agents: Sequence[AgentSummary] | None = None
 
     async def find(self, wanted: Trigger) -> Sequence[Completion]:
-        """Return what could be meant, best first."""
+        """Return the completions, best first."""
         if wanted.kind == "command":
             return await self._find_commands(wanted.query)
         agents = await self._find_agents(wanted.query)
@@ -172,7 +172,7 @@ NOTE = 30
 
 
 class Completions(Rows):
-    """At most eight rows, the chosen one in sight."""
+    """The list of completions: at most eight rows, the selected one visible."""
 
     area = "surface"
 
@@ -186,15 +186,15 @@ class Completions(Rows):
 
     @property
     def chosen(self) -> Completion | None:
-        """The row that enter takes."""
+        """The selected row."""
         return self.found[self._at] if self.found else None
 
     def place(self, *, above: int) -> None:
-        """Stand above so many rows."""
+        """Move the list above the given number of rows."""
         self.styles.margin = (0, 1, above, 1)
 
     def show(self, found: Sequence[Completion]) -> None:
-        """Suggest these; none takes the list away."""
+        """Show these completions; without any, hide the list."""
         if found != self.found:
             self.found = found
             self._at = 0
@@ -203,17 +203,17 @@ class Completions(Rows):
         self.display = bool(found)
 
     def move(self, step: int) -> None:
-        """Go up or down, beyond an end to the other one."""
+        """Select the row above or below; from an end the other one."""
         if self.found:
             self._at = (self._at + step) % len(self.found)
             self.redraw()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return a row each."""
+        """Return the text of the rows."""
         return min(MOST, max(1, len(self.found)))
 
     def on_click(self, event: events.Click) -> None:
-        """Take a row."""
+        """Select the clicked row."""
         event.stop()
         self._at = min(len(self.found) - 1, self._top(self.size.height) + event.y)
         self.post_message(self.Chosen())
@@ -222,7 +222,7 @@ class Completions(Rows):
         return max(0, min(self._at - height // 2, len(self.found) - height))
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the rows in sight."""
+        """Return the visible rows."""
         top = self._top(height)
         return [self._row(one, top + at == self._at, width) for at, one in enumerate(self.found[top : top + height])]
 

@@ -60,13 +60,13 @@ async def _run(command: Sequence[str]) -> bytes:
     return output[:MAX_BYTES] if process.returncode == 0 else b""
 
 
-# Shows an image in whatever program of the system shows images.
+# The system's image viewer.
 
 VIEWERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "wslview")
 
 
 def view_image(data: bytes, mime: str) -> None:
-    """Write it to a private temporary file and start a viewer, which goes on by itself. Blocks. Raises OpencodeError."""
+    """Write an image to a private temporary file and start a viewer, without waiting for it. Blocks. Raises OpencodeError."""
     program = next((found for name in VIEWERS if (found := shutil.which(name))), None)
     if program is None:
         raise OpencodeError(f"no image viewer is known here ({' or '.join(VIEWERS)})")

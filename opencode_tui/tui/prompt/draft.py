@@ -1,4 +1,4 @@
-"""What the user is about to send: the text with markers, and what each marker represents."""
+"""The draft of a prompt: the text with markers, and the attachment of each marker."""
 
 import base64
 import re
@@ -18,13 +18,13 @@ _STEERING = re.compile(
 
 
 def clean(text: str) -> str:
-    """Return the text with line feeds only, tabs kept, without characters that do something else than being seen."""
+    """Return the text with line feeds only, tabs kept, without control characters and invisible ones."""
     return _STEERING.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """What a marker represents: a text that was pasted, or the bytes of an image."""
+    """An attachment: a pasted text, or the bytes of an image."""
 
     text: str = ""
     data: bytes = b""
@@ -34,14 +34,14 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text and its attachments by marker; a marker that was deleted in the text counts no more."""
+    """A text and its attachments by marker; attachments without a marker in the text are ignored."""
 
     text: str = ""
     attachments: Mapping[str, Attachment] = field(default_factory=dict[str, Attachment])
 
     @property
     def whole(self) -> str:
-        """The text with the pasted texts in the places of their markers."""
+        """The text with markers replaced by the pasted texts."""
         text = self.text
         for marker, one in self.attachments.items():
             if not one.data:
@@ -49,7 +49,7 @@ class Draft:
         return text
 
     def parts(self) -> "list[PromptPart]":
-        """Return what goes with the text."""
+        """Return the parts to send with the text."""
         from opencode_tui.schema.api.request import FileInput  # the first frame does without
 
         found: list[PromptPart] = []
@@ -61,7 +61,7 @@ class Draft:
 
 
 def paste_marker(text: str, number: int) -> str:
-    """Return `[Pasted 120 lines]`; the number tells two of the same size apart."""
+    """Return `[Pasted 120 lines]`; a number distinguishes two of the same size."""
     lines = clean(text).count("\n") + 1
     size = f"{lines} lines" if lines > 1 else f"{len(text)} characters"
     return f"[Pasted {size}]" if number == 1 else f"[Pasted {size} #{number}]"

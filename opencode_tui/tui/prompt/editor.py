@@ -1,4 +1,4 @@
-"""The editor of the prompt: several lines, keys by action id, nothing that a terminal could take for an order."""
+"""The editor of the prompt: several lines, keys by action ID, without control characters."""
 
 import asyncio
 import re
@@ -20,13 +20,13 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import row
 
-# The markers of attachments in the prompt: where they are in a line.
+# Positions of attachment markers in a line.
 
 _MARKER = re.compile(r"\[(?:Pasted|Image) [^\]\n]{1,40}\]")
 
 
 def marker_at(line: str, column: int) -> str:
-    """Return the marker that a column is in or touches; empty when there is none."""
+    """Return the marker at or next to a column; empty if there is none."""
     return next((one.group() for one in _MARKER.finditer(line) if one.start() <= column <= one.end()), "")
 
 
@@ -52,14 +52,14 @@ BIG_PASTE_LENGTH = 1_000
 """A paste with more lines or characters becomes an attachment."""
 
 WRITTEN_S = 0.5
-"""Seconds that a key waits at most for the characters before it."""
+"""Maximum seconds that a key waits for the characters before it."""
 
 
 class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
-    """Text of the prompt. What a key does here is decided by the keymap and done by `apply`; characters come as they are."""
+    """Text of the prompt. The keymap maps keys to actions, which `apply` executes; characters are inserted."""
 
     class Pasted(Message):
-        """Something large was pasted; `text` is as it came."""
+        """A large text was pasted; `text` is unsafe."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -73,13 +73,13 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
             self.marker = marker
 
     class Submitted(Message):
-        """The user wants it sent."""
+        """The user sends the prompt."""
 
     class HelpRequested(Message):
-        """`?` was typed where nothing was yet."""
+        """`?` was typed in the empty editor."""
 
     can_request_help = False
-    """Whether `?` asks for help while nothing is here; decided here, in the order in which the characters come."""
+    """Whether `?` in the empty editor shows help; checked here to preserve the order of characters."""
 
     hints: tuple[str, ...] = HINTS
     """The hints that the empty editor shows."""
@@ -92,7 +92,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         self.writes_out_pastes = False
 
     def on_key(self, event: events.Key) -> None:
-        """Take a first `?` for a question about the keys."""
+        """Request help for a first `?`."""
         if event.key == "question_mark" and self.can_request_help and not self.text:
             event.stop()
             event.prevent_default()
@@ -103,7 +103,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         self.restyle()
 
     def restyle(self) -> None:
-        """Take over another look."""
+        """Apply another look."""
         palette = look_of(self).palette
         selected = palette.style("text", "selection")
         theme = TextAreaTheme(name="prompt", cursor_style=Style(reverse=True), selection_style=selected)
@@ -112,13 +112,13 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         self.theme = "prompt"
 
     def render_line(self, y: int) -> Strip:
-        """One row; the hints in an empty editor."""
+        """Return one row; in an empty editor the hints."""
         if y == 0 and not self.document.text and self.hints:
             return self._hint_row()
         return super().render_line(y)
 
     def get_line(self, line_index: int) -> Text:
-        """Return a line as it is drawn: exactly as typed, flags as characters."""
+        """Return a line for drawing, exactly as typed; flags are drawn as characters."""
         return Text(spell_flags(self.document.get_line(line_index)), end="", no_wrap=True)
 
     def show_hints(self, hints: tuple[str, ...]) -> None:
@@ -140,7 +140,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         )
 
     def can(self, action_id: str) -> bool:
-        """Whether a key of this action belongs to the editor now; without text some keys are free for other things."""
+        """Return whether the editor handles this action now; without text some keys have other actions."""
         if action_id not in self._acts:
             return False
         if action_id in _ONLY_WITH_TEXT:
@@ -148,24 +148,24 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         return True
 
     async def written(self) -> None:
-        """Wait until the typed characters are in the editor: what a key means may depend on them."""
+        """Wait until typed characters are in the editor: the meaning of a key may depend on them."""
         done = asyncio.Event()
         if self.call_later(done.set):
             with suppress(TimeoutError):
                 await asyncio.wait_for(done.wait(), WRITTEN_S)
 
     def apply(self, action_id: str) -> None:
-        """Do what an `input_…` action says."""
+        """Execute an `input_…` action."""
         self._acts[action_id]()
 
     @property
     def is_at_top(self) -> bool:
-        """Whether there is no row above the cursor."""
+        """Return whether the cursor is in the first row."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y == 0
 
     @property
     def is_at_bottom(self) -> bool:
-        """Whether there is no row below the cursor."""
+        """Return whether the cursor is in the last row."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y >= self.wrapped_document.height - 1
 
     @property
@@ -175,12 +175,12 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         return self.document.get_line(line)[:column]
 
     def put(self, text: str) -> None:
-        """Replace everything; the cursor goes to the end. It can be undone."""
+        """Replace the text and move the cursor to the end; can be undone."""
         self.replace(clean(text), (0, 0), self.document.end)
         self.move_cursor(self.document.end)
 
     def put_in(self, text: str) -> None:
-        """Write a text at the cursor."""
+        """Insert a text at the cursor."""
         result = self.replace(clean(text), *self.selection)
         self.move_cursor(result.end_location)
 
@@ -190,7 +190,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         self.paste(event.text)
 
     def paste(self, text: str) -> None:
-        """Write a pasted text; a large one becomes an attachment, unless the settings want it written out."""
+        """Insert a pasted text; a large one becomes an attachment, unless the settings disable that."""
         if self.writes_out_pastes:
             self.put_in(text)
             return
@@ -240,14 +240,14 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         }
 
     def _row_edges(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return where the row that one sees starts and ends; a long line has several."""
+        """Return the start and end of the visual row; a long line has several."""
         line, column = self.cursor_location
         starts = [0, *self.wrapped_document.get_offsets(line), len(self.document.get_line(line)) + 1]
         at = max(0, bisect_right(starts, column) - 1)
         return (line, starts[at]), (line, starts[at + 1] - 1)
 
     def backspace(self) -> None:
-        """Delete to the left; an attachment's marker goes as a whole."""
+        """Delete to the left; an attachment's marker is deleted completely."""
         line, column = self.cursor_location
         marker = marker_before(self.document.get_line(line), column) if self.selection.is_empty else ""
         if marker:
@@ -256,7 +256,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
             self.action_delete_left()
 
     def delete_right(self) -> None:
-        """Delete to the right; an attachment's marker goes as a whole."""
+        """Delete to the right; an attachment's marker is deleted completely."""
         line, column = self.cursor_location
         marker = marker_after(self.document.get_line(line), column) if self.selection.is_empty else ""
         if marker:

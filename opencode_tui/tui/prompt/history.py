@@ -1,4 +1,4 @@
-"""Earlier prompts, kept in a file across runs: one JSON string a line, the newest last."""
+"""Earlier prompts, kept in a file across runs: one JSON string per line, latest last."""
 
 import json
 import os
@@ -7,11 +7,11 @@ from pathlib import Path
 
 KEPT = 200
 MAX_LENGTH = 20_000
-"""Characters of a prompt that is worth keeping."""
+"""Maximum length of a stored prompt."""
 
 
 class History:
-    """Goes back and forth; what was being written when one started to look comes back at the end."""
+    """Navigates through earlier prompts; the draft follows the latest one."""
 
     def __init__(self, entries: Sequence[str] = ()) -> None:
         self.entries = list(entries)
@@ -19,7 +19,7 @@ class History:
         self._draft = ""
 
     def add(self, text: str) -> None:
-        """Remember a prompt that was sent; before it the one that was begun, when an earlier one was sent instead."""
+        """Append a sent prompt; before it the unsent draft, if an earlier prompt was sent instead."""
         begun = self.begun
         self._at, self._draft = len(self.entries), ""
         if begun.strip() and begun != text:
@@ -30,23 +30,23 @@ class History:
         self._at = len(self.entries)
 
     def set_aside(self, text: str) -> None:
-        """Remember a prompt that was cleared; one that was only looked up is there already."""
+        """Append a cleared draft, unless it is an unchanged earlier prompt."""
         if self.is_looking and self.entries[self._at] == text:
             text = self._draft
         self.add(text)
 
     @property
     def begun(self) -> str:
-        """What was being written when one started to look; empty while nothing is looked up."""
+        """The draft while an earlier prompt is shown; else empty."""
         return self._draft if self.is_looking else ""
 
     def load(self, entries: Sequence[str]) -> None:
-        """Put what earlier runs kept before what this one has."""
+        """Insert the prompts of earlier runs before those of this one."""
         self.entries = [*entries, *self.entries][-KEPT:]
         self._at = len(self.entries)
 
     def earlier(self, present: str) -> str | None:
-        """Return the prompt before; None when there is none."""
+        """Return the previous prompt; None if there is none."""
         if self._at == 0:
             return None
         if self._at == len(self.entries):
@@ -55,7 +55,7 @@ class History:
         return self.entries[self._at]
 
     def later(self) -> str | None:
-        """Return the prompt after, at the end what was being written; None when nothing was looked up."""
+        """Return the next prompt, after the last one the draft; None if no earlier prompt is shown."""
         if self._at >= len(self.entries):
             return None
         self._at += 1
@@ -63,12 +63,12 @@ class History:
 
     @property
     def is_looking(self) -> bool:
-        """Whether an earlier prompt is shown."""
+        """Return whether an earlier prompt is shown."""
         return self._at < len(self.entries)
 
 
 def read_history(path: Path) -> list[str]:
-    """Return the prompts of a file, at most the newest ones; lines that make no sense are passed over. Blocks."""
+    """Return the prompts of a file, at most the latest ones; invalid lines are skipped. Blocks."""
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -85,7 +85,7 @@ def read_history(path: Path) -> list[str]:
 
 
 def append_history(path: Path, text: str) -> None:
-    """Add a prompt; a file that grew to twice what counts is cut. Blocks; a disk that refuses costs the history only."""
+    """Append a prompt; a file of twice the limit is truncated. Blocks; a write error only loses the entry."""
     if not text.strip() or len(text) > MAX_LENGTH:
         return
     try:

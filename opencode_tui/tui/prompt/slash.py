@@ -1,4 +1,4 @@
-"""The built-in slash commands: words for acts that have keys too."""
+"""The built-in slash commands: names of actions that also have keys."""
 
 from collections.abc import Mapping
 
@@ -37,7 +37,7 @@ SLASH: Mapping[str, str] = {
 
 
 def completion_names() -> Mapping[str, str]:
-    """Return the names that completion suggests, one for each act."""
+    """Return the names that completion suggests, one per action."""
     first: dict[str, str] = {}
     for name, action_id in SLASH.items():
         first.setdefault(action_id, name)
@@ -45,7 +45,7 @@ def completion_names() -> Mapping[str, str]:
 
 
 def parse(text: str) -> tuple[str, str] | None:
-    """The name and the words after it of a text that is a command; None for a path such as `/usr/bin` and for all else."""
+    """Return the name and the arguments of a command; None for any other text, such as the path `/usr/bin`."""
     if not text.startswith("/"):
         return None
     name, _, rest = text[1:].partition(" ")

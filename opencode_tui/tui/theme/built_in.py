@@ -1,4 +1,4 @@
-"""The built-in theme: dark and light, with a list of its own for 256 and for 16 colors."""
+"""The built-in theme: dark and light, with separate palettes for 256 and 16 colors."""
 
 from rich.color import Color
 
@@ -72,7 +72,7 @@ LIGHT = Palette(
 
 
 def _cube(number: int) -> str:
-    """Return a color of the 256 as a value that the library maps back to the same number; grays have 25 equal steps."""
+    """Return one of the 256 colors as a value that the library maps back to the same number; grays have 25 equal steps."""
     if number < FIRST_GRAY:
         return Color.from_ansi(number).get_truecolor().hex
     level = round(255 * (number - FIRST_GRAY + 1) / 25)
@@ -80,7 +80,7 @@ def _cube(number: int) -> str:
 
 
 def _palette_256(dark: bool) -> Palette:
-    """Chosen by hand: the nearest colors would turn tones black, areas equal and the selection purple."""
+    """Return colors chosen by hand: the nearest ones would make tones black, areas equal and the selection purple."""
     areas = (233, 234, 235, 237, 238, 241) if dark else (231, 255, 254, 189, 251, 247)
     colors = (253, 248, 147, 114, 179, 210, 151, 217) if dark else (235, 240, 55, 22, 58, 124, 22, 88)
     code = (183, 150, 180, 111, 116) if dark else (90, 58, 89, 25, 23)
@@ -123,7 +123,7 @@ def _palette_256(dark: bool) -> Palette:
 
 
 def _palette_16(dark: bool) -> Palette:
-    """The terminal's own colors. Muted is dim, never bright black, which is the background itself in some terminals' themes."""
+    """Return the terminal's own colors. Muted is dim, never bright black, which some terminals' themes use as background."""
     accent, error = ("color(13)", "color(9)") if dark else ("color(5)", "color(1)")
     good = "color(10)" if dark else "bold"
     return Palette(
@@ -160,7 +160,7 @@ def _palette_16(dark: bool) -> Palette:
 
 
 def built_in(dark: bool, depth: Depth) -> Palette:
-    """Return the built-in theme at a depth; `none` carries no hue at all."""
+    """Return the built-in theme at a depth; `none` has no colors."""
     if depth == "truecolor":
         return DARK if dark else LIGHT
     if depth == "256":

@@ -1,15 +1,15 @@
-"""A theme as its dozen basic colors, and the palette that grows from them."""
+"""The basic colors of a theme, and the palette derived from them."""
 
 from dataclasses import dataclass
 
 from opencode_tui.tui.theme.palette import Depth, Palette
 
-# Mixing colors, and keeping text readable on its background.
+# Mixing of colors, and readable contrast.
 
 Rgb = tuple[int, int, int]
 
 READABLE = 4.5
-"""WCAG contrast that text with a meaning has at least."""
+"""Minimum WCAG contrast of text that carries information."""
 
 
 def parse(color: str) -> Rgb:
@@ -25,7 +25,7 @@ def to_hex(color: Rgb) -> str:
 
 
 def mix(first: str, second: str, share: float) -> str:
-    """Return the first color with so much of the second in it."""
+    """Return a mix of two colors; `share` is that of the second one."""
     pairs = zip(parse(first), parse(second), strict=True)
     red, green, blue = (round(one + (other - one) * share) for one, other in pairs)
     return to_hex((red, green, blue))
@@ -38,7 +38,7 @@ def contrast(first: str, second: str) -> float:
 
 
 def readable(color: str, areas: tuple[str, ...], towards: str, ratio: float = READABLE) -> str:
-    """Return the color, moved towards another one until it can be read on all of the areas."""
+    """Return the color, moved towards another one until it is readable on all areas."""
     for step in range(21):
         found = mix(color, towards, step / 20)
         if all(contrast(found, area) >= ratio for area in areas):
@@ -74,7 +74,7 @@ class Seed:
 
 
 def derive_palette(name: str, seed: Seed, depth: Depth) -> Palette:
-    """Return the whole palette: areas are shades of the page, and every text can be read on each of them."""
+    """Return the full palette: areas are shades of the background, and all text is readable on each of them."""
     page, ink = seed.background, seed.text
     panel, surface = mix(page, ink, 0.025), mix(page, ink, 0.055)
     dark = contrast(page, "#000000") < contrast(page, "#ffffff")

@@ -1,4 +1,4 @@
-"""How everything on the screen looks: one palette, one set of glyphs, and whether things may move."""
+"""The look of the screen: a palette, a set of glyphs, and whether animations are enabled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from opencode_tui.tui.theme.palette import Depth, Palette
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a widget needs to draw itself."""
+    """The inputs of a widget's drawing."""
 
     palette: Palette
     glyphs: Glyphs
@@ -24,7 +24,7 @@ class Look:
 
 
 class HasLook(Protocol):
-    """The app, as widgets see it for drawing."""
+    """The app, as the drawing of widgets uses it."""
 
     look: Look
 
@@ -41,7 +41,7 @@ def look_of(widget: object) -> Look:
 
 
 def find_depth(environ: Mapping[str, str]) -> Depth:
-    """Return how many colors the terminal says it shows."""
+    """Return the number of colors that the terminal reports."""
     if "NO_COLOR" in environ:
         return "none"
     term = environ.get("TERM", "").lower()
@@ -56,9 +56,9 @@ _RICH_TERMINALS = ("xterm-kitty", "alacritty", "foot", "wezterm", "ghostty", "xt
 
 
 def is_dark(environ: Mapping[str, str]) -> bool:
-    """Return whether the terminal's background is dark, as far as it says so (`COLORFGBG`); dark when it does not."""
-    behind = environ.get("COLORFGBG", "").rpartition(";")[2]
-    return not (behind.isdigit() and int(behind) in (7, *range(9, 16)))
+    """Return whether the terminal's background is dark, by `COLORFGBG`; dark if it is not set."""
+    background = environ.get("COLORFGBG", "").rpartition(";")[2]
+    return not (background.isdigit() and int(background) in (7, *range(9, 16)))
 
 
 def first_look(environ: Mapping[str, str], encoding: str | None) -> Look:

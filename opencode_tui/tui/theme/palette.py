@@ -1,4 +1,4 @@
-"""The colors of one theme at one color depth, by the job they do, and the styles made of them."""
+"""The colors of one theme at one color depth, by purpose, and the styles made of them."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import Literal
@@ -10,14 +10,14 @@ Depth = Literal["truecolor", "256", "16", "none"]
 AREAS = frozenset(
     {"background", "panel", "surface", "selection", "diff_add_line", "diff_add_word", "diff_del_line", "diff_del_word"}
 )
-"""Tokens that stand behind text; all others are text or lines."""
+"""Tokens of backgrounds; all others are for text or lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """Words in rich's style language, one for each job: `#979dad`, `color(13)`, `dim`, `bold`, `reverse`; empty means "as it is".
+    """Styles in the language of rich, by purpose: `#979dad`, `color(13)`, `dim`, `bold`, `reverse`; empty means the default.
 
-    With 16 colors and with none there are no tones behind text (empty areas), the selection is reverse video and muted text is
+    With 16 colors and with none there are no background tones (empty areas), the selection is reverse video and muted text is
     dim, so a token is a style, not always a color: ask `style` instead of reading the words.
     """
 
@@ -61,16 +61,16 @@ class Palette:
 
     @property
     def line_tones(self) -> bool:
-        """Whether a changed line has a tone of its own; without, the whole line takes the color of `diff_add` or `diff_del`."""
+        """Whether a changed line has its own background; otherwise the line has the color of `diff_add` or `diff_del`."""
         return bool(self.diff_add_line)
 
     def style(
         self, token: str, on: str = "background", *, bold: bool = False, italic: bool = False, underline: bool = False
     ) -> Style:
-        """Return the style of a text token on an area token; made once, then the same object again.
+        """Return the style of a text token on an area token; cached.
 
         Raises:
-            AttributeError: there is no such token.
+            AttributeError: the token does not exist.
         """
         key = (token, on, bold, italic, underline)
         found = self._made.get(key)
@@ -85,15 +85,15 @@ class Palette:
         return self.style("text", token)
 
     def _make(self, token: str, on: str) -> Style:
-        behind: str = getattr(self, on) or self.background  # no tone of its own: the page shows through
-        if behind == "reverse":  # the hue would be lost in it, and dim text on it unreadable
+        background: str = getattr(self, on) or self.background  # without its own background: that of the page
+        if background == "reverse":  # the hue would be lost in it, and dim text on it unreadable
             return Style(reverse=True)
         front: str = getattr(self, token)
-        return Style.parse(front) + (Style.parse(f"on {behind}") if behind else Style.null())
+        return Style.parse(front) + (Style.parse(f"on {background}") if background else Style.null())
 
 
 def without_hues(palette: Palette) -> Palette:
-    """The same with attributes only (`NO_COLOR`): bold for what is loud, dim for what is quiet, reverse for the selection."""
+    """Return the styles with attributes only (`NO_COLOR`): bold for emphasis, dim for muted text, reverse for the selection."""
     loud = {
         "accent": "bold",
         "user": "bold",

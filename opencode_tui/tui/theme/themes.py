@@ -1,4 +1,4 @@
-"""All available themes: the built-in one, well-known schemes, and files of the user's own."""
+"""All available themes: the built-in one, well-known schemes, and the user's files."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,7 @@ from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.derive import Seed, derive_palette, parse
 from opencode_tui.tui.theme.palette import Depth, Palette
 
-# A theme of the user's own: a JSON file with `defs` and `theme`, as OpenCode has them; a value may differ in dark
-# and light.
+# A user's theme: a JSON file with `defs` and `theme`, in OpenCode's format; a value may differ in dark and light.
 
 _NEEDED = {
     "background": ("background",),
@@ -28,7 +27,7 @@ _NEEDED = {
     "function": ("syntaxFunction", "primary"),
     "builtin": ("syntaxType", "syntaxOperator", "secondary", "primary"),
 }
-"""What a palette grows from, and the names under which a file may say it, the best one first."""
+"""The basic colors, with the names that a theme file may use for them, in order of preference."""
 
 
 def read_theme(content: object, *, dark: bool) -> Seed:
@@ -73,7 +72,7 @@ def _mapping(value: object, what: str) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value)
 
 
-# Well-known color schemes by name: (dark, light), either may be missing. The numbers are their authors'.
+# Well-known color schemes by name: (dark, light), either may be missing. The values are by their authors.
 
 SEEDS: Mapping[str, tuple[Seed | None, Seed | None]] = {
     "catppuccin": (
@@ -162,11 +161,11 @@ SEEDS: Mapping[str, tuple[Seed | None, Seed | None]] = {
 MAX_BYTES = 200_000
 
 _OTHER_NAMES = {BUILT_IN: True, "opencode": True, "system": True, "dark": True, "light": False}
-"""Names of the built-in theme, OpenCode's among them; the last two say which side."""
+"""Names of the built-in theme, including OpenCode's; the last two name a variant."""
 
 
 def theme_folders(places: Places, config_dir: str | None = None) -> list[Path]:
-    """Return where theme files stand, the weakest first, as for all settings; `config_dir` is what OPENCODE_CONFIG_DIR says."""
+    """Return the folders of theme files, lowest precedence first, as for settings; `config_dir` is OPENCODE_CONFIG_DIR."""
     here, worktree = Path(places.directory), Path(places.worktree)
     inside = [folder for folder in reversed((here, *here.parents)) if folder.is_relative_to(worktree)]
     folders = [Path(places.config), *(folder / ".opencode" for folder in (Path(places.home), *(inside or [here])))]
@@ -174,7 +173,7 @@ def theme_folders(places: Places, config_dir: str | None = None) -> list[Path]:
 
 
 class Themes:
-    """Looks for files once, when it is made (that blocks); of two with one name the file of the later folder wins."""
+    """Lists theme files once, in the constructor, which blocks; of two with one name that of the later folder wins."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._files: dict[str, Path] = {}
@@ -189,11 +188,11 @@ class Themes:
         return [BUILT_IN, *sorted({*SEEDS, *self._files} - {BUILT_IN})]
 
     def is_own(self, name: str) -> bool:
-        """Return whether a file says what it looks like."""
+        """Return whether the theme comes from a file."""
         return name in self._files
 
     def palette(self, name: str, *, dark: bool, depth: Depth) -> Palette:
-        """The palette of a theme; one without a light or a dark side comes as it is. Raises ValueError with the reason. Blocks.
+        """Return the palette of a theme; one with a single variant is used for both. Raises ValueError with the reason. Blocks.
 
         With 16 colors and fewer all themes look like the built-in one: the terminal's own colors.
         """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 _BREAKS = frozenset(" /_-.:@")
 _FAR = 400
-"""Characters of a name that are matched."""
+"""Maximum matched characters of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ def match(query: str, name: str) -> Match | None:
 
 
 def ranked(query: str, names: Sequence[str]) -> list[tuple[int, Match]]:
-    """Return the places of the names that match, the most alike first; equal ones keep their order."""
+    """Return the indexes of the matching names, best first; equal ones keep their order."""
     found = [(number, hit) for number, name in enumerate(names) if (hit := match(query, name)) is not None]
     return sorted(found, key=lambda one: -one[1].score) if query.strip() else found
 
 
 def _best_run(wanted: str, text: str) -> int:
-    """Return where the query is as one piece, at the start of a word if it does so anywhere; -1 when it does not."""
+    """Return the position of the contiguous query, preferably at the start of a word; -1 if there is none."""
     at = first = text.find(wanted)
     while at >= 0:
         if at == 0 or text[at - 1] in _BREAKS:

@@ -1,4 +1,4 @@
-"""One row of cells: pieces from the left, facts at the right, cut by cells so that wide signs keep the columns."""
+"""One row of cells: pieces from the left, facts at the right, truncated by cells so that wide characters keep the columns."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ Piece = tuple[str, Style]
 
 
 def row(width: int, left: Sequence[Piece], right: Sequence[Piece] = (), *, fill: Style, mark: str = "…") -> Strip:
-    """A strip of `width` cells: `right` keeps its room, `left` is cut at its end with `mark`, `fill` is between them."""
+    """A strip of `width` cells: `right` is complete, `left` is truncated with `mark`, `fill` is between them."""
     facts = measure(right)
     if facts > width:
         right, facts = clip(right, width, mark), width
@@ -29,12 +29,12 @@ def row(width: int, left: Sequence[Piece], right: Sequence[Piece] = (), *, fill:
 
 
 def strip(pieces: Iterable[Piece], width: int | None = None) -> Strip:
-    """Return the pieces as they are, empty ones left out."""
+    """Return the pieces without empty ones."""
     return Strip([Segment(text, style) for text, style in pieces if text], width)
 
 
 def change_counts(look: Look, additions: int, deletions: int, area: str) -> list[Piece]:
-    """Return `+18 −1` in their colors, without what is zero."""
+    """Return `+18 −1` in their colors, without zeros."""
     pieces: list[Piece] = []
     if additions:
         pieces.append((f"{look.glyphs.plus}{additions}", look.palette.style("diff_add", area)))
@@ -45,12 +45,12 @@ def change_counts(look: Look, additions: int, deletions: int, area: str) -> list
 
 
 def measure(pieces: Iterable[Piece]) -> int:
-    """Return how many cells the pieces take."""
+    """Return the width of the pieces in cells."""
     return sum(cells(text) for text, _ in pieces)
 
 
 def clip(pieces: Sequence[Piece], room: int, mark: str = "…") -> Sequence[Piece]:
-    """Return the pieces, their end cut off with a mark when they take more than `room` cells."""
+    """Return the pieces, truncated with a mark if they are wider than `room` cells."""
     if measure(pieces) <= room:
         return pieces
     kept: list[Piece] = []
@@ -66,16 +66,16 @@ def clip(pieces: Sequence[Piece], room: int, mark: str = "…") -> Sequence[Piec
     return kept
 
 
-# A widget that draws whole rows from plain values; a row that cannot be drawn says so and takes nothing else down.
+# A widget that draws rows from plain values; the failure of one row is shown in it and affects no other.
 
 _log = logging.getLogger(__name__)
 
 
 class Rows(ErrorBoundary, Widget):
-    """Draws `rows()` again after `redraw`, a resize or another look; between those it costs nothing."""
+    """Draws `rows()` only after `redraw`, a resize or another look."""
 
     area = "background"
-    """The tone behind empty cells."""
+    """The background of empty cells."""
 
     _drawn: tuple[object, Sequence[Strip]] | None = None
 
@@ -85,7 +85,7 @@ class Rows(ErrorBoundary, Widget):
         return look_of(self)
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the rows to show, from the top; those that are missing are empty."""
+        """Return the rows to show, from the top; missing ones are empty."""
         raise NotImplementedError
 
     def redraw(self) -> None:
@@ -94,7 +94,7 @@ class Rows(ErrorBoundary, Widget):
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One row for the compositor."""
+        """Return one row for the compositor."""
         rows = self._rows()
         width = self.size.width
         return rows[y] if y < len(rows) else Strip.blank(width, self.look.palette.area(self.area))

@@ -1,15 +1,15 @@
-"""How many lines a turn of the wheel scrolls: so many a step, more while it turns fast when that is wanted."""
+"""The number of lines that a step of the mouse wheel scrolls; with acceleration, fast steps scroll more."""
 
 import time
 from collections.abc import Callable
 
 LINES = 3.0
 FAST_S, MOST, GAIN = 0.06, 6.0, 0.5
-"""Seconds between steps that count as fast, the factor that fast steps reach, and by how much each of them adds."""
+"""Maximum seconds between fast steps, the maximum factor of fast steps, and the increase per step."""
 
 
 class Wheel:
-    """Fractions of lines are kept for the next step."""
+    """Converts steps to lines; fractions of lines are kept for the next step."""
 
     def __init__(
         self, lines: float = LINES, *, accelerates: bool = False, clock: Callable[[], float] = time.monotonic

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.schema.event.event import PermissionAsked, SessionDeleted, SessionUpdated
-from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.tui.state.controller import SessionController
 from tests.support.terminal.conversation import ROOT, SESSION
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
@@ -22,7 +22,7 @@ class Held:
         self.opened = 0
         door = as_client(self.client)
         self.control = SessionController(
-            door, opened=self._open, lagged=lambda: None, notified=self._told, clock=lambda: 0.0
+            door, opened=self._open, lagged=lambda: None, requested=self._ignore, clock=lambda: 0.0
         )
 
     async def _list(self) -> list[Any]:
@@ -34,7 +34,7 @@ class Held:
     def _open(self) -> None:
         self.opened += 1
 
-    def _told(self, _event: ScreenToastShown) -> None: ...
+    def _ignore(self, _event: ScreenEvent) -> None: ...
 
     async def begin(self) -> "asyncio.Task[None]":
         """Begin to read anew; returns when the list was read and waits to be told."""

@@ -4,11 +4,16 @@ Plugins of editors drive the screen this way. Such a client may do the same with
 no command answers a question of the agent.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
-from opencode_tui.schema.event.event import Event
-from opencode_tui.schema.event.screen_event import ScreenCommandGiven, ScreenSessionSelected, ScreenTextAppended
+from opencode_tui.schema.event.screen_event import (
+    ScreenCommandGiven,
+    ScreenEvent,
+    ScreenSessionSelected,
+    ScreenTextAppended,
+    ScreenToastShown,
+)
 from opencode_tui.tui.chrome.activity import Kind
 from opencode_tui.tui.keymap import BY_ID, Action
 from opencode_tui.tui.prompt.box import PromptBox
@@ -54,22 +59,20 @@ class _RemoteScreen(Protocol):
 
     def show_note(self, kind: Kind, words: str, facts: str = "") -> None: ...
 
+    def show_toast(self, event: ScreenToastShown) -> None: ...
 
-def on_screen_event(chat: _RemoteScreen, apply: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Return a handler of events: commands run here, all other events go to `apply`."""
 
-    def handle(event: Event) -> None:
-        match event:
-            case ScreenTextAppended():
-                chat.prompt.paste(event.text)
-            case ScreenCommandGiven():
-                _run_command(chat, event.command)
-            case ScreenSessionSelected():
-                chat.open_session(event.session_id)
-            case _:
-                apply(event)
-
-    return handle
+def on_screen_event(chat: _RemoteScreen, event: ScreenEvent) -> None:
+    """Do what a client requests of the screen."""
+    match event:
+        case ScreenTextAppended():
+            chat.prompt.paste(event.text)
+        case ScreenCommandGiven():
+            _run_command(chat, event.command)
+        case ScreenSessionSelected():
+            chat.open_session(event.session_id)
+        case ScreenToastShown():
+            chat.show_toast(event)
 
 
 def _run_command(chat: _RemoteScreen, command: str) -> None:

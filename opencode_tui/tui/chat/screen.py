@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -118,15 +119,15 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
         self.sidebar = Sidebar()
         self.mount(self.sidebar)
-        opened, lagged, toast = self.show_conversation, self._reload, self.show_toast
+        opened, lagged, requested = self.show_conversation, self._reload, partial(on_screen_event, self)
         control = self.control = SessionController(
-            client, opened=opened, lagged=lagged, notified=toast, clock=self._clock
+            client, opened=opened, lagged=lagged, requested=requested, clock=self._clock
         )
         panels = self.panels = PanelHost(self, control)
         self.acts = ActionTable(self, self._app_api, panels, control)
         title, notify = self._app_api.title_line, self._app_api.notify_terminal
         self._chrome = ChromeRefresh(self, control, panels, title, notify)
-        pump = Pump(client, apply=on_screen_event(self, control.apply), drained=self.refresh_chrome_soon)
+        pump = Pump(client, apply=control.apply, drained=self.refresh_chrome_soon)
         self.run_worker(self._begin(control, pump), exit_on_error=False)
 
     async def _begin(self, control: "SessionController", pump: "Pump") -> None:

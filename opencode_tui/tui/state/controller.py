@@ -18,7 +18,7 @@ from opencode_tui.schema.api.request import (
 )
 from opencode_tui.schema.error import BusyError, NotFoundError
 from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
-from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.undo import stored_report, undone_files
@@ -54,7 +54,7 @@ class _Turn:
 class SessionController:
     """The shown session and its state. `opened` is called when another conversation must be shown.
 
-    `lagged` is called when events were lost, `notified` with a message for the user.
+    `lagged` is called when events were lost, `requested` with a request of a client to the screen.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SessionController:
         *,
         opened: Callable[[], None],
         lagged: Callable[[], None],
-        notified: Callable[[ScreenToastShown], None],
+        requested: Callable[[ScreenEvent], None],
         clock: Callable[[], float],
     ) -> None:
         self.client = client
@@ -95,7 +95,7 @@ class SessionController:
         self._folder_reading = asyncio.Lock()
         self._opened = opened
         self._lagged = lagged
-        self._notified = notified
+        self._requested = requested
 
     @property
     def session_id(self) -> str | None:
@@ -217,8 +217,8 @@ class SessionController:
         if isinstance(event, BusLagged):
             self._lagged()
             return
-        if isinstance(event, ScreenToastShown):
-            self._notified(event)
+        if isinstance(event, ScreenEvent):
+            self._requested(event)
             return
         if self.folder.apply(event, self.now()):
             self._is_urgent = True

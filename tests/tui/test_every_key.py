@@ -19,12 +19,12 @@ def test_every_name_that_the_settings_know_is_bound_or_told_to_be_none() -> None
 async def test_every_bound_name_does_something(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path) as page:
         chat = page.app.chat
-        assert chat.acts is not None
+        assert chat.action_table is not None
         chat.prompt.editor.put("text")
         idle = [
             one.id
             for one in ACTIONS
-            if not chat.acts.knows(one.id) and not chat.prompt.editor.can(one.id) and one.id not in RECALLED
+            if not chat.action_table.knows(one.id) and not chat.prompt.editor.can(one.id) and one.id not in RECALLED
         ]
         assert idle == []
 

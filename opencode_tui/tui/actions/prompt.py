@@ -108,12 +108,12 @@ class PromptActions:
         if one is None:
             self._screen.show_note("note", "Nothing is attached")
             return
-        acts = AttachmentActions(
+        actions = AttachmentActions(
             write_out=lambda: box.unfold(marker),
             view=lambda: self._screen.do(self._view(one)),
             remove=lambda: box.detach(marker),
         )
-        self._screen.open_page(AttachmentScreen(marker, one, acts))
+        self._screen.open_page(AttachmentScreen(marker, one, actions))
 
     async def _view(self, one: Attachment) -> None:
         from opencode_tui.tui.prompt.desktop import view_image

@@ -47,7 +47,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
     """The main screen; `attach` adds what the first frame does not need."""
 
     control: "SessionController | None" = None
-    acts: "ActionTable | None" = None
+    action_table: "ActionTable | None" = None
     panels: "PanelHost | None" = None
     sidebar: "Sidebar | None" = None
     view: "ConversationView | None" = None
@@ -124,7 +124,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             client, opened=opened, lagged=lagged, requested=requested, clock=self._clock
         )
         panels = self.panels = PanelHost(self, control)
-        self.acts = ActionTable(self, self._app_api, panels, control)
+        self.action_table = ActionTable(self, self._app_api, panels, control)
         title, notify = self._app_api.title_line, self._app_api.notify_terminal
         self._chrome = ChromeRefresh(self, control, panels, title, notify)
         pump = Pump(client, apply=control.apply, drained=self.refresh_chrome_soon)
@@ -140,13 +140,13 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             return
         self.run_worker(pump.run(), exit_on_error=False)
         self.refresh_chrome()
-        assert self.acts is not None
+        assert self.action_table is not None
         if self._is_submitted:
-            self.acts.prompt.submit()
+            self.action_table.prompt.submit()
         if self.options.prompt:
             typed = self.prompt.pop_draft()
             self.prompt.editor.put(self.options.prompt)
-            self.acts.prompt.submit()
+            self.action_table.prompt.submit()
             self.prompt.put_back(typed)
 
     def _reload(self) -> None:
@@ -272,7 +272,7 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
         editor = self.focused
         if action.area == "prompt":
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
-        if self.acts is None:
+        if self.action_table is None:
             return action.id == "app_exit"
         if action.id == "help_view" and self._app_api.last_key == "question_mark":
             return False  # the prompt decides by the text before it
@@ -280,8 +280,8 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             return False
         if self.panels is not None and self.panels.is_open:
             is_kept = action.id == "session_interrupt" and self.panels.closes_on_escape
-            return not is_kept and not action.id.startswith("agent_") and self.acts.can(action)
-        return self.acts.can(action)
+            return not is_kept and not action.id.startswith("agent_") and self.action_table.can(action)
+        return self.action_table.can(action)
 
     @property
     def _is_reading(self) -> bool:
@@ -304,8 +304,8 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.prompt.clear()
         elif isinstance(editor, Editor) and editor.can(action_id):
             editor.apply(action_id)
-        elif self.acts is not None:
-            self.acts.do(action_id)
+        elif self.action_table is not None:
+            self.action_table.do(action_id)
         elif action_id == "app_exit":
             self.leave()
 
@@ -316,16 +316,16 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
     def submit(self) -> None:
         """Send the prompt, or send it once the engine is open."""
-        if self.acts is not None:
-            self.acts.prompt.submit()
+        if self.action_table is not None:
+            self.action_table.prompt.submit()
         else:
             self._is_submitted = True
 
     def on_editor_help_requested(self, event: Editor.HelpRequested) -> None:
         """Show the keyboard shortcuts, unless `?` is bound to something else."""
         event.stop()
-        if self.acts is not None and "?" in self.keymap.keys("help_view"):
-            self.acts.do("help_view")
+        if self.action_table is not None and "?" in self.keymap.keys("help_view"):
+            self.action_table.do("help_view")
         else:
             self.prompt.editor.put_in("?")
 
@@ -352,23 +352,23 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
 
     def on_revert_requested(self, event: "requests.RevertRequested") -> None:
         """Preview an undo from a message on."""
-        if self.acts is not None:
-            self.do(self.acts.undo.ask(event.message_id, event.part_id))
+        if self.action_table is not None:
+            self.do(self.action_table.undo.ask(event.message_id, event.part_id))
 
     def on_redo_requested(self, _event: "requests.RedoRequested") -> None:
         """Redo what was undone."""
-        if self.acts is not None:
-            self.acts.do("messages_redo")
+        if self.action_table is not None:
+            self.action_table.do("messages_redo")
 
     def on_fork_requested(self, event: "requests.ForkRequested") -> None:
         """Fork from a message."""
-        if self.acts is not None and self.control is not None and self.control.session_id is not None:
-            self.do(self.acts.session.fork(self.control.session_id, event.message_id))
+        if self.action_table is not None and self.control is not None and self.control.session_id is not None:
+            self.do(self.action_table.session.fork(self.control.session_id, event.message_id))
 
     def on_restore_requested(self, event: "requests.RestoreRequested") -> None:
         """Restore a pruned output in the context."""
-        if self.acts is not None:
-            self.do(self.acts.session.restore(event.item.part.id))
+        if self.action_table is not None:
+            self.do(self.action_table.session.restore(event.item.part.id))
 
     def on_copy_requested(self, event: "requests.CopyRequested") -> None:
         """Copy through the terminal."""
@@ -410,10 +410,10 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
     def on_editor_opened(self, event: "Editor.Opened") -> None:
         """Show the attachment of the clicked marker, if there is one."""
         event.stop()
-        if self.acts is not None and self.prompt.open_attachment(event.marker) is not None:
-            self.acts.prompt.open_attachment(event.marker)
+        if self.action_table is not None and self.prompt.open_attachment(event.marker) is not None:
+            self.action_table.prompt.open_attachment(event.marker)
 
     def open_session(self, session_id: str) -> None:
         """Show another session, once the engine is open."""
-        if self.acts is not None:
-            self.acts.session.open(session_id)
+        if self.action_table is not None:
+            self.action_table.session.open(session_id)

@@ -105,8 +105,8 @@ class Sections:
                 (glyphs.gauge_free * (room - used), self.style("border")),
             ]
             rows = [self.line(gauge)]
-        told = self.line([(f"{amount(facts.used)} tokens", muted)], [(facts.cost, muted)] if facts.cost else ())
-        return [self.head("Context", right), *rows, told]
+        usage = self.line([(f"{amount(facts.used)} tokens", muted)], [(facts.cost, muted)] if facts.cost else ())
+        return [self.head("Context", right), *rows, usage]
 
     def todos(self, todos: Sequence[Todo]) -> list[Strip]:
         """Return the todos with their state."""
@@ -182,8 +182,8 @@ class Sections:
             (f"{one.kind} " if one.kind else "", palette.style("muted", area) + meta),
             (one.title, palette.style("text", area, bold=is_shown) + meta),
         ]
-        told = "" if one.branch else f" {age(one.info.time.updated, facts.now)}"
-        right = [(told, palette.style("muted", area) + meta)] if told else []
+        updated = "" if one.branch else f" {age(one.info.time.updated, facts.now)}"
+        right = [(updated, palette.style("muted", area) + meta)] if updated else []
         inside = row(self._width - 2 * MARGIN, left, right, fill=fill, mark=glyphs.ellipsis)
         bar = (glyphs.user_bar, palette.style("accent", area) + meta) if is_shown else (" ", fill)
         return Strip([Segment(*bar), Segment(" ", fill), *inside, Segment("  ", fill)], self._width)

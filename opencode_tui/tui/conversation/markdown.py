@@ -251,7 +251,7 @@ class BlockBuilder:
                 self.blocks.append(self._open)
             self._open.lines.append(text)
         elif isinstance(self._open, Paragraph) and not mark and not self._open.level:
-            self._go_on_paragraph(self._open, text, is_guess=is_guess)
+            self._continue_paragraph(self._open, text, is_guess=is_guess)
         elif column >= 4 and not mark and not self._levels and (self._is_blank or not self.blocks):
             self._open = None
             self._push(Code(indent, self._quote, self._is_blank, lines=[" " * (column - 4) + text]))
@@ -259,7 +259,7 @@ class BlockBuilder:
             self._open = Paragraph(indent, self._quote, self._is_blank, [text], mark, size=len(text))
             self._push(self._open)
 
-    def _go_on_paragraph(self, block: Paragraph, text: str, *, is_guess: bool) -> None:
+    def _continue_paragraph(self, block: Paragraph, text: str, *, is_guess: bool) -> None:
         if not is_guess and _UNDERLINE.match(text):
             block.level = 1 if text[0] == "=" else 2
             block.gap = True

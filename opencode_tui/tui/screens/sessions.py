@@ -120,8 +120,8 @@ class SessionRows:
             pieces.append((pad(words, STATE), style(hue, area)))
         if self._width() >= CHANGES_FROM:
             pieces += self._changes(one.info, area)
-        told = age(one.info.time.updated, self._control.now())
-        figures = pad(cost_words(self._costs[one.info.id]), COST, is_right=True) + pad(told, AGE, is_right=True)
+        updated = age(one.info.time.updated, self._control.now())
+        figures = pad(cost_words(self._costs[one.info.id]), COST, is_right=True) + pad(updated, AGE, is_right=True)
         return [*pieces, (figures, style("muted", area))]
 
     def _changes(self, info: SessionInfo, area: str) -> list[Piece]:
@@ -221,8 +221,8 @@ class SessionsScreen(PageScreen):
     def page_keys(self) -> Sequence[PageKey]:
         """Return the active keys of the selected session."""
         named = {action_id: self._keymap.page_hint(action_id) for action_id in SESSION_PAGE}
-        acts = [("enter", "open"), *((key, WORDS[action_id]) for action_id, key in named.items() if key)]
-        return [PageKey(key, words, partial(self._leave, words)) for key, words in acts]
+        keys = [("enter", "open"), *((key, WORDS[action_id]) for action_id, key in named.items() if key)]
+        return [PageKey(key, words, partial(self._leave, words)) for key, words in keys]
 
     def on_key(self, event: events.Key) -> None:
         """Run an action, filter by typed text, or handle the key as every page does."""
@@ -308,10 +308,10 @@ class SessionsScreen(PageScreen):
         look = self.listing.look
         spent = sum(self._costs.get(one.info.id, 0.0) for one in rows)
         folder = screen_line(self._control.client.directory.name)
-        told = " · ".join([folder, plural(len(rows), "session"), *([money(spent)] if spent else [])])
+        summary = " · ".join([folder, plural(len(rows), "session"), *([money(spent)] if spent else [])])
         assert isinstance(self.head, SessionsHead)
         title: list[Piece] = [("Sessions", self.style("text", bold=True))]
-        self.head.update_title(title, [(look.words(told), self.style("muted"))], typed=self._typed)
+        self.head.update_title(title, [(look.words(summary), self.style("muted"))], typed=self._typed)
 
     def _update_costs(self) -> None:
         self.run_worker(self._read_costs(), exclusive=True, group="costs", exit_on_error=False)

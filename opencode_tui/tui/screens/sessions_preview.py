@@ -69,8 +69,8 @@ def draw_glimpse(title: str, glimpse: Glimpse, look: Look, room: int) -> list[Se
     ]
     if glimpse.todos:
         done = sum(one.status == "completed" for one in glimpse.todos)
-        told = [(f"{done} of {len(glimpse.todos)}", style("muted", AREA))]
-        lines += [[], _head("Todo", told, look, room), *(_todo(one, look) for one in glimpse.todos[:TODOS])]
+        progress = [(f"{done} of {len(glimpse.todos)}", style("muted", AREA))]
+        lines += [[], _head("Todo", progress, look, room), *(_todo(one, look) for one in glimpse.todos[:TODOS])]
     if glimpse.diffs:
         added, removed = (sum(getattr(one, name) for one in glimpse.diffs) for name in ("additions", "deletions"))
         head = _head("Changes", change_columns(look, added, removed, AREA), look, room)

@@ -70,8 +70,8 @@ def draw_effects(moment: Moment, effects: RevertEffects | None, look: Look, room
         return [*lines, [(effects.error, muted)]]
     scope = effects.preview.scope
     if scope is not None:
-        told = f"Removes {plural(scope.requests, 'turn')} ({plural(len(scope.messages), 'message')}). Can be redone."
-        lines += [*([(told[start:end], muted)] for start, end in breaks(told, room)), []]
+        summary = f"Removes {plural(scope.requests, 'turn')} ({plural(len(scope.messages), 'message')}). Can be redone."
+        lines += [*([(summary[start:end], muted)] for start, end in breaks(summary, room)), []]
     lines += _files(effects.files, look, room) if effects.files else [[("No file changes.", muted)]]
     change = effects.change
     if change is not None:
@@ -139,9 +139,9 @@ class TimelineScreen(PageScreen):
         """Show all moments, the last one selected."""
         turns = sum(not one.is_rule for one in self._moments)
         changed = sum(step.is_change for one in self._moments for step in one.steps)
-        told = f"{plural(turns, 'turn')} · {plural(changed, 'step')} with changes"
+        summary = f"{plural(turns, 'turn')} · {plural(changed, 'step')} with changes"
         head = [("Timeline", self.style("text", bold=True))]
-        self.head.show([(head, [(self.listing.look.words(told), self.style("muted"))])])
+        self.head.show([(head, [(self.listing.look.words(summary), self.style("muted"))])])
         chosen = next((one.message_id for one in reversed(self._moments) if not one.is_rule), "")
         self.listing.show(self._entries(), chosen=chosen)
         self.preview.show(self._draw_preview)
@@ -228,10 +228,10 @@ class TimelineScreen(PageScreen):
         glyphs = self.listing.look.glyphs
         items = self._control.transcript.items
         found = (one for one in items if isinstance(one, CompactionItem) and one.message_id == moment.message_id)
-        told = _compaction_words(next(found, None))
+        compaction = _compaction_words(next(found, None))
 
         def left(area: str) -> Sequence[Piece]:
-            words = [(moment.text, self.style("text", area)), (told, self.style("muted", area))]
+            words = [(moment.text, self.style("text", area)), (compaction, self.style("muted", area))]
             return [*self._head(clock(moment.time), glyphs.compacted, "accent", area), *words]
 
         return Entry(left)
@@ -245,8 +245,8 @@ class TimelineScreen(PageScreen):
             state: State = state_of(facts.info, self._control.folder) if facts is not None else "idle"
             if facts is None or state not in ("running", "asks", "retry"):
                 return [*self._head("now", glyphs.waiting, "muted", area), ("idle", self.style("muted", area))]
-            told = {"asks": "waiting for your answer", "retry": "waiting to retry"}.get(state, facts.word)
-            words = (told[:1].lower() + told[1:], self.style(HUES[state], area))
+            status = {"asks": "waiting for your answer", "retry": "waiting to retry"}.get(state, facts.word)
+            words = (status[:1].lower() + status[1:], self.style(HUES[state], area))
             return [*self._head("now", sign_of(state, glyphs), HUES[state], area), words]
 
         return Entry(left)
@@ -270,8 +270,8 @@ class TimelineScreen(PageScreen):
 
         def right(area: str) -> Sequence[Piece]:
             if step.session_id:
-                told = look.words(f"{plural(step.messages, 'message')} · {clock(step.time)}")
-                return [(told, self.style("muted", area))]
+                summary = look.words(f"{plural(step.messages, 'message')} · {clock(step.time)}")
+                return [(summary, self.style("muted", area))]
             return change_columns(look, step.additions, step.deletions, area, is_quiet=True)
 
         return Entry(left, right, step.session_id)

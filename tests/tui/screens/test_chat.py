@@ -524,7 +524,7 @@ async def test_a_quit_by_mouse_asks_no_second_time(environ: dict[str, str], fold
     async with screen(environ, folder) as page:
         await page.press("ctrl+c")
         await page.sees("again to quit")
-        page.app.chat.acts.run._disarm()  # pyright: ignore[reportOptionalMemberAccess, reportPrivateUsage] - the five seconds are over
+        page.app.chat.action_table.run._disarm()  # pyright: ignore[reportOptionalMemberAccess, reportPrivateUsage] - the five seconds are over
         page.app.chat.post_message(Pressed("app_exit"))
         await page.ends()
 
@@ -623,10 +623,10 @@ async def test_nothing_of_a_longer_session_stays_below_a_shorter_one(environ: di
         await page.send("second")
         await page.sees("✓ Done")
         second = page.session_id
-        assert page.app.chat.acts is not None and first is not None and second is not None
-        page.app.chat.acts.session.open(first)
+        assert page.app.chat.action_table is not None and first is not None and second is not None
+        page.app.chat.action_table.session.open(first)
         await page.sees("paragraph 7")
-        page.app.chat.acts.session.open(second)
+        page.app.chat.action_table.session.open(second)
         await page.sees("▎ second")
         assert "paragraph" not in page.text()
 

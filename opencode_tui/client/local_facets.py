@@ -78,7 +78,7 @@ class Calls(Protocol):
         ...
 
     def function(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Return a function that calls this one of the engine, which returns at once."""
+        """Return a function that calls this one of the engine, which does not block."""
         ...
 
     def subscription(self, subscribe: Callable[[], R]) -> R:

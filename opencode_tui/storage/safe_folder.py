@@ -105,7 +105,7 @@ class OpenFolder:
         os.replace(self._at(source), self._at(target), src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def make_hard_link(self, source: str, name: str) -> None:
-        """Give a file a second name."""
+        """Create a hard link to a file."""
         folder = self.descriptor
         os.link(self._at(source), self._at(name), src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
 

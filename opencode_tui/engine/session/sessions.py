@@ -21,7 +21,7 @@ from opencode_tui.schema.session.session import SessionInfo, SessionTime, defaul
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
 
-# A short name of two words for a session, for file names; not unique and no key. Source: reference, section 1.
+# A short name of two words for a session, for file names; not unique. Source: reference, section 1.
 
 _ADJECTIVES = (
     "amber", "brisk", "calm", "clever", "coral", "crisp", "dapper", "eager", "fair", "gentle", "golden", "hardy", "hidden", "keen",

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
-# Clicks on the key hints around the prompt.
+# Clicks on key hints.
 
 _META = "act"
 

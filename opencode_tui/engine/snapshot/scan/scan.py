@@ -137,7 +137,7 @@ class FileRecorder:
 def _read_regular(name: str, folder: int, status: os.stat_result) -> tuple[bytes, os.stat_result]:
     """Return the bytes of a regular file in an open folder, and its status before they were read.
 
-    `status` is the last known one; the next scan detects a change since. Raises FileNotFoundError when it is no regular file.
+    `status` is the last known one; the next scan detects a change since. Raises FileNotFoundError when it is not a regular file.
     """
     descriptor = os.open(name, READ, dir_fd=folder)
     try:

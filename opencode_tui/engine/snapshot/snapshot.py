@@ -114,14 +114,14 @@ class Snapshots:
         def work(opened: LockedWorktree, stop: threading.Event) -> Report:
             tree = opened.worktree
 
-            def report(reverted: Reverted) -> Report:
+            def make_report(reverted: Reverted) -> Report:
                 report = report_of(tree, reverted, unrecorded_paths(tree, all_patches))
                 report = report if active is None else combine(tree, active, report)
                 for name in {report.before, reverted.before.id, report.after}:
                     opened.snapshot_log.add(name, self._clock())
                 return report
 
-            return tree.revert(tree.plan(all_patches, opened.change_log.read().contested), key=key, make_report=report)
+            return tree.revert(tree.plan(all_patches, opened.change_log.read().contested), key=key, make_report=make_report)
 
         return await self.lock.run(work)
 

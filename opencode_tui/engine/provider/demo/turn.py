@@ -107,8 +107,8 @@ def summarize(request: LlmRequest) -> str:
         for block in entry.content
         if isinstance(block, TextBlock)
     ]
-    texts = [text for entry in request.messages for text in plain_texts(entry) if not _RESULT.match(text)]
-    asked = [one_line(text) for text in texts if "summarize the conversation" not in text]
+    requests = [text for entry in request.messages for text in plain_texts(entry) if not _RESULT.match(text)]
+    asked = [one_line(text) for text in requests if "summarize the conversation" not in text]
     ends = [found[1] for text in texts if (found := _RESULT.match(text))]
     calls = [found for text in texts for found in _CALLED.finditer(text)]
     done = [_describe(found[1], found[2], end) for found, end in zip(calls, [*ends, *[""] * len(calls)], strict=False)]

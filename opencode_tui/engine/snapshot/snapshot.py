@@ -121,7 +121,9 @@ class Snapshots:
                     opened.snapshot_log.add(name, self._clock())
                 return report
 
-            return tree.revert(tree.plan(all_patches, opened.change_log.read().contested), key=key, make_report=make_report)
+            return tree.revert(
+                tree.plan(all_patches, opened.change_log.read().contested), key=key, make_report=make_report
+            )
 
         return await self.lock.run(work)
 

@@ -70,6 +70,11 @@ def test_help_and_version_load_nothing_heavy(tmp_path: Path, environ: dict[str, 
     assert names & heavy == set()
 
 
+def test_the_list_of_commands_loads_no_library_for_values(tmp_path: Path, environ: dict[str, str]) -> None:
+    code = "from opencode_tui.cli.main import run_command_line as run; assert run(['--help']) == 0"
+    assert "msgspec" not in loaded_after(code, tmp_path, environ)[0]
+
+
 def test_version_does_not_load_click(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "import sys; sys.argv[1:] = ['--version']; from opencode_tui.__main__ import main; main()"
     assert "click" not in loaded_after(code, tmp_path, environ)[0]

@@ -2,14 +2,13 @@
 
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
-from msgspec import Struct
 
 
-class Entry(Struct, frozen=True):
+class Entry(NamedTuple):
     """Where a command is defined (`package.module:attribute`), and its `short_help`, under 45 characters."""
 
     target: str

@@ -8,11 +8,10 @@ import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import click
 from click.shell_completion import shell_complete
-from msgspec import Struct
 
 from opencode_tui import __version__
 from opencode_tui.cli.errors import DONE, report_error
@@ -37,7 +36,7 @@ DEFAULT_COMMAND = "tui"
 """The command that runs when none is named."""
 
 
-class GlobalOptions(Struct, frozen=True):
+class GlobalOptions(NamedTuple):
     """The values of the global options; the object of click's context."""
 
     log_level: str | None

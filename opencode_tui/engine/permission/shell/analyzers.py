@@ -162,18 +162,18 @@ def run_ssh(call: Call) -> None:
     """Analyze `ssh`: commands on the other machine are unknown; some options run commands on this one."""
     call.network()
     call.opaque()
-    _note_options(call)
+    _record_options(call)
     split_options(call, _SSH)
 
 
 def run_copy(call: Call) -> None:
     """Analyze `scp`, `sftp`: local words are files."""
     call.network()
-    _note_options(call)
+    _record_options(call)
     _copy(call, _SCP)
 
 
-def _note_options(call: Call) -> None:
+def _record_options(call: Call) -> None:
     for text in call.texts():
         found = _SSH_RUNS.search(text)
         if found:
@@ -250,31 +250,31 @@ def run_container(call: Call) -> None:
     for index, text in enumerate(texts):
         following = texts[index + 1] if index + 1 < len(texts) else ""
         if text in ("-v", "--volume"):
-            _note_volume(call, following)
+            _record_volume(call, following)
         elif text.startswith("--volume="):
-            _note_volume(call, text.partition("=")[2])
+            _record_volume(call, text.partition("=")[2])
         elif re.match(r"-v.", text):
-            _note_volume(call, text[2:])
+            _record_volume(call, text[2:])
         elif "--mount" in (text, text.partition("=")[0]):
-            _note_mount(call, text.partition("=")[2] or following)
+            _record_mount(call, text.partition("=")[2] or following)
     operands, _ = split_options(Call(call.program, words, call.state, call.runner), _CONTAINER)
-    _note_operands(call, [word.text for word in operands])
+    _record_operands(call, [word.text for word in operands])
 
 
-def _note_volume(call: Call, text: str) -> None:
+def _record_volume(call: Call, text: str) -> None:
     source = text.partition(":")[0]
     if source.startswith(("/", ".", "~")):
         call.use_text(call.state.home + source[1:] if source.startswith("~") else source, "rw")
 
 
-def _note_mount(call: Call, text: str) -> None:
+def _record_mount(call: Call, text: str) -> None:
     for pair in text.split(","):
         key, _, value = pair.partition("=")
         if key in ("src", "source"):
             call.use_text(value, "rw")
 
 
-def _note_operands(call: Call, texts: list[str]) -> None:
+def _record_operands(call: Call, texts: list[str]) -> None:
     verb = texts[0] if texts else ""
     if verb in ("cp", "build", "import", "load", "save", "export", "buildx", "image"):
         for text in texts[1:]:

@@ -1,0 +1,27 @@
+"""What a confined command may reach, independent of how the operating system enforces it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+Network = Literal["none", "full"]
+
+
+class Policy(Struct, frozen=True):
+    """What a confined command may reach. Paths are absolute with links resolved, and exist when the policy is built."""
+
+    read: tuple[Path, ...]
+    """Folders and files that may be read."""
+    write: tuple[Path, ...]
+    """Folders and files that may also be written."""
+    read_only: tuple[Path, ...]
+    """Below a writable path: may be read, never written."""
+    hidden: tuple[Path, ...]
+    """Below a readable path: reading fails with "permission denied"."""
+    temp: Path
+    """The session's own temp folder: mounted as /tmp where mounts are possible, named by TMPDIR elsewhere."""
+    network: Network
+    environ: Mapping[str, str]
+    """The complete environment of the command."""

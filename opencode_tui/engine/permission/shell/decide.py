@@ -6,8 +6,8 @@ deny > ask-external > ask > allow. A scan without members or with unknown ones m
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.ruleset import evaluate
-from opencode_tui.engine.permission.shell.paths import is_secret
 from opencode_tui.engine.permission.shell.scan import Member, Scan
 from opencode_tui.schema.permission import Rule
 

@@ -4,6 +4,7 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import Literal
 
+from opencode_tui.engine.permission.protected import is_protected, is_secret
 from opencode_tui.engine.permission.shell.filesystem import ShellFileSystem
 from opencode_tui.engine.permission.shell.paths import (
     expand_glob,
@@ -11,8 +12,6 @@ from opencode_tui.engine.permission.shell.paths import (
     is_device,
     is_inside,
     is_network_device,
-    is_run_later,
-    is_secret,
     resolve,
 )
 from opencode_tui.engine.permission.shell.words import Word
@@ -80,8 +79,13 @@ class Findings:
         real = self.real(path) if follows else self._real_entry(path)
         if not is_inside(real, self.root):
             self.external[real] = _joined(self.external.get(real), mode)
-        if is_secret(path) or is_secret(real) or (mode != "r" and is_run_later(real, self.root)):
+        if is_secret(path) or is_secret(real) or (mode != "r" and self._is_protected(path, real)):
             self.sensitive[real if is_inside(real, self.root) else posixpath.normpath(path)] = None
+
+    def _is_protected(self, path: str, real: str) -> bool:
+        return is_inside(real, self.root) and any(
+            is_protected(one, self.root) for one in (real, posixpath.normpath(path))
+        )
 
     def real(self, path: str) -> str:
         """Return the path with links followed."""

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.operands import split_options
-from opencode_tui.engine.permission.shell.paths import is_secret
 from opencode_tui.engine.permission.shell.tables import parse_spec
 from opencode_tui.engine.permission.shell.words import Word, literal
 

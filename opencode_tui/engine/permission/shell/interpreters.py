@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.operands import apply_spec, split_options
-from opencode_tui.engine.permission.shell.paths import is_secret
 from opencode_tui.engine.permission.shell.tables import UNLISTED, parse_spec
 from opencode_tui.engine.permission.shell.words import literal
 

@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
+from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
-from opencode_tui.engine.permission.shell.paths import is_secret
 from opencode_tui.engine.permission.shell.words import Word
 
 

@@ -1,4 +1,4 @@
-"""Resolution of a command's paths: follows links, expands globs, recognizes devices and protected files.
+"""Resolution of a command's paths: follows links, expands globs, recognizes devices.
 
 Paths are absolute POSIX texts. Nothing here raises for a path that does not exist.
 """
@@ -15,7 +15,6 @@ GLOB_LIMIT = 500
 _DEVICE = re.compile(r"/dev/(?:null|zero|full|u?random|tty|std(?:in|out|err)|fd/\d+)")
 _NETWORK_DEVICE = re.compile(r"/dev/(?:tcp|udp)/")
 _GLOB_PART = re.compile(r"[*?\[]")
-_RUN_LATER = re.compile(r"(?:\.git|\.opencode|\.husky)(?:/.*)?|opencode\.jsonc?|\.envrc")
 
 
 def is_device(path: str) -> bool:
@@ -31,22 +30,6 @@ def is_network_device(path: str) -> bool:
 def is_inside(path: str, folder: str) -> bool:
     """Return whether a path is the folder or under it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
-def is_secret(path: str) -> bool:
-    """Return whether the name is that of a file with secrets: `.env`, `x.env`, `.env.local`, but not `.env.example`.
-
-    Source: reference, section 26, rules for `read`.
-    """
-    name = path.rstrip("/").rsplit("/", 1)[-1]
-    return (name.endswith(".env") or ".env." in name) and not name.endswith(".env.example")
-
-
-def is_run_later(path: str, root: str) -> bool:
-    """Return whether content written to this path of the project can run without approval (git hooks, our settings)."""
-    return (
-        path != root and is_inside(path, root) and _RUN_LATER.fullmatch(path[len(root.rstrip("/")) + 1 :]) is not None
-    )
 
 
 def resolve(path: str, filesystem: ShellFileSystem) -> str:

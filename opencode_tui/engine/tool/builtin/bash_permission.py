@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.tool.location import is_inside
 from opencode_tui.engine.tool.tool import ToolContext
 
@@ -49,8 +50,6 @@ def _folders_outside(scan: "Scan", folder: Path, context: ToolContext) -> list[s
 
 def _protected(scan: "Scan", folder: Path, root: str) -> tuple[list[str], list[str]]:
     """Return files with secrets as absolute paths, and, relative to the root, files that would run later (git hooks)."""
-    from opencode_tui.engine.permission.shell.paths import is_secret  # as above
-
     paths = [os.path.normpath(os.path.join(folder, path)) for path in scan.sensitive]
     return (
         [path for path in paths if is_secret(path)],

@@ -1,0 +1,137 @@
+"""Which paths are protected, and which are secrets, by their names."""
+
+import pytest
+
+from opencode_tui.engine.permission.protected import is_protected, is_secret
+
+ROOT = "/home/ada/project"
+
+PROTECTED = [
+    ".git",
+    ".git/config",
+    ".git/hooks/pre-commit",
+    ".git/info/attributes",
+    "n/.git/config",
+    "n/m/.git",
+    ".githooks/pre-push",
+    ".husky/pre-commit",
+    "web/.husky/_/husky.sh",
+    ".envrc",
+    "sub/.envrc",
+    ".bashrc",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    "dotfiles/.bash_profile",
+    ".config/fish/config.fish",
+    ".gitconfig",
+    ".ssh/authorized_keys",
+    "opencode.json",
+    "opencode.jsonc",
+    "sub/opencode.json",
+    ".opencode/plugin/evil.py",
+    ".opencode/skills/s/run.sh",
+    ".opencode/plans/run.sh",
+    ".opencode/plans/deep/x.md",
+    ".config/opencode-tui/skills/s/SKILL.md",
+    ".local/state/opencode-tui/trust.json",
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".claude/hooks/check.sh",
+    ".mcp.json",
+    ".codex/config.toml",
+    ".cursor/mcp.json",
+    ".vscode/tasks.json",
+    ".vscode/settings.json",
+    "a.code-workspace",
+    ".gemini/settings.json",
+    ".idea/workspace.xml",
+]
+
+ORDINARY = [
+    "",
+    "AGENTS.md",
+    "CLAUDE.md",
+    ".claude/CLAUDE.md",
+    ".claude/skills/s/SKILL.md",
+    ".gitignore",
+    ".gitattributes",
+    ".gitmodules",
+    ".github/workflows/ci.yml",
+    "git/config",
+    "x.git.md",
+    ".gitx/config",
+    "config",
+    "package.json",
+    "Makefile",
+    ".pre-commit-config.yaml",
+    "pyproject.toml",
+    ".opencode/plans/plan.md",
+    "sub/.opencode/plans/plan.md",
+    "src/opencode.json.md",
+    ".vscode/extensions.json",
+    "bashrc",
+    "profile.py",
+    ".env",
+    "src/a.py",
+]
+
+
+@pytest.mark.parametrize("name", PROTECTED)
+def test_a_file_that_can_start_programs_later_is_protected(name: str) -> None:
+    assert is_protected(f"{ROOT}/{name}", ROOT)
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_an_ordinary_file_is_not_protected(name: str) -> None:
+    assert not is_protected(f"{ROOT}/{name}".rstrip("/"), ROOT)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".GIT/hooks/pre-commit",
+        ".Git/config",
+        ".g\u200cit/config",
+        "GIT~1/config",
+        ".git./config",
+        ".git /config",
+        ".git::$INDEX_ALLOCATION/config",
+        ".HUSKY/pre-commit",
+        ".hu\u017fky/pre-commit",
+        ".EnvRC",
+        "OpenCode.json",
+        ".BASHRC",
+        ".Claude/Settings.json",
+    ],
+)
+def test_another_spelling_that_a_file_system_treats_as_the_same_is_protected(name: str) -> None:
+    assert is_protected(f"{ROOT}/{name}", ROOT)
+
+
+@pytest.mark.parametrize("path", ["/home/ada/.bashrc", "/other/project/.git/config", "/home/ada/.claude/settings.json"])
+def test_a_protected_name_outside_the_project_is_protected(path: str) -> None:
+    assert is_protected(path, ROOT)
+
+
+@pytest.mark.parametrize("root", ["/home/ada/.codex/worktrees/x", "/home/ada/.config/opencode", "/data/.git/worktrees"])
+def test_the_folders_above_the_project_do_not_count(root: str) -> None:
+    assert not is_protected(f"{root}/src/a.py", root)
+    assert is_protected(f"{root}/.envrc", root)
+
+
+def test_the_folders_given_are_protected_with_all_their_content() -> None:
+    folders = ["/home/ada/my-skills/s"]
+    assert is_protected("/home/ada/my-skills/s/SKILL.md", ROOT, folders)
+    assert is_protected("/home/ada/my-skills/s", ROOT, folders)
+    assert not is_protected("/home/ada/my-skills/s2/SKILL.md", ROOT, folders)
+
+
+@pytest.mark.parametrize("name", [".env", "x.env", ".env.local", ".ENV", "Prod.Env", ".env.", ".Env.Local"])
+def test_a_file_with_secrets_is_recognized_in_every_spelling(name: str) -> None:
+    assert is_secret(f"{ROOT}/{name}")
+
+
+@pytest.mark.parametrize("name", [".env.example", ".ENV.Example", "env", "environment.py", ".envrc"])
+def test_other_names_are_no_secrets(name: str) -> None:
+    assert not is_secret(f"{ROOT}/{name}")

@@ -1,0 +1,77 @@
+"""Protected files that only a look at the file system finds."""
+
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.engine.permission.protected_files import find_protected_files, find_repository_writes
+from tests.support.world.repo import run_git as git
+
+
+def make(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+
+
+def listed(root: Path) -> list[str]:
+    return [str(path.relative_to(root)) for path in find_protected_files(root)]
+
+
+def test_the_protected_files_of_a_project_are_listed(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "init", "-q", "n/m")
+    make(tmp_path, ".envrc", ".husky/pre-commit", "sub/.vscode/tasks.json", "AGENTS.md", "src/a.py")
+    assert [name for name in listed(tmp_path) if "hooks" not in name and "info" not in name] == [
+        ".envrc",
+        ".git/config",
+        ".husky",
+        "n/m/.git/config",
+        "sub/.vscode/tasks.json",
+    ]
+    assert ".git/hooks" in listed(tmp_path)
+
+
+def test_plans_are_not_among_the_protected_files_of_our_folder(tmp_path: Path) -> None:
+    make(tmp_path, ".opencode/plans/a.md", ".opencode/plugin/a.py", ".opencode/opencode.json")
+    assert listed(tmp_path) == [".opencode/opencode.json", ".opencode/plugin"]
+
+
+def test_files_of_installed_packages_are_left_out(tmp_path: Path) -> None:
+    make(tmp_path, "node_modules/x/.envrc", ".venv/lib/.vscode/tasks.json", ".envrc")
+    assert listed(tmp_path) == [".envrc"]
+
+
+def test_a_bare_repository_and_submodules_are_listed(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "init", "-q", "--bare", "evil")
+    git(tmp_path, "init", "-q", "--bare", ".git/modules/libs/one")
+    found = listed(tmp_path)
+    assert "evil/config" in found
+    assert ".git/modules/libs/one/config" in found
+    assert ".git/modules/libs/one/hooks" in found
+
+
+@pytest.mark.parametrize(
+    ("present", "written", "is_found"),
+    [
+        (["HEAD", "objects/", "refs/"], ["config"], True),
+        (["HEAD", "objects/", "refs/"], ["hooks/pre-commit"], True),
+        (["HEAD", "config", "objects/"], ["refs/heads/main"], True),
+        ([], ["HEAD", "config", "objects/a", "refs/b"], True),
+        ([], ["HEAD", "commondir"], True),
+        (["objects/", "refs/"], ["config"], True),
+        (["HEAD", "objects/", "refs/"], ["deep/er/file"], True),
+        (["objects/"], ["refs/heads/main"], False),
+        ([], ["config", "HEAD"], False),
+        (["src/"], ["src/a.py"], False),
+    ],
+)
+def test_a_write_in_a_folder_that_git_accepts_as_a_repository_is_found(
+    tmp_path: Path, present: list[str], written: list[str], is_found: bool
+) -> None:
+    for name in present:
+        make(tmp_path, f"evil/{name}x" if name.endswith("/") else f"evil/{name}")
+    paths = [tmp_path / "evil" / name for name in written]
+    assert find_repository_writes(paths, tmp_path) == (set(paths) if is_found else set())

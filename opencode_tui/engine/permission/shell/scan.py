@@ -6,11 +6,13 @@ cannot follow makes the command opaque.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Literal
 
 from msgspec import Struct, field
 
 from opencode_tui.engine.permission.shell.filesystem import RealFileSystem, ShellFileSystem
 from opencode_tui.engine.permission.shell.findings import Findings, FoundMember, Mode
+from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.paths import is_inside, resolve
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.walker import Walker
@@ -63,21 +65,45 @@ class ExternalPath(Struct, frozen=True):
     folder: str
 
 
+class ScannedPath(Struct, frozen=True):
+    """A path inside the project, links followed, and its use."""
+
+    path: str
+    mode: Mode
+
+
+ReasonKind = Literal[
+    "network", "install", "remote", "container", "root", "service", "signal", "path", "config", "discard"
+]
+
+
+class Reason(Struct, frozen=True):
+    """Why a member needs approval: `words` is one line for the user, `command` the source of the member."""
+
+    kind: ReasonKind
+    words: str
+    command: str
+
+
 class Member(Struct, frozen=True):
     """One command that would run. Every text must be allowed: its source, then the source with quoting resolved.
 
-    `moves_only` marks a `cd` and similar commands, which only need approval for the folder.
+    `moves_only` marks a `cd` and similar commands, which only need approval for the folder. `always` are the patterns that an
+    "always" reply to a question about this member grants.
     """
 
     texts: tuple[str, ...]
     opaque: bool = False
     moves_only: bool = False
+    always: tuple[str, ...] = ()
 
 
 class Scan(Struct, frozen=True):
     """The facts about a command line, in order of appearance.
 
     `always` are the patterns that can be granted permanently. `parsed` is false when bash's grammar may not accept the text.
+    `outside` is why members cannot run in a sandbox, `discards` why they discard work at large or beyond undo, `inside` are the
+    paths inside the project that they use.
     """
 
     members: list[Member] = field(default_factory=list[Member])
@@ -87,6 +113,9 @@ class Scan(Struct, frozen=True):
     network: bool = False
     always: list[str] = field(default_factory=list[str])
     parsed: bool = True
+    outside: list[Reason] = field(default_factory=list[Reason])
+    discards: list[Reason] = field(default_factory=list[Reason])
+    inside: list[ScannedPath] = field(default_factory=list[ScannedPath])
 
     @property
     def commands(self) -> list[str]:
@@ -117,7 +146,12 @@ def scan(command: str, *, cwd: str, home: str, project_root: str, filesystem: Sh
 
 def _result(findings: Findings, *, certain: bool) -> Scan:
     members = [
-        Member(member.texts, opaque=member.opaque or findings.poisoned, moves_only=member.moves_only)
+        Member(
+            member.texts,
+            opaque=member.opaque or findings.poisoned,
+            moves_only=member.moves_only,
+            always=() if member.moves_only else _always(member),
+        )
         for member in findings.members
         if member.texts[0].strip()
     ]
@@ -128,7 +162,7 @@ def _result(findings: Findings, *, certain: bool) -> Scan:
         sensitive=list(findings.sensitive),
         opaque=opaque,
         network=findings.network,
-        always=_always(findings.members, opaque=opaque),
+        always=list(dict.fromkeys(pattern for member in members for pattern in member.always)),
         parsed=certain,
     )
 
@@ -139,18 +173,20 @@ def _folder(path: str, findings: Findings) -> str:
     return path.rpartition("/")[0] or "/"
 
 
-def _always(members: list[FoundMember], *, opaque: bool) -> list[str]:
+_STARTS_ANYTHING = names(
+    "bash sh dash zsh ksh fish env sudo doas su xargs eval exec source . command builtin nohup nice time timeout setsid ssh find"
+    " parallel watch python python2 python3 node perl ruby php lua Rscript uvx npx bunx rm"
+)
+"""Programs whose name alone says nothing about what they do, or that destroy what their operands name."""
+
+
+def _always(member: FoundMember) -> tuple[str, ...]:
     """Return the patterns that "always" would allow: the kind of command for plain words, else these exact texts."""
-    patterns: dict[str, None] = {}
-    for member in members:
-        if member.moves_only:
-            continue
-        prefix = command_prefix(member.words) if member.words is not None and not opaque else ()
-        if prefix and not any(word.startswith("-") and word != "-m" for word in prefix[1:]):
-            patterns[" ".join((*prefix, "*"))] = None
-        else:
-            patterns.update((text, None) for text in member.texts if not any(one in text for one in "*?"))
-    return list(patterns)
+    prefix = command_prefix(member.words) if member.words is not None else ()
+    is_kind = prefix and not any(word.startswith("-") and word != "-m" for word in prefix[1:])
+    if is_kind and (len(prefix) > 1 or prefix[0].rpartition("/")[2] not in _STARTS_ANYTHING):
+        return (" ".join((*prefix, "*")),)
+    return tuple(text for text in member.texts if not any(one in text for one in "*?"))
 
 
 def _has_hidden_characters(command: str) -> bool:

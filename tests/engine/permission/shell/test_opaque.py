@@ -46,7 +46,7 @@ from tests.support.shell.world import scanned
 def test_unknown_things_are_opaque(command: str) -> None:
     scan = scanned(command)
     assert scan.opaque
-    assert [pattern for pattern in scan.always if "*" in pattern] == []
+    assert not {"*", "sh *", "python3 *", "xargs *", "ssh *", "rm *"} & set(scan.always)
 
 
 def test_only_the_unknown_member_is_opaque() -> None:
@@ -58,10 +58,10 @@ def test_a_poisoned_environment_makes_every_member_opaque() -> None:
 
 
 def test_always_grants_the_kind_of_a_plain_command_and_else_the_exact_text() -> None:
-    assert scanned("git status -s; ls -la; docker compose ps").always == [
-        "git status -s",
-        "ls -la",
-        "docker compose ps",
+    assert scanned("git status -s; npm test -- -u; docker compose ps").always == [
+        "git status *",
+        "npm test *",
+        "docker compose ps *",
     ]
     assert scanned("git status -s; ls -la > x; cd src; 'rm' a").always == [
         "git status *",

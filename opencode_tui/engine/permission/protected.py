@@ -64,9 +64,9 @@ def is_protected(path: str, root: str, folders: Collection[str] = ()) -> bool:
     """Return whether the path is protected; both are absolute with `/`, and normalized.
 
     Under `root` only the part below it counts, so that a project may itself be in a folder with such a name. `folders` are
-    protected with all of their content, wherever they are: our own, and those of skills outside the project.
+    protected with all of their content, also below `root`: our own, and those of skills outside the project.
     """
-    if any(_is_below(path, folder) for folder in folders):
+    if any(_is_below(path, folder) and not _is_below(root, folder) for folder in folders):
         return True
     if path == root:
         return False

@@ -187,8 +187,16 @@ class FolderServices:
             skills=self.skills,
             outputs=SessionOutputs(store=core.store),
             extend_environment=extend,
+            protected=self._protected_folders(),
         )
         return ToolRegistry([*built_in_tools(dependencies), *self._plugin_tools()])
+
+    def _protected_folders(self) -> list[Path]:
+        """Return our own folders, and those of skills that are not part of the project."""
+        paths, project, extra = self.core.paths, self.project, self.core.flags.config_dir
+        own = [paths.config, paths.data, paths.state, *([project.directory / extra] if extra else [])]
+        skills = [skill.folder for skill in self.skills.all()]
+        return [*own, *(folder for folder in skills if not folder.is_relative_to(project.worktree))]
 
     def _plugin_tools(self) -> "list[PluginTool]":
         if not self.plugins.tools:

@@ -1,7 +1,7 @@
 """The tools of an instance by name: their schemas for the model, the validation of its input, and their construction."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.builtin.read import DirectoryInstructions
     from opencode_tui.engine.tool.builtin.recall import StoredOutputs
     from opencode_tui.engine.tool.builtin.todo import TodoStore
+    from opencode_tui.engine.tool.edit.edit_permission import EditPermission
     from opencode_tui.engine.tool.edit.file_editor import FileEditor
     from opencode_tui.engine.tool.files.files import WorktreeFiles
     from opencode_tui.engine.tool.files.read_guard import ReadGuard
@@ -107,7 +108,7 @@ class ToolDependencies(Struct, frozen=True):
     `edited` is called for every file that one of them wrote; `may_delegate` says whether the agent of that name may start others;
     `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
     `instructions` finds the rules files near a file that is read; `outputs` are what earlier calls gave; `extend_environment` is
-    what plugins add to the environment of commands.
+    what plugins add to the environment of commands; `protected` are folders in which every edit needs approval.
     """
 
     environ: Mapping[str, str]
@@ -121,6 +122,7 @@ class ToolDependencies(Struct, frozen=True):
     skills: Skills
     outputs: "StoredOutputs"
     extend_environment: "ExtendEnvironment | None" = None
+    protected: Collection[Path] = ()
 
 
 def built_in_tools(dependencies: ToolDependencies) -> list[Tool[Any]]:
@@ -160,10 +162,16 @@ class ToolFactory:
         return WorktreeFiles(edited=self._dependencies.edited)
 
     @cached_property
+    def _edit_permission(self) -> "EditPermission":
+        from opencode_tui.engine.tool.edit.edit_permission import EditPermission
+
+        return EditPermission(self._dependencies.protected)
+
+    @cached_property
     def _editor(self) -> "FileEditor":
         from opencode_tui.engine.tool.edit.file_editor import FileEditor
 
-        return FileEditor(files=self._files, stamps=self._stamps)
+        return FileEditor(files=self._files, stamps=self._stamps, permission=self._edit_permission)
 
     @cached_property
     def _search(self) -> "FileSearch":
@@ -221,7 +229,7 @@ class ToolFactory:
     def _make_apply_patch(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
 
-        return ApplyPatchTool(files=self._files, stamps=self._stamps)
+        return ApplyPatchTool(files=self._files, stamps=self._stamps, permission=self._edit_permission)
 
     def _make_webfetch(self) -> Tool[Any]:
         from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool

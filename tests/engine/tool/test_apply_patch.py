@@ -11,7 +11,7 @@ from tests.support.world.tools import Workbench, tree
 
 @pytest.fixture
 def patch(bench: Workbench) -> ApplyPatchTool:
-    return ApplyPatchTool(files=bench.files, stamps=bench.stamps)
+    return ApplyPatchTool(files=bench.files, stamps=bench.stamps, permission=bench.permission)
 
 
 async def apply(bench: Workbench, patch: ApplyPatchTool, *body: str) -> ToolResult:

@@ -36,7 +36,7 @@ def file_tools(bench: Workbench) -> list[AnyTool]:
         EditTool(editor=bench.editor),
         MultieditTool(editor=bench.editor),
         WriteTool(editor=bench.editor),
-        ApplyPatchTool(files=bench.files, stamps=bench.stamps),
+        ApplyPatchTool(files=bench.files, stamps=bench.stamps, permission=bench.permission),
         TodowriteTool(store=NoTodos()),
         TodoreadTool(store=NoTodos()),
         WebfetchTool(),

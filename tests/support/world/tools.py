@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.engine.tool.builtin.read import ReadTool
+from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 from opencode_tui.engine.tool.edit.file_editor import FileEditor
 from opencode_tui.engine.tool.files.files import WorktreeFiles
 from opencode_tui.engine.tool.files.read_guard import ReadGuard
@@ -21,11 +22,15 @@ class Asked:
     patterns: list[str]
     always: list[str]
     metadata: dict[str, Any]
+    must_ask: list[str]
 
 
 @dataclass
 class Workbench:
-    """`before_answer` runs while the question is open; `refused` are permissions that are answered with no."""
+    """`before_answer` runs while the question is open; `refused` are permissions that are answered with no.
+
+    All content of the folders in `protected` is protected.
+    """
 
     folder: Path
     worktree: Path | None = None
@@ -34,11 +39,13 @@ class Workbench:
     refused: set[str] = field(default_factory=set)
     before_answer: Callable[[], object] | None = None
     edited: list[Path] = field(default_factory=list)
+    protected: Collection[Path] = ()
 
     def __post_init__(self) -> None:
         self.stamps = ReadGuard()
         self.files = WorktreeFiles(edited=self.edited.append)
-        self.editor = FileEditor(files=self.files, stamps=self.stamps)
+        self.permission = EditPermission(self.protected)
+        self.editor = FileEditor(files=self.files, stamps=self.stamps, permission=self.permission)
         self.reader = ReadTool(stamps=self.stamps)
 
     @property
@@ -63,7 +70,7 @@ class Workbench:
         metadata: dict[str, Any] | None = None,
         must_ask: Collection[str] = (),
     ) -> None:
-        self.asked.append(Asked(permission, list(patterns), list(always), metadata or {}))
+        self.asked.append(Asked(permission, list(patterns), list(always), metadata or {}, list(must_ask)))
         if self.before_answer is not None:
             self.before_answer()
         if permission in self.refused:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from pydantic import Field
 
 from opencode_tui.engine.tool.edit.diff import TextDiff, compare
+from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 from opencode_tui.engine.tool.edit.file_editor import shown_texts
 from opencode_tui.engine.tool.edit.patch import AddFile, DeleteFile, Section, UpdateFile, apply_chunks, parse_patch
 from opencode_tui.engine.tool.files.files import NotTextError, TextFile, WorktreeFiles
@@ -65,9 +66,10 @@ class ApplyPatchTool:
     name = "apply_patch"
     parameters = ApplyPatchParameters
 
-    def __init__(self, *, files: WorktreeFiles, stamps: ReadGuard) -> None:
+    def __init__(self, *, files: WorktreeFiles, stamps: ReadGuard, permission: EditPermission) -> None:
         self.description = read_description(self.name)
         self._files = files
+        self._permission = permission
         self._stamps = stamps
 
     async def run(self, arguments: ApplyPatchParameters, context: ToolContext) -> ToolResult:
@@ -156,9 +158,8 @@ class ApplyPatchTool:
 
     async def _ask(self, steps: Sequence[_Step], shown: dict[str, Any], context: ToolContext) -> None:
         touched = [source for step in steps for source in (step.source, step.target)]
-        patterns = list(dict.fromkeys(pattern for source in touched for pattern in source.edit_patterns))
         names = ", ".join(dict.fromkeys(step.target.relative for step in steps))
-        await context.ask("edit", patterns, always=["*"], metadata={"filepath": names, **shown})
+        await self._permission.ask(touched, context, filepath=names, shown=shown)
 
     def _remember(self, change: Change, stamp: Stamp | None, context: ToolContext) -> None:
         if stamp is None:

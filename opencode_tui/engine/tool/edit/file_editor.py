@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from opencode_tui.engine.tool.edit.diff import TextDiff, compare
+from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 from opencode_tui.engine.tool.files.files import TextFile, WorktreeFiles
 from opencode_tui.engine.tool.files.read_guard import ReadGuard
 from opencode_tui.engine.tool.files.text_format import TextFormat, presentable
@@ -70,8 +71,9 @@ def shown_texts(before: str, after: str) -> tuple[str, str]:
 class FileEditor:
     """Changes single files for the tools that write."""
 
-    def __init__(self, *, files: WorktreeFiles, stamps: ReadGuard) -> None:
+    def __init__(self, *, files: WorktreeFiles, stamps: ReadGuard, permission: EditPermission) -> None:
         self._files = files
+        self._permission = permission
         self._stamps = stamps
 
     async def edit(
@@ -91,12 +93,7 @@ class FileEditor:
             before = old.text if old else ""
             diff = await asyncio.to_thread(compare, location.relative, before, new.text)
             change = Change(location.real, new.format.encode(new.text), old.stamp if old else None)
-            await context.ask(
-                "edit",
-                location.edit_patterns,
-                always=["*"],
-                metadata={"filepath": str(location.path), "diff": diff.text},
-            )
+            await self._permission.ask([location], context, filepath=str(location.path), shown={"diff": diff.text})
             [stamp] = await self._files.apply([change], context)
             if stamp is not None:
                 self._stamps.mark(context.session_id, location.real, stamp)

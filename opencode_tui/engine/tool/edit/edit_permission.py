@@ -1,0 +1,50 @@
+"""The permission to change files: protected ones need approval every time. Source: SPEC, section 6.5."""
+
+import asyncio
+import os
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from opencode_tui.engine.permission.protected import is_protected
+from opencode_tui.engine.permission.protected_files import find_repository_writes
+from opencode_tui.engine.tool.location import Location
+from opencode_tui.engine.tool.tool import ToolContext
+
+
+class EditPermission(Struct, frozen=True):
+    """Asks for `edit`. `folders` are absolute folders that are protected although their names do not show it."""
+
+    folders: Collection[Path] = ()
+
+    async def ask(
+        self, locations: Sequence[Location], context: ToolContext, *, filepath: str, shown: Mapping[str, Any]
+    ) -> None:
+        """Return when these files, which change together, may be changed; `filepath` and `shown` are for the question.
+
+        The question lists protected files as `protected`. They need approval even where a rule with a wildcard allows them, and
+        no `always` can be given.
+        """
+        protected = await asyncio.to_thread(self._find_protected, locations, context)
+        await context.ask(
+            "edit",
+            list(dict.fromkeys(pattern for location in locations for pattern in location.edit_patterns)),
+            always=[] if protected else ["*"],
+            metadata={"filepath": filepath, **shown, **({"protected": protected} if protected else {})},
+            must_ask=protected,
+        )
+
+    def _find_protected(self, locations: Sequence[Location], context: ToolContext) -> list[str]:
+        """Return the patterns of the locations that are protected, as written or with links resolved."""
+        root = os.path.realpath(context.directory if str(context.worktree) == "/" else context.worktree)
+        folders = {name for folder in self.folders for name in (str(folder), os.path.realpath(folder))}
+        repositories = find_repository_writes((location.real for location in locations), Path(root))
+        found = [
+            location.edit_patterns
+            for location in locations
+            if location.real in repositories
+            or any(is_protected(str(path), root, folders) for path in (location.path, location.real))
+        ]
+        return list(dict.fromkeys(pattern for patterns in found for pattern in patterns))

@@ -297,10 +297,14 @@ class _Settings:
         self._auth = AuthStore(paths=engine.core.paths)
 
     async def notices(self) -> Notices:
+        from opencode_tui.engine.snapshot.worktree_paths import why_unavailable  # only for notices
+
         instance, config = self._instance, self._instance.folder.config
         settings = (str(notice) for notice in config.warnings)
         warnings = [*settings, *instance.warnings, *instance.folder.skills.warnings, *instance.folder.plugins.warnings]
-        return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored])
+        is_on, worktree = config.settings.snapshot is not False, instance.folder.project.worktree
+        undo_off = await asyncio.to_thread(why_unavailable, worktree, self._paths, is_on=is_on)
+        return Notices(warnings=warnings, ignored=[str(notice) for notice in config.ignored], undo_off=undo_off)
 
     async def store_key(self, provider_id: str, key: str) -> None:
         await asyncio.to_thread(self._auth.login, provider_id, key)

@@ -40,7 +40,10 @@ class UndoneFile(Struct, frozen=True):
 
 
 def undone_files(report: UndoFiles, root: Path) -> list[UndoneFile]:
-    """Return every file of a report by its path relative to `root`; files that were left alone come last."""
+    """Return every file of a report by its path relative to `root`; files that were left alone come last.
+
+    Files say nothing of their own where undo is off in the whole folder.
+    """
     groups: Sequence[tuple[Fate, Sequence[UndoFile]]] = (
         ("restored", report.restored),
         ("deleted", report.deleted),
@@ -48,8 +51,17 @@ def undone_files(report: UndoFiles, root: Path) -> list[UndoneFile]:
         ("not covered", report.unprotected),
         ("failed", report.failed),
     )
-    rows = [_file(one, root, fate) for fate, files in groups for one in files]
+    rows = [
+        _file(one.changed(reason=None) if one.reason == report.unavailable else one, root, fate)
+        for fate, files in groups
+        for one in files
+    ]
     return sorted(rows, key=lambda one: (one.is_left, one.path))
+
+
+def unchanged_files(report: UndoFiles) -> str:
+    """Return `files unchanged (undo is off here: …)` where undo restores no files, else an empty text. Safe."""
+    return f"files unchanged ({screen_line(report.unavailable)})" if report.unavailable else ""
 
 
 def stored_report(info: SessionInfo) -> RevertReport | None:

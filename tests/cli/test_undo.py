@@ -94,3 +94,23 @@ def test_no_file_name_steers_the_terminal(commands, session):
     for command in (["diff"], ["revert", "--dry-run"], ["revert"]):
         done = commands.run("session", command[0], session, *command[1:])
         assert (done.code, steering(done.stdout + done.stderr)) == (0, [])
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_where_undo_is_off_the_dry_run_and_the_undo_say_that_files_stay(commands, style):
+    with ModelServer() as server:
+        settings = {"provider": server.config(), "snapshot": False}
+        commands.environ["OPENCODE_CONFIG_CONTENT"] = json.dumps(settings)
+        ran = commands.run("run", "--format", "json", "-m", "fake/fake-model", MAKE)
+        session_id = json.loads(ran.stdout.splitlines()[0])["sessionID"]
+    assert "undo is off here: `snapshot` is false in your settings" in ran.stderr
+    dry = commands.run("session", "revert", session_id, "--dry-run", "--format", style)
+    done = commands.run("session", "revert", session_id, "--format", style)
+    reason = "undo is off here: `snapshot` is false in your settings"
+    for said in (dry, done):
+        if style == "json":
+            report = json.loads(said.stdout)
+            assert (report["unavailable"], len(report["unprotected"])) == (reason, 1)
+        else:
+            assert f"files unchanged ({reason})" in said.stdout and "made.txt" in said.stdout
+    assert (commands.folder / "made.txt").read_text() == "one\ntwo\n"

@@ -2,8 +2,13 @@
 
 import asyncio
 import json
+from pathlib import Path
 
+import pytest
+
+from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.schema.api.request import ShellInput
+from opencode_tui.text.undo import stored_report
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import MODEL, opened
 from tests.support.world.repo import make_repo
@@ -97,3 +102,35 @@ async def test_the_files_of_a_subagent_are_undone_with_the_turn_that_started_it(
         assert not (folder / "made.txt").exists()
         await world.prompt("go on", session=session)
         assert await world.client.sessions.children(session.id) == []
+
+
+@pytest.mark.parametrize("where", ["home", "above", "off"])
+async def test_where_undo_is_off_the_preview_and_the_report_say_so_and_name_the_files(environ, tmp_path, where):
+    folder = {"home": Path(environ["HOME"]), "above": Path(environ["HOME"]).parent, "off": tmp_path / "project"}[where]
+    folder.mkdir(exist_ok=True)
+    settings = {"snapshot": False} if where == "off" else {}
+    async with opened(environ, folder, settings=settings) as world:
+        session = await world.prompt('<<tool write {"filePath":"new.txt","content":"n"}>>')
+        reason = (await world.client.settings.notices()).undo_off
+        preview = await world.client.undo.preview(session.id)
+        report = await world.client.undo.revert(session.id)
+        stored = stored_report(await world.client.sessions.get(session.id))
+    assert reason is not None and reason.startswith("undo is off here: ")
+    assert stored is not None
+    for said in (preview, report, stored):
+        assert said.unavailable == reason
+        assert [(file.path, file.reason) for file in said.unprotected] == [(str(folder / "new.txt"), reason)]
+        assert said.restored == said.deleted == []
+    assert (folder / "new.txt").read_text() == "n"
+
+
+async def test_a_file_outside_the_project_is_named_as_not_covered_by_an_undo(environ, tmp_path):
+    folder, outside = make_project(tmp_path), tmp_path / "outside.txt"
+    async with opened(environ, folder, policy=AutoApprove(AskPerson())) as world:
+        edit = EDIT % ("one", "two")
+        session = await world.prompt(f'{edit} <<tool write {{"filePath":"{outside}","content":"n"}}>>')
+        report = await world.client.undo.revert(session.id)
+        assert (await world.client.settings.notices()).undo_off is None and report.unavailable is None
+    assert [file.path for file in report.restored] == [str(folder / "a.txt")]
+    assert [(file.path, file.reason) for file in report.unprotected] == [(str(outside), "it is outside the project")]
+    assert (outside.read_text(), (folder / "a.txt").read_text()) == ("n", "one\n")

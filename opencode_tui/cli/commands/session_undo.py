@@ -18,7 +18,7 @@ from opencode_tui.schema.session.undo import UndoFiles, UndoScope
 from opencode_tui.text.cells import pad, width
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import make_safe
-from opencode_tui.text.undo import Fate, UndoneFile, undone_files
+from opencode_tui.text.undo import Fate, UndoneFile, unchanged_files, undone_files
 
 _SIGNS = {"added": "A", "deleted": "D", "modified": "M"}
 
@@ -79,6 +79,8 @@ def _report(files: UndoFiles, scope: UndoScope | None, client: Client, *, words:
         return 1 if files.failed else 0
     look = style_of(sys.stdout, os.environ)
     head = words[0] if scope is None else f"{words[0]} {scope_line(scope)}"
+    if unchanged := unchanged_files(files):
+        head = f"{head}, {unchanged}"
     lines = [look.paint(head[0].upper() + head[1:], "bold"), *file_lines(files, client.directory, look)]
     sys.stdout.write("\n".join(lines) + "\n")
     if files.failed:

@@ -320,7 +320,7 @@ def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> Repor
 async def _report_notices(client: "Client", reported: Collection[str] = ()) -> set[str]:
     """Write new warnings about the settings to stderr; return all that were written."""
     notices = await client.settings.notices()
-    lines = [*notices.warnings, *notices.ignored]
+    lines = [*notices.warnings, *notices.ignored, *filter(None, [notices.undo_off])]
     for line in lines:
         if line not in reported:
             say(line)

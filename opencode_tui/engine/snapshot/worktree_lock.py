@@ -14,7 +14,7 @@ from opencode_tui.engine.snapshot.objects.view import View
 from opencode_tui.engine.snapshot.report import Snapshot
 from opencode_tui.engine.snapshot.reporting import path_notes
 from opencode_tui.engine.snapshot.work import Worktree
-from opencode_tui.engine.snapshot.worktree_paths import SWITCHED_OFF, StorePaths, find_store, own_folders, refusal
+from opencode_tui.engine.snapshot.worktree_paths import StorePaths, find_store, own_folders, why_unavailable
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.storage.locks import Locks
@@ -61,7 +61,7 @@ class WorktreeLock:
         settings: SnapshotSettings,
         disk: Disk | None,
     ) -> None:
-        self.unavailable = refusal(worktree, paths) if settings.is_on else SWITCHED_OFF
+        self.unavailable = why_unavailable(worktree, paths, is_on=settings.is_on)
         self._root = worktree
         self.project_id = project_id
         self.paths = paths

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from opencode_tui.storage.paths import Paths
 
-SWITCHED_OFF = "`snapshot` is false in your settings, so undo is off; `opencode-tui config show` shows the file"
+_OFF = "undo is off here: "
 
 
 class StorePaths(Struct, frozen=True):
@@ -69,15 +69,17 @@ def find_store(paths: Paths, *, project_id: str, worktree: Path) -> StorePaths:
     return StorePaths(name, own)
 
 
-def refusal(worktree: Path, paths: Paths) -> str | None:
-    """Return the reason why a folder can have no snapshots, None when it can."""
+def why_unavailable(worktree: Path, paths: Paths, *, is_on: bool) -> str | None:
+    """Return the reason why a folder can have no snapshots, as `undo is off here: …`; None when it can. Blocks."""
+    if not is_on:
+        return f"{_OFF}`snapshot` is false in your settings"
     real, home = Path(os.path.realpath(worktree)), Path(os.path.realpath(paths.home))
     if real == Path(real.anchor):
-        return f"{worktree} is the whole file system; undo is off here, work in a project folder"
+        return f"{_OFF}{worktree} is the whole file system"
     if home.is_relative_to(real):
-        return f"{worktree} is or holds your home folder; undo is off here, work in a project folder"
+        return f"{_OFF}{worktree} {'is' if real == home else 'holds'} your home folder"
     if real.is_relative_to(os.path.realpath(paths.data)):
-        return f"{worktree} is in the data folder of opencode-tui; undo is off here, work in a project folder"
+        return f"{_OFF}{worktree} is in the data folder of opencode-tui"
     return None
 
 

@@ -94,7 +94,11 @@ class SkillSummary(Record):
 
 
 class Notices(Record):
-    """Messages about the settings: `warnings`, and the settings `ignored` until the folder is trusted."""
+    """Messages about the settings: `warnings`, and the settings `ignored` until the folder is trusted.
+
+    `undo_off` says why undo restores no files in this folder; absent where it does.
+    """
 
     warnings: list[str] = Field(default_factory=list[str])
     ignored: list[str] = Field(default_factory=list[str])
+    undo_off: str | None = absent()

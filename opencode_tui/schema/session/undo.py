@@ -52,6 +52,7 @@ class UndoFiles(Record):
 
     `restored` get an earlier state, `deleted` did not exist then. `kept` are unchanged because they were modified since,
     `unprotected` because their earlier state is unknown, `failed` because of an error: a second undo retries them.
+    `unavailable` says why no file is restored in this folder; absent where undo is on.
     """
 
     restored: list[UndoFile] = Field(default_factory=list[UndoFile])
@@ -59,6 +60,7 @@ class UndoFiles(Record):
     kept: list[UndoFile] = Field(default_factory=list[UndoFile])
     unprotected: list[UndoFile] = Field(default_factory=list[UndoFile])
     failed: list[UndoFile] = Field(default_factory=list[UndoFile])
+    unavailable: str | None = absent()
 
 
 class RevertPreview(UndoFiles):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles
-from opencode_tui.text.undo import undone_files
+from opencode_tui.text.undo import unchanged_files
 from opencode_tui.tui.dialogs.undo import UndoPanel
 from opencode_tui.tui.screen_api import ChatApi, PanelApi
 from opencode_tui.tui.state.controller import SessionController
@@ -90,7 +90,7 @@ class UndoActions:
         """Show in the chat what happened to the files."""
         scope = getattr(report, "scope", None)
         if scope is not None:
-            self._control.transcript.show_undone(scope.message_id, undone_files(report, self._control.client.directory))
+            self._control.show_undone(scope.message_id, report)
 
     async def _request_text(self, session_id: str, message_id: str) -> str:
         message = await self._control.client.messages.get(session_id, message_id)
@@ -122,7 +122,9 @@ class UndoActions:
         editor = self._screen.prompt.editor
         if self._restored_text and editor.text == self._restored_text:
             editor.put("")  # the chat shows it again
-        if report.kept:
+        if report.unavailable:
+            self._screen.show_note("note", "Messages restored", unchanged_files(report))
+        elif report.kept:
             self._screen.show_note("note", "Restored", f"{len(report.kept)} kept as you changed them")
         else:
             self._screen.show_note("done", "Restored")

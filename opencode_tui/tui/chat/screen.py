@@ -167,6 +167,8 @@ class ChatScreen(ErrorBoundary, Screen[None], inherit_bindings=False):
             self.view.wheel = control.wheel
             self.welcome = Welcome()
             self.talk.mount(self.view, self.welcome)
+            if control.facts is not None and control.undo_off:  # the welcome text says it otherwise
+                self.show_note("note", *control.undo_off.capitalize().split(": ", 1))
         else:
             self.view.show(control.transcript, root=root)
         assert self.welcome is not None

@@ -41,7 +41,7 @@ class Welcome(Rows):
                 ("demo model", True),
                 (" or add a key.", False),
             )
-            notes = {"create notes.md with a plan": "can be undone"}
+            notes = {} if control.undo_off else {"create notes.md with a plan": "can be undone"}
             tries = [(one, notes.get(one, "")) for one in reversed(EXAMPLES)]
             groups.append(("Try", "the demo works offline, on real files", tries))
             keys = [
@@ -130,6 +130,11 @@ def _warnings(control: SessionController) -> list[Group]:
     groups: list[Group] = []
     if control.is_read_only:
         groups.append(("Read-only folder", "", [("The agent can read and plan, but not edit.", "")]))
+    if control.undo_off:
+        reason = screen_line(control.undo_off)
+        groups.append(
+            (f"{reason[:1].upper()}{reason[1:]}", "", [("Changes of files are not recorded and cannot be undone.", "")])
+        )
     if control.ignored:
         lines = [(_without_effect(one, control), "") for one in control.ignored[:5]]
         groups.append(("Inactive until you trust this folder", "", [*lines, ("/trust", "review and trust")]))

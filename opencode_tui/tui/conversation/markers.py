@@ -1,6 +1,6 @@
 """Draws reasoning, compactions, retries, interruptions and undone messages."""
 
-from opencode_tui.text.cells import breaks, clip, pad, width
+from opencode_tui.text.cells import clip, pad, width, wrap
 from opencode_tui.text.quantity import amount, duration, plural
 from opencode_tui.text.retry import past_reason
 from opencode_tui.text.safe_text import screen_line
@@ -77,15 +77,21 @@ def draw_undo(item: UndoItem, page: RenderContext, scene: ViewState) -> list[Lin
     sign = (page.look.glyphs.undone, page.style("warning"))
     if item.is_preview:
         return [_rule(sign, [("Undo from here", page.style("warning"))], page, right=[])]
-    text = _undone_words(item, page)
+    text, reason = _undone_words(item, page), item.undo_off
+    if reason and width(f"{text} ({reason})") <= page.room - width(f"{scene.redo_key} redo") - 4:
+        text, reason = f"{text} ({reason})", ""
     redo = [(scene.redo_key, page.style("text")), (" redo", page.style("muted"))]
     lines = [_rule(sign, [(text, page.style("text"))], page, right=redo, is_focused=scene.is_focused(item))]
     column = max((width(screen_line(file.path)) for file in item.files), default=0)
+    lines += _muted_rows(reason[:1].upper() + reason[1:], page)
     lines += [line for file in item.files for line in _undone_file(file, min(column, page.room // 2), page)]
-    note = "Redo is available until you send a new message."
-    rows = [note[start:end] for start, end in breaks(note, page.room)]
-    last = [LineBuilder(page).move(TEXT).begin_copy().put(row, page.style("muted")).line() for row in rows]
-    return [*lines, Line(page.blank()), *last]
+    return [*lines, Line(page.blank()), *_muted_rows("Redo is available until you send a new message.", page)]
+
+
+def _muted_rows(text: str, page: RenderContext) -> list[Line]:
+    """Return a text over as many lines as it needs; none without one."""
+    rows = wrap(text, page.room) if text else []
+    return [LineBuilder(page).move(TEXT).begin_copy().put(row, page.style("muted")).line() for row in rows]
 
 
 def _undone_words(item: UndoItem, page: RenderContext) -> str:
@@ -94,6 +100,8 @@ def _undone_words(item: UndoItem, page: RenderContext) -> str:
     kept = len(item.files) - changed
     nouns = page.width >= 80
     words = [f"{plural(item.messages, 'message') if nouns else item.messages} undone"]
+    if item.undo_off:
+        return f"{words[0]}, files unchanged"
     words += [f"{plural(changed, 'file') if nouns else changed} restored"] if changed else []
     words += [f"{kept} kept"] if kept else []
     return f" {page.look.glyphs.separator} ".join(words)

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from opencode_tui.schema.session.undo import RevertPreview, UndoScope
-from opencode_tui.text.cells import clip_front, pad, width
+from opencode_tui.text.cells import clip_front, pad, width, wrap
 from opencode_tui.text.quantity import plural
-from opencode_tui.text.undo import UndoneFile, undone_files
+from opencode_tui.text.undo import UndoneFile, unchanged_files, undone_files
 from opencode_tui.tui.dialogs.panel import Line, Panel, PanelKey
 from opencode_tui.tui.widgets.row import Piece, measure
 
@@ -33,7 +33,7 @@ class UndoPanel(Panel):
         self._span = span
         is_undo = preview.scope is not None
         self._keys = (
-            PanelKey("y", "undo" if is_undo else "redo", act),
+            PanelKey("y", f"{'undo' if is_undo else 'redo'}{' messages' if preview.unavailable else ''}", act),
             *((PanelKey("d", "show the diff", show),) if show is not None and self._files else ()),
             PanelKey("escape", "cancel", back),
         )
@@ -53,6 +53,7 @@ class UndoPanel(Panel):
     def body(self, width: int) -> Sequence[Line]:
         """Return the line about messages, then the files."""
         lines = self._messages()
+        lines += self._unchanged(width)
         if self._files:
             lines += [*([[]] if lines else []), *self._file_lines(width)]
         elif not lines:
@@ -67,6 +68,16 @@ class UndoPanel(Panel):
         muted = palette.style("muted", "surface")
         redo = "Redo is available until you send a new message."
         return [[("Messages  ", muted), (f"{_removal(scope)} ", palette.style("text", "surface")), (redo, muted)]]
+
+    def _unchanged(self, room: int) -> list[Line]:
+        """Return the rows that say that no file is restored; none where undo is on."""
+        text = unchanged_files(self._preview)
+        warning = self.look.palette.style("warning", "surface", bold=True)
+        signs = [f"{self.look.glyphs.asks} ", "  "]
+        return [
+            [(signs[number > 0], warning), (row, self.look.palette.style("text", "surface"))]
+            for number, row in enumerate(wrap(text[:1].upper() + text[1:], room - 2) if text else [])
+        ]
 
     def _file_lines(self, room: int) -> list[Line]:
         most = room - LABEL - 40

@@ -9,10 +9,10 @@ from textual.strip import Strip
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.undo import RevertPreview
-from opencode_tui.text.cells import breaks, clip, clip_front, pad, width
+from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
 from opencode_tui.text.quantity import amount, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.text.undo import UndoneFile, undone_files
+from opencode_tui.text.undo import UndoneFile, unchanged_files, undone_files
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column, unified
 from opencode_tui.tui.screens.page import Entry, PageKey, PageScreen
 from opencode_tui.tui.screens.timeline_moments import Moment, Step
@@ -71,7 +71,10 @@ def draw_effects(moment: Moment, effects: RevertEffects | None, look: Look, room
     scope = effects.preview.scope
     if scope is not None:
         summary = f"Removes {plural(scope.requests, 'turn')} ({plural(len(scope.messages), 'message')}). Can be redone."
-        lines += [*([(summary[start:end], muted)] for start, end in breaks(summary, room)), []]
+        lines += [*([(line, muted)] for line in wrap(summary, room)), []]
+    if unchanged := unchanged_files(effects.preview):
+        warning = style("warning", AREA)
+        return [*lines, *([(line, warning)] for line in wrap(unchanged[:1].upper() + unchanged[1:], room))]
     lines += _files(effects.files, look, room) if effects.files else [[("No file changes.", muted)]]
     change = effects.change
     if change is not None:

@@ -21,6 +21,8 @@ from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUp
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.undo import UndoFiles
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import stored_report, undone_files
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.state.facts import Asking, FolderState, SessionFacts, is_left_open
@@ -75,6 +77,8 @@ class SessionController:
         self.warnings: Sequence[str] = ()
         self.ignored: Sequence[str] = ()
         """Wrong settings, and settings that are inactive until the folder is trusted; unsafe texts."""
+        self.undo_off: str | None = None
+        """Why undo restores no files in this folder; unsafe."""
         self.is_read_only = False
         self.is_stacked = False
         """Whether diffs use one column even where two fit."""
@@ -133,7 +137,7 @@ class SessionController:
         await self._read_folder()
         await self.choice.load(options.model, options.agent)
         notices = await self.client.settings.notices()
-        self.warnings, self.ignored = notices.warnings, notices.ignored
+        self.warnings, self.ignored, self.undo_off = notices.warnings, notices.ignored, notices.undo_off
 
     async def open(self, session_id: str) -> None:
         """Show a session; events that arrive while it is read are applied afterwards. Raises NotFoundError."""
@@ -237,7 +241,13 @@ class SessionController:
         """Show in the chat the effects of the active undo on files."""
         report = stored_report(info)
         if report is not None and report.scope is not None:
-            self.transcript.show_undone(report.scope.message_id, undone_files(report, self.client.directory))
+            self.show_undone(report.scope.message_id, report)
+
+    def show_undone(self, message_id: str, report: UndoFiles) -> None:
+        """Show in the chat what an undo back to a message did with the files."""
+        self.transcript.show_undone(
+            message_id, undone_files(report, self.client.directory), screen_line(report.unavailable or "")
+        )
 
     def pop_urgent(self) -> bool:
         """Return whether an urgent event arrived since the last call."""

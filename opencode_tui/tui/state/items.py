@@ -194,6 +194,8 @@ class UndoItem(Item):
     is_preview: bool = False
     messages: int = 0
     files: Sequence[UndoneFile] = ()
+    undo_off: str = ""
+    """Why no file was restored: `undo is off here: …`; empty where undo is on."""
 
 
 AnyItem = UserItem | TextItem | ThoughtItem | ToolItem | RetryItem | CompactionItem | ErrorItem | StopItem | UndoItem

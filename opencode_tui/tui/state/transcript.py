@@ -52,8 +52,8 @@ class UndoCut:
     def __init__(self) -> None:
         self.revert: RevertState | None = None
         self.preview: RevertState | None = None
-        self.files: tuple[str, Sequence[UndoneFile]] = ("", ())
-        """The message that the reported undo goes back to, and its effects on files."""
+        self.files: tuple[str, Sequence[UndoneFile], str] = ("", (), "")
+        """The message that the reported undo goes back to, its effects on files, and why it had none."""
 
         self._item = UndoItem(UNDO_ID, "")
 
@@ -79,9 +79,8 @@ class UndoCut:
         if self.preview is not None:
             self._item = UndoItem(UNDO_ID, boundary.message_id, is_preview=True)
             return [*everything[:cut], self._item, *everything[cut:]]
-        message_id, files = self.files
-        known = files if message_id == boundary.message_id else ()
-        self._item = UndoItem(UNDO_ID, boundary.message_id, messages=len(order) - at, files=known)
+        _, files, undo_off = self.files if self.files[0] == boundary.message_id else ("", (), "")
+        self._item = UndoItem(UNDO_ID, boundary.message_id, messages=len(order) - at, files=files, undo_off=undo_off)
         return [*everything[:cut], self._item]
 
 
@@ -279,10 +278,10 @@ class Transcript:
         self._cut.preview = None
         self._rebuild()
 
-    def show_undone(self, message_id: str, files: Sequence[UndoneFile]) -> None:
-        """Set the effects on files of the active undo, which goes back to this message."""
-        if self._cut.files != (message_id, files):
-            self._cut.files = (message_id, files)
+    def show_undone(self, message_id: str, files: Sequence[UndoneFile], undo_off: str = "") -> None:
+        """Set the effects on files of the active undo, which goes back to this message; `undo_off` says why it had none."""
+        if self._cut.files != (message_id, files, undo_off):
+            self._cut.files = (message_id, files, undo_off)
             self._rebuild()
 
     @property

@@ -240,6 +240,26 @@ def undoing() -> Script:
     return script
 
 
+UNDO_OFF = "undo is off here: /home/you is your home folder"
+
+
+def undoing_where_it_is_off() -> Script:
+    """An undo in the home folder."""
+    script = undoing()
+    assert script.undo is not None
+    files = [*script.undo.restored, *script.undo.deleted]
+    left = [one.changed(reason=UNDO_OFF) for one in files]
+    script.undo = RevertPreview(scope=script.undo.scope, unprotected=left, unavailable=UNDO_OFF)
+    return script
+
+
+def no_key_at_home() -> Script:
+    """A first run in the home folder."""
+    script = no_key()
+    script.notices = Notices(undo_off=UNDO_OFF)
+    return script
+
+
 def context() -> Script:
     """A long session's context."""
     script = idle()
@@ -404,6 +424,11 @@ SITUATIONS: dict[str, Situation] = {
     "question-of-the-agent": Situation(asks_a_question, (110, 30), DARK, listen("down")),
     "undo-with-its-preview": Situation(undoing, (110, 38), DARK, asked("ctrl+x", "u")),
     "undo-with-its-preview-light": Situation(undoing, (110, 38), LIGHT, asked("ctrl+x", "u")),
+    "undo-where-it-is-off": Situation(undoing_where_it_is_off, (110, 38), DARK, asked("ctrl+x", "u")),
+    "undo-where-it-is-off-in-60-columns-light": Situation(
+        undoing_where_it_is_off, (60, 30), LIGHT, asked("ctrl+x", "u")
+    ),
+    "first-run-where-undo-is-off": Situation(no_key_at_home, (102, 32), is_new=True),
     "commands": Situation(idle, (120, 36), DARK, press("ctrl+p", "c", "o", "m")),
     "commands-light": Situation(idle, (120, 36), LIGHT, press("ctrl+p", "c", "o", "m")),
     "commands-in-16-colors-and-ascii": Situation(idle, (100, 30), PLAIN, press("ctrl+p", "c", "o", "m")),

@@ -1,4 +1,4 @@
-"""Before an undo one can look at what the turn changed."""
+"""Before an undo one can look at what the turn changed, and reads where undo is off."""
 
 from pathlib import Path
 
@@ -45,3 +45,32 @@ async def test_a_session_that_is_opened_again_lists_what_its_undo_did_with_files
         await page.sees("undone")
     async with screen(environ, folder, options=StartOptions(folder, session_id=session_id)) as page:
         assert "A notes.md   deleted: created by the agent" in await page.sees("3 messages undone · 1 file restored")
+
+
+async def test_where_undo_is_off_the_start_the_panel_and_the_chat_say_so(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "csvkit"
+    folder.mkdir()
+    settings, reason = {"snapshot": False}, "undo is off here: `snapshot` is false in your settings"
+    answers = Answer(calls=(WRITE,)), Answer(text="Written.")
+    async with screen(environ, folder, *answers, settings=settings, size=(150, 40)) as page:
+        await page.sees("Undo is off here: `snapshot` is false in your settings")
+        await page.send("write it")
+        await page.sees("Done")
+        session_id = page.session_id
+        await page.press("ctrl+x", "g")
+        await page.sees(f"Files unchanged ({reason[:12]}")
+        await page.press("escape")
+        await page.press("ctrl+x", "u")
+        panel = await page.sees("y undo messages")
+        assert f"Files unchanged ({reason})" in panel and "notes.md    not covered" in panel
+        await page.answer("y")
+        marker = await page.sees("3 messages undone, files unchanged")
+        assert reason[1:] in marker and "1 kept" not in marker
+        await page.press("ctrl+x", "r")
+        await page.sees("Messages restored")
+    assert (folder / "notes.md").exists()
+    options = StartOptions(folder, session_id=session_id)
+    async with screen(environ, folder, options=options, settings=settings) as page:
+        await page.sees("Undo is off here  `snapshot` is false in your settings")

@@ -10,7 +10,7 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.revert.range import changes_of, work_of
+from opencode_tui.engine.session.revert.range import UncoveredCall, changes_of, work_of
 from opencode_tui.engine.snapshot.report import Patch, PathNote, Preview, Report
 from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE
 from opencode_tui.engine.snapshot.snapshot import Snapshots
@@ -181,24 +181,30 @@ _ALL = 1 << 30
 
 
 class RevertablePatches(Struct, frozen=True):
-    """Patches with available snapshots, oldest first, and the files of the others with the reason."""
+    """Patches with available snapshots, oldest first, and all other changed files with the reason."""
 
     patches: list[Patch]
     lost: dict[str, str]
 
 
-async def patches_of(store: SessionStore, parts: Sequence[AnyPart], *, seen: set[str] | None = None) -> list[Patch]:
+async def patches_of(store: SessionStore, parts: Sequence[AnyPart]) -> list[Patch]:
     """Return the patches among these parts, oldest first; those of a child session replace its call, each once."""
-    seen = set[str]() if seen is None else seen
-    found: list[Patch] = []
+    return [change for change in await _changes_in(store, parts, set()) if isinstance(change, Patch)]
+
+
+async def _changes_in(store: SessionStore, parts: Sequence[AnyPart], seen: set[str]) -> list[Patch | UncoveredCall]:
+    """Return the changes of these parts and of the child sessions that they started; messages in `seen` are skipped."""
+    found: list[Patch | UncoveredCall] = []
     for change in changes_of(parts):
         if isinstance(change, PatchPart):
             found.append(Patch(hash=change.hash, files=change.files, after=change.after))
-            continue
-        for message in work_of(change, await store.tail(change.session_id, _ALL)):
-            if message.info.id not in seen:
-                seen.add(message.info.id)
-                found += await patches_of(store, message.parts, seen=seen)
+        elif isinstance(change, UncoveredCall):
+            found.append(change)
+        else:
+            for message in work_of(change, await store.tail(change.session_id, _ALL)):
+                if message.info.id not in seen:
+                    seen.add(message.info.id)
+                    found += await _changes_in(store, message.parts, seen)
     return found
 
 
@@ -251,11 +257,16 @@ class FileRevert:
 
     async def collect(self, info: SessionInfo, parts: Sequence[AnyPart]) -> RevertablePatches:
         """Return the changes of files by these parts. Raises SessionError when the session belongs to another project's folder."""
-        patches = await patches_of(self._store, parts)
+        changes = await _changes_in(self._store, parts, set())
+        patches = [change for change in changes if isinstance(change, Patch)]
         is_ours = any(patch.after for patch in patches)
         if is_ours and await asyncio.to_thread(_is_elsewhere, info.directory, self._snapshots.worktree):
             raise SessionError(f"session {info.id} works in {info.directory}; run undo there to revert its files")
-        return await usable(self._snapshots, patches)
+        work = await usable(self._snapshots, patches)
+        covered = {file for patch in patches for file in patch.files}
+        calls = (change for change in changes if isinstance(change, UncoveredCall))
+        uncovered = {file: call.reason for call in calls for file in call.files if file not in covered}
+        return RevertablePatches(work.patches, {**uncovered, **work.lost})
 
     async def preview(
         self, work: RevertablePatches, active: RevertReport | None, *, is_redo: bool = False
@@ -270,6 +281,7 @@ class FileRevert:
             deleted=_files(found.deleted, changes),
             kept=await self._kept(found.conflicts, changes),
             unprotected=_unprotected(found.unprotected, {**gone, **work.lost}, changes),
+            unavailable=self._snapshots.unavailable,
         )
 
     async def revert(
@@ -293,7 +305,7 @@ class FileRevert:
         before, gone = await self._in_force(active)
         lost = {**gone, **work.lost}
         if report is None:
-            return RevertReport(unprotected=_unprotected([], lost, {}))
+            return RevertReport(unprotected=_unprotected([], lost, {}), unavailable=self._snapshots.unavailable)
         changes = await self._changes([*work.patches, *_as_patches(before)], is_redo=is_redo)
         return RevertReport(
             before=report.before,

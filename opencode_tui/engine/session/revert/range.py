@@ -14,7 +14,7 @@ from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import RevertState
-from opencode_tui.schema.session.tool_state import ToolStatePending
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStatePending
 from opencode_tui.schema.session.undo import UndoScope
 
 Messages = Sequence[MessageWithParts]
@@ -33,6 +33,13 @@ class ChildCall(Struct, frozen=True):
     session_id: str
     start: int
     end: int | None
+
+
+class UncoveredCall(Struct, frozen=True):
+    """The files (absolute paths) that a call changed without a snapshot, and the reason."""
+
+    files: list[str]
+    reason: str
 
 
 def find_boundary(messages: Messages, message_id: str, part_id: str | None = None) -> Boundary:
@@ -122,12 +129,12 @@ def visible(messages: Messages, revert: RevertState | None) -> list[MessageWithP
     return kept
 
 
-def changes_of(parts: Sequence[AnyPart]) -> Iterator[PatchPart | ChildCall]:
-    """Yield what changed files, in order: patches of steps, and calls that started a child session."""
+def changes_of(parts: Sequence[AnyPart]) -> Iterator[PatchPart | ChildCall | UncoveredCall]:
+    """Yield what changed files, in order: patches of steps, calls that started a child session, and calls without a snapshot."""
     for part in parts:
         if isinstance(part, PatchPart):
             yield part
-        elif isinstance(part, ToolPart) and (call := child_call(part)) is not None:
+        elif isinstance(part, ToolPart) and (call := child_call(part) or _uncovered_call(part)) is not None:
             yield call
 
 
@@ -138,6 +145,17 @@ def child_call(part: ToolPart) -> ChildCall | None:
         return None
     session_id = (state.metadata or {}).get("sessionId")
     return ChildCall(session_id, state.time.start, state.time.end) if isinstance(session_id, str) else None
+
+
+def _uncovered_call(part: ToolPart) -> UncoveredCall | None:
+    """Return the files of a call for which no snapshot was made; those of a command are unknown."""
+    state = part.state
+    if not isinstance(state, ToolStateCompleted) or "unprotected" not in state.metadata:
+        return None
+    patched: list[dict[str, object]] = state.metadata.get("files") or []
+    edited: dict[str, object] = state.metadata.get("filediff") or {}
+    given = [edited.get("file"), *(file.get(key) for file in patched for key in ("filePath", "movePath"))]
+    return UncoveredCall([path for path in given if isinstance(path, str)], str(state.metadata["unprotected"]))
 
 
 def work_of(call: ChildCall, messages: Messages) -> list[MessageWithParts]:

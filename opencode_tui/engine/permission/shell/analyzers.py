@@ -7,6 +7,7 @@ from opencode_tui.engine.permission.shell.builtins import BUILTINS
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.git import run_git
+from opencode_tui.engine.permission.shell.git_needs import given
 from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS
 from opencode_tui.engine.permission.shell.operands import (
     Role,
@@ -24,6 +25,7 @@ from opencode_tui.engine.permission.shell.words import Word, literal
 
 # ln and dd: links to paths outside the project, and operands of the form `key=value`.
 
+_RM = parse_spec("e", "--files0-from=r")
 _LN = parse_spec("r;w", "-t=d --target-directory=d -S=t")
 
 
@@ -63,17 +65,55 @@ def copy_blocks(call: Call) -> None:
             call.opaque()
 
 
+def delete(call: Call) -> None:
+    """Analyze `rm` and similar: files that are named are free, a repository's data or a whole tracked folder is not."""
+    operands, _ = split_options(call, _RM)
+    findings = call.runner.findings
+    is_recursive = given(call.texts(), "-r -R --recursive") or call.name == "trash"
+    for word in operands:
+        use_operand(call, word, Role.ENTRY, assumed=False)
+        for path in findings.targets(word, call.state.folders):
+            if ".git" in path[len(findings.root) :].split("/"):
+                call.need("discard", "Deletes data of a git repository.")
+            elif is_recursive and is_inside(findings.root, path):
+                call.need("discard", "Deletes the whole project.")
+            elif is_recursive and findings.filesystem.is_tracked(path, findings.root):
+                call.need("discard", f"Deletes the folder {path[len(findings.root) + 1 :]} with everything in it.")
+        if is_recursive and word.text in ("*", "./*", ".[!.]*", "{*,.*}"):
+            call.need("discard", "Deletes the whole project.")
+
+
 COPIERS: Mapping[str, Callable[[Call], None]] = {
     **dict.fromkeys(("ln", "link", "gln"), make_link),
+    **dict.fromkeys(("rm", "rmdir", "unlink", "trash", "grm"), delete),
     **dict.fromkeys(("dd", "gdd", "dcfldd"), copy_blocks),
 }
 """Programs that link and copy."""
+
+
+_SIGNAL_OPTION = re.compile(r"-(?:\d+|[A-Za-z]+\d*)|--signal(?:=.*)?")
+
+
+def end_process(call: Call) -> None:
+    """Analyze `kill`: a process that the same script has started is its own; any other number is another process."""
+    words = call.arguments
+    if words and _SIGNAL_OPTION.fullmatch(words[0].text):
+        words = words[2 if words[0].text in ("-s", "-n", "--signal") else 1 :]
+    if call.texts()[:1] in (["-l"], ["-L"]):
+        return
+    for word in words:
+        is_own = word.text.startswith("%") or (not word.known and call.state.starts_jobs)
+        if not is_own and word.text != "--":
+            call.need("signal", "Ends processes that the command did not start.")
 
 
 # Programs that walk folders and can run commands or write files for each match: find, fd.
 
 _EXECUTES = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
+_SELECTS = frozenset(
+    {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-empty", "-newer", "-mtime", "-size"}
+)
 _READS = re.compile(r"-(?:a|c|m)?newer\w*|-samefile|-files0-from")
 _FD = parse_spec(
     "t,r",
@@ -92,6 +132,8 @@ def run_find(call: Call) -> None:
         call.use(start, "rw" if deletes else "r")
         if any(word.text in _EXECUTES for word in words):
             call.tree(start)
+    if deletes and not any(word.text in _SELECTS for word in words):
+        call.need("discard", "Deletes whole folders with everything in them.")
     _run_expressions(call, words[count:])
 
 
@@ -186,6 +228,7 @@ def run_rsync(call: Call) -> None:
     texts = call.texts()
     if any(_REMOTE.fullmatch(text) or text.startswith("rsync://") for text in texts if not text.startswith("-")):
         call.network()
+        call.need("network", "Copies files to or from another computer.")
     if any(re.match(r"-[A-Za-z]*e|--rsh|--rsync-path|--daemon", text) for text in texts):
         call.opaque()
     _copy(call, _RSYNC)
@@ -392,6 +435,7 @@ def find_analyzer(name: str) -> Callable[[Call], None] | None:
 
 _ANALYSERS: Mapping[str, Callable[[Call], None]] = {
     "git": run_git,
+    "kill": end_process,
     **BUILTINS,
     **INTERPRETERS,
     **SEARCHERS,

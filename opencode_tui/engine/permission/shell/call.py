@@ -4,6 +4,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.needs import Kind
 from opencode_tui.engine.permission.shell.runner import Runner
 from opencode_tui.engine.permission.shell.state import State, moved
 from opencode_tui.engine.permission.shell.words import Word, literal
@@ -43,6 +44,10 @@ class Call(Struct, frozen=True):
     def network(self) -> None:
         """Record that the command accesses the network."""
         self.runner.findings.network = True
+
+    def need(self, kind: Kind, words: str) -> None:
+        """Record why the command needs the outside, or what it discards, in a sentence."""
+        self.runner.findings.need(kind, words)
 
     def run_words(self, words: list[Word]) -> None:
         """Analyze a command that this one starts."""

@@ -32,9 +32,25 @@ class ShellFileSystem(Protocol):
         """Yield the paths of files under a folder, at most `ENTRY_LIMIT`; links are not followed."""
         ...
 
+    def is_tracked(self, folder: str, root: str) -> bool:
+        """Return whether the repository at `root` tracks files under the folder."""
+        ...
+
+
+INDEX_LIMIT = 20_000_000
+"""Maximum size in bytes of a git index that is searched."""
+
 
 class RealFileSystem:
     """The real file system. Blocks."""
+
+    def is_tracked(self, folder: str, root: str) -> bool:
+        """Return whether the repository at `root` tracks files under the folder: its path is searched in the index."""
+        try:
+            with open(f"{root}/.git/index", "rb") as index:
+                return os.fsencode(f"{os.path.relpath(folder, root)}/") in index.read(INDEX_LIMIT)
+        except (OSError, ValueError):
+            return False
 
     def link_target(self, path: str) -> str | None:
         """Return the target of a symbolic link, None for anything else."""
@@ -98,6 +114,11 @@ class VirtualFileSystem:
         start = folder.rstrip("/") + "/"
         known = (*self._files, *self._links, *self._folders)
         return sorted({path[len(start) :].split("/")[0] for path in known if path.startswith(start)})
+
+    def is_tracked(self, folder: str, root: str) -> bool:
+        """Return whether there are files under the folder: all files of the list count as tracked."""
+        del root
+        return any(self.files_below(folder))
 
     def files_below(self, folder: str) -> Iterable[str]:
         """Yield the paths of files under a folder; links are not followed."""

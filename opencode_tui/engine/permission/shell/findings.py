@@ -6,6 +6,7 @@ from typing import Literal
 
 from opencode_tui.engine.permission.protected import is_protected, is_secret
 from opencode_tui.engine.permission.shell.filesystem import ShellFileSystem
+from opencode_tui.engine.permission.shell.needs import Kind, Reason
 from opencode_tui.engine.permission.shell.paths import (
     expand_glob,
     glob_folder,
@@ -48,6 +49,11 @@ class Findings:
     opaque: bool = False
     poisoned: bool = False
     network: bool = False
+    inside: dict[str, Mode] = field(default_factory=dict[str, Mode])
+    outside: dict[tuple[Kind, str], Reason] = field(default_factory=dict[tuple[Kind, str], Reason])
+    discards: dict[str, Reason] = field(default_factory=dict[str, Reason])
+    command: str = ""
+    _users: dict[str, str] = field(default_factory=dict[str, str])
     _resolved: dict[str, str] = field(default_factory=dict[str, str])
     _expanded: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     _searched: set[str] = field(default_factory=set[str])
@@ -67,18 +73,45 @@ class Findings:
                 self.absolute_path(path, mode, follows=follows)
         return word.known and (folders is not None or text.startswith("/"))
 
+    def need(self, kind: Kind, words: str, *, path: str = "", host: str = "") -> None:
+        """Record why the current command needs the outside, or what it discards, in a sentence."""
+        reason = Reason(kind, words, self.command, path, host)
+        if kind == "discard":
+            self.discards.setdefault(words, reason)
+        else:
+            self.outside.setdefault((kind, words), reason)
+
+    def user(self, path: str) -> str:
+        """Return the command that uses a path outside."""
+        return self._users.get(path, "")
+
+    def targets(self, word: Word, folders: frozenset[str] | None) -> list[str]:
+        """Return the existing or literal paths that a word names, with the links of their folders followed."""
+        if not word.known:
+            return []
+        paths = self._absolute(word.text, folders)
+        return [
+            self._real_entry(one.rstrip("/") or "/")
+            for path in paths
+            for one in (self._expand(path) if word.glob else [path])
+        ]
+
     def absolute_path(self, path: str, mode: Mode, *, follows: bool = True) -> None:
         """Record the use of one absolute path."""
         if "/dev/" in path or "//" in path:
             device = posixpath.normpath(path)
             if is_network_device(device):
                 self.network = True
+                host = device.split("/")[3]
+                self.need("network", f"Opens a connection to {host}.", host=host)
                 return
             if is_device(device):
                 return
         real = self.real(path) if follows else self._real_entry(path)
         if not is_inside(real, self.root):
-            self.external[real] = _joined(self.external.get(real), mode)
+            self._note_outside(real, mode)
+        elif real != self.root:
+            self.inside[real] = _joined(self.inside.get(real), mode)
         if is_secret(path) or is_secret(real) or (mode != "r" and self._is_protected(path, real)):
             self.sensitive[real if is_inside(real, self.root) else posixpath.normpath(path)] = None
 
@@ -86,6 +119,10 @@ class Findings:
         return is_inside(real, self.root) and any(
             is_protected(one, self.root) for one in (real, posixpath.normpath(path))
         )
+
+    def _note_outside(self, path: str, mode: Mode) -> None:
+        self.external[path] = _joined(self.external.get(path), mode)
+        self._users.setdefault(path, self.command)
 
     def real(self, path: str) -> str:
         """Return the path with links followed."""
@@ -130,7 +167,7 @@ class Findings:
     def _note_pattern(self, path: str, mode: Mode, *, follows: bool) -> None:
         folder = self.real(glob_folder(path))
         if not is_inside(folder, self.root):
-            self.external[folder] = _joined(self.external.get(folder), mode)
+            self._note_outside(folder, mode)
             return
         for one in self._expand(path):
             self.absolute_path(one, mode, follows=follows)
@@ -150,7 +187,7 @@ class Findings:
         real = self.real(path)
         if not is_inside(real, self.root):
             folder = self.real(glob_folder(real))
-            self.external[folder] = _joined(self.external.get(folder), mode)
+            self._note_outside(folder, mode)
 
     def _absolute(self, text: str, folders: frozenset[str] | None) -> list[str]:
         if text.startswith("/"):

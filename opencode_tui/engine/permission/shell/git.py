@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
+from opencode_tui.engine.permission.shell.git_needs import record_git_needs
 from opencode_tui.engine.permission.shell.naming import names
 from opencode_tui.engine.permission.shell.operands import split_options
 from opencode_tui.engine.permission.shell.tables import parse_spec
@@ -75,6 +76,7 @@ def run_git(call: Call) -> None:
         line.command == "remote" and any(w.text in ("update", "show", "prune") for w in line.words)
     ):
         call.network()
+    record_git_needs(call, line.command, line.words)
     _note_running_options(call, line)
     special = _SPECIAL.get(line.command)
     if special is not None:

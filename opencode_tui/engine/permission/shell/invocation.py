@@ -17,6 +17,7 @@ from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.environment import holds_command, is_dangerous
 from opencode_tui.engine.permission.shell.findings import FoundMember
 from opencode_tui.engine.permission.shell.naming import names
+from opencode_tui.engine.permission.shell.needs import find_needs
 from opencode_tui.engine.permission.shell.operands import apply_spec
 from opencode_tui.engine.permission.shell.runner import Runner
 from opencode_tui.engine.permission.shell.simple_command import SimpleCommand, is_plain_name, system_program
@@ -223,6 +224,8 @@ def _run_program(call: Call, member: FoundMember) -> None:
     member.moves_only = name in _MOVES
     if len(call.arguments) == 1 and call.arguments[0].text in ("--version", "--help"):
         return
+    for kind, words in find_needs(name, call.texts()):
+        call.need(kind, words)
     _knowledge(name)(call)
 
 

@@ -16,6 +16,8 @@ _DEVICE = re.compile(r"/dev/(?:null|zero|full|u?random|tty|std(?:in|out|err)|fd/
 _NETWORK_DEVICE = re.compile(r"/dev/(?:tcp|udp)/")
 _GLOB_PART = re.compile(r"[*?\[]")
 
+_SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix", "/proc", "/sys", "/dev")
+
 
 def is_device(path: str) -> bool:
     """Return whether the path is a device without data of anyone, such as `/dev/null`."""
@@ -30,6 +32,18 @@ def is_network_device(path: str) -> bool:
 def is_inside(path: str, folder: str) -> bool:
     """Return whether a path is the folder or under it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def is_available_inside(path: str, *, writes: bool, filesystem: ShellFileSystem) -> bool:
+    """Return whether a command in the sandbox may use a path outside of the project.
+
+    These are system folders for reading, and new temporary files. A file of `/tmp` that exists outside is not the file that
+    the sandbox shows.
+    """
+    if path == "/tmp" or path.startswith("/tmp/"):
+        first = path.split("/")[2:3]
+        return not first or first[0] not in filesystem.names("/tmp")
+    return not writes and any(is_inside(path, folder) for folder in _SYSTEM_FOLDERS)
 
 
 def resolve(path: str, filesystem: ShellFileSystem) -> str:

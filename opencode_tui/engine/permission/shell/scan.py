@@ -6,14 +6,14 @@ cannot follow makes the command opaque.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Literal
 
 from msgspec import Struct, field
 
 from opencode_tui.engine.permission.shell.filesystem import RealFileSystem, ShellFileSystem
 from opencode_tui.engine.permission.shell.findings import Findings, FoundMember, Mode
 from opencode_tui.engine.permission.shell.naming import names
-from opencode_tui.engine.permission.shell.paths import is_inside, resolve
+from opencode_tui.engine.permission.shell.needs import Reason
+from opencode_tui.engine.permission.shell.paths import is_available_inside, is_inside, resolve
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.walker import Walker
 from opencode_tui.engine.permission.shell.words import PRIVATE
@@ -66,23 +66,10 @@ class ExternalPath(Struct, frozen=True):
 
 
 class ScannedPath(Struct, frozen=True):
-    """A path inside the project, links followed, and its use."""
+    """A path inside the project, absolute, links followed, and its use."""
 
     path: str
     mode: Mode
-
-
-ReasonKind = Literal[
-    "network", "install", "remote", "container", "root", "service", "signal", "path", "config", "discard"
-]
-
-
-class Reason(Struct, frozen=True):
-    """Why a member needs approval: `words` is one line for the user, `command` the source of the member."""
-
-    kind: ReasonKind
-    words: str
-    command: str
 
 
 class Member(Struct, frozen=True):
@@ -101,9 +88,9 @@ class Member(Struct, frozen=True):
 class Scan(Struct, frozen=True):
     """The facts about a command line, in order of appearance.
 
-    `always` are the patterns that can be granted permanently. `parsed` is false when bash's grammar may not accept the text.
-    `outside` is why members cannot run in a sandbox, `discards` why they discard work at large or beyond undo, `inside` are the
-    paths inside the project that they use.
+    `outside` says why commands need the outside of the sandbox, `discards` what they discard at large, `inside` are the paths
+    inside the project that they use. `always` are the patterns that can be granted permanently. `parsed` is false when
+    bash's grammar may not accept the text.
     """
 
     members: list[Member] = field(default_factory=list[Member])
@@ -111,11 +98,11 @@ class Scan(Struct, frozen=True):
     sensitive: list[str] = field(default_factory=list[str])
     opaque: bool = False
     network: bool = False
-    always: list[str] = field(default_factory=list[str])
-    parsed: bool = True
     outside: list[Reason] = field(default_factory=list[Reason])
     discards: list[Reason] = field(default_factory=list[Reason])
     inside: list[ScannedPath] = field(default_factory=list[ScannedPath])
+    always: list[str] = field(default_factory=list[str])
+    parsed: bool = True
 
     @property
     def commands(self) -> list[str]:
@@ -141,10 +128,10 @@ def scan(command: str, *, cwd: str, home: str, project_root: str, filesystem: Sh
     if _has_hidden_characters(command):
         walker.poison()
     walker.run_text(PRIVATE.sub("\ufffd", command), State(home=home, folders=frozenset({cwd})))
-    return _result(findings, certain=walker.certain)
+    return _result(findings, home, certain=walker.certain)
 
 
-def _result(findings: Findings, *, certain: bool) -> Scan:
+def _result(findings: Findings, home: str, *, certain: bool) -> Scan:
     members = [
         Member(
             member.texts,
@@ -162,9 +149,33 @@ def _result(findings: Findings, *, certain: bool) -> Scan:
         sensitive=list(findings.sensitive),
         opaque=opaque,
         network=findings.network,
+        outside=[*findings.outside.values(), *_paths_outside(findings, home)],
+        discards=list(findings.discards.values()),
+        inside=[ScannedPath(path, mode) for path, mode in findings.inside.items()],
         always=list(dict.fromkeys(pattern for member in members for pattern in member.always)),
         parsed=certain,
     )
+
+
+_USES: Mapping[Mode, str] = {"r": "Reads", "w": "Changes", "rw": "Reads or changes"}
+
+
+def _paths_outside(findings: Findings, home: str) -> list[Reason]:
+    """Return a reason for each path outside that the sandbox refuses."""
+    return [
+        Reason(
+            "path",
+            f"{_USES[mode]} {_short(path, home)}, which is outside of the project.",
+            findings.user(path),
+            path=path,
+        )
+        for path, mode in findings.external.items()
+        if not is_available_inside(path, writes=mode != "r", filesystem=findings.filesystem)
+    ]
+
+
+def _short(path: str, home: str) -> str:
+    return f"~{path[len(home) :]}" if is_inside(path, home) and home != "/" else path
 
 
 def _folder(path: str, findings: Findings) -> str:
@@ -184,7 +195,8 @@ def _always(member: FoundMember) -> tuple[str, ...]:
     """Return the patterns that "always" would allow: the kind of command for plain words, else these exact texts."""
     prefix = command_prefix(member.words) if member.words is not None else ()
     is_kind = prefix and not any(word.startswith("-") and word != "-m" for word in prefix[1:])
-    if is_kind and (len(prefix) > 1 or prefix[0].rpartition("/")[2] not in _STARTS_ANYTHING):
+    name = "".join(prefix[:1]).rpartition("/")[2]
+    if is_kind and (len(prefix) > 1 or name not in _STARTS_ANYTHING):
         return (" ".join((*prefix, "*")),)
     return tuple(text for text in member.texts if not any(one in text for one in "*?"))
 

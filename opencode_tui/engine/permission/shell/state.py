@@ -16,9 +16,7 @@ FOLDER_LIMIT = 8
 VALUE_LIMIT = 4_096
 """Maximum length of a variable's value that is followed, in characters."""
 
-_NUMERIC = names(
-    "? $ ! # - RANDOM SECONDS LINENO UID EUID PPID BASHPID SHLVL COLUMNS LINES EPOCHSECONDS OPTIND SRANDOM"
-)
+_NUMERIC = names("? $ # - RANDOM SECONDS LINENO UID EUID PPID BASHPID SHLVL COLUMNS LINES EPOCHSECONDS OPTIND SRANDOM")
 
 Folders = frozenset[str] | None
 """The folders that the shell may be in; None when that is unknown."""
@@ -37,6 +35,7 @@ class State:
     after_failure: Folders = None
     cannot_fail: bool = True
     passing: bool = False
+    starts_jobs: bool = False
     variables: dict[str, str] = field(default_factory=dict[str, str])
     functions: dict[str, "Node"] = field(default_factory=dict[str, "Node"])
     stack: tuple[Folders, ...] = ()
@@ -55,6 +54,7 @@ class State:
             variables=dict(self.variables),
             functions=dict(self.functions),
             stack=self.stack,
+            starts_jobs=self.starts_jobs,
         )
 
     def variable(self, name: str) -> str:

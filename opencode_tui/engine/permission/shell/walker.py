@@ -141,6 +141,7 @@ class Walker:
                 return
             is_background = index + 1 < len(children) and children[index + 1].type == "&"
             self.statement(child, state.fork() if is_background else state)
+            state.starts_jobs = state.starts_jobs or is_background
             state.merge_outcomes()
 
     def statement(self, node: "Node", state: State) -> None:
@@ -228,6 +229,7 @@ class Walker:
             self._plumbing.open(self._reader.redirections(redirects, state), state)
             return
         member = FoundMember(texts=(source,))
+        outer, self.findings.command = self.findings.command, source
         self._members.append(member)
         self.findings.members.append(member)
         redirections = self._reader.redirections(redirects, state)
@@ -241,6 +243,7 @@ class Walker:
             redirections.stdin = self._plumbing.upstream
         self._members.pop()
         self._run(member, command, state, is_listed=True)
+        self.findings.command = outer
         self._plumbing.follow(redirections, state)
 
     def _run(self, member: FoundMember, command: SimpleCommand, state: State, *, is_listed: bool = False) -> None:
@@ -252,9 +255,11 @@ class Walker:
             self.poison()
             return
         state.after_failure, state.cannot_fail = state.folders, True
+        outer, self.findings.command = self.findings.command, member.texts[0]
         self._members.append(member)
         invoke(command, member, state, self)
         self._members.pop()
+        self.findings.command = outer
 
 
 def _calls(body: str, name: str) -> bool:

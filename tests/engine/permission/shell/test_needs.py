@@ -1,0 +1,81 @@
+"""What needs the outside of the sandbox, and what discards work at large, is named in a sentence."""
+
+import pytest
+
+from tests.support.shell.world import scanned
+
+
+@pytest.mark.parametrize(
+    ("command", "kinds"),
+    [
+        ("curl -s https://example.com", ["network"]),
+        ("timeout 5 wget http://h", ["network"]),
+        ("echo x > /dev/tcp/h/80", ["network"]),
+        ("npm --prefix web ci", ["install"]),
+        ("yarn", ["install"]),
+        ("uv pip install x", ["install"]),
+        ("pip3.11 install requests", ["install"]),
+        ("git push origin main", ["remote"]),
+        ("git -C src pull", ["remote"]),
+        ("git push -u origin main", ["remote", "config"]),
+        ("git config user.name x", ["config"]),
+        ("git branch -d x", ["config"]),
+        ("docker compose up", ["container"]),
+        ("sudo true", ["root"]),
+        ("systemctl status x", ["service"]),
+        ("pkill -f node", ["signal"]),
+        ("kill -9 -1", ["signal"]),
+        ("kill $(lsof -t -i:3000)", ["signal"]),
+        ("cat ~/.ssh/id_rsa", ["path"]),
+        ("find . -name x | xargs curl", ["network"]),
+        ("bash -c 'npm install'", ["install"]),
+    ],
+)
+def test_what_needs_the_outside(command: str, kinds: list[str]) -> None:
+    assert [reason.kind for reason in scanned(command).outside] == kinds
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npm test", "npm run build", "npx eslint .", "pip list", "uv run pytest", "cargo build", "go test ./...",
+        "git fetch --help", "git remote -v", "git config user.name", "git branch -a", "git status", "sleep 9 & kill $!",
+        "ls /usr/include", "echo x > /tmp/x", "grep curl README.md", "echo git push", "rm -f src/a.py", "rm -rf dist",
+        "git checkout src/a.py", "git restore src/a.py", "git reset HEAD src/a.py", "git stash pop", "git clean -n",
+        "find . -name '*.pyc' -delete",
+    ],
+)  # fmt: skip
+def test_what_runs_inside_without_a_question(command: str) -> None:
+    scan = scanned(command)
+    assert (scan.outside, scan.discards) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push --force", "git push -f", "git push origin +main", "git reset --hard", "git reset --har HEAD~1",
+        "git clean -fdx", "git checkout -- .", "git checkout .", "git restore .", "git branch -D x", "git branch -d -f x",
+        "git stash drop", "git stash clear", "git rebase -i HEAD~3", "git reflog expire --all", "git gc --prune=now",
+        "git filter-branch -f", "rm -rf .git", "rm -r .", "rm -rf *", "rm -rf src", "find . -delete", "shred README.md",
+        "timeout 5 git -C src reset --hard", "bash -c 'git clean -fd'",
+    ],
+)  # fmt: skip
+def test_what_discards_at_large(command: str) -> None:
+    assert scanned(command).discards
+
+
+def test_a_reason_is_a_sentence_and_names_its_command() -> None:
+    [reason] = scanned("ls; cat ~/.ssh/id_rsa").outside
+    assert (reason.words, reason.command) == (
+        "Reads ~/.ssh/id_rsa, which is outside of the project.",
+        "cat ~/.ssh/id_rsa",
+    )
+
+
+def test_paths_inside_are_named_with_their_use() -> None:
+    inside = scanned("cat README.md; sed -i s/a/b/ src/a.py; echo x > new").inside
+    assert [(path.path, path.mode) for path in inside] == [
+        ("/home/u/proj/README.md", "r"),
+        ("/home/u/proj/src/a.py", "rw"),
+        ("/home/u/proj/new", "w"),
+    ]
